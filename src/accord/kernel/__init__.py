@@ -1,0 +1,1 @@
+"""What knows no contract: findings, documents, machines, graphs, Markdown, text safety, clock and errors."""
