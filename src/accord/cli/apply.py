@@ -1,0 +1,131 @@
+"""``accord apply``: an agent's result becomes operations on GitHub, exactly once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.check import check_document
+from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.kernel.documents import read_object
+from accord.kernel.errors import WrongUsage
+from accord.kernel.findings import has_errors, with_lines
+from accord.kernel.redaction import redactor_for
+from accord.kernel.shapes import read_shape
+from accord.kernel.store import write_whole
+from accord.results.models import PlannerResult
+from accord.results.receipts import Outcome, Receipt
+
+if TYPE_CHECKING:
+    from accord.kernel.documents import Document
+
+_RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
+
+
+@click.command()
+@click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
+@click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
+@click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
+@click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
+@repository_options
+@format_option
+@click.pass_context
+def apply(
+    ctx: click.Context,
+    /,
+    result: str,
+    run_key: str,
+    dry_run: bool,
+    receipt: Path | None,
+    output_format: str,
+    **access: Any,
+) -> None:
+    """Check RESULT (a file, or - for stdin), and carry it out exactly once.
+
+    Nothing is written before everything is checked. Running it again writes only what is missing.
+    """
+    from accord.cli.step import report_receipt
+
+    if run_key and not _RUN_KEY.fullmatch(run_key):
+        raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
+    raw = read_bytes(result)
+    kind, findings = check_document(raw, None)
+    if has_errors(findings):
+        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, access["repo"] or "", findings)
+    else:
+        report = _apply(read_object(raw), run_key, dry_run, access)
+    if receipt:
+        write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
+    if output_format == "json":
+        print_json(report.as_json())
+    else:
+        _print(report, result)
+    report_receipt(report, result, receipt)
+    ctx.exit(report.exit_code)
+
+
+def _apply(document: Document, run_key: str, dry_run: bool, access: dict[str, Any]) -> Receipt:
+    from accord.kernel.clock import SystemClock
+    from accord.results.run import Setting, apply_plan
+
+    progress = Progress()
+    with github_for(**access) as (github, repository):
+        setting = Setting(
+            repository,
+            SystemClock(),
+            redactor_for(os.environ),
+            run_key,
+            dry_run,
+            lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
+        )
+        receipt = apply_plan(github, read_shape(PlannerResult, document.value), setting)
+    placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
+    return replace(receipt, findings=placed)
+
+
+def _print(receipt: Receipt, file: str) -> None:
+    print_findings(receipt.findings, file)
+    width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
+    for entry in receipt.operations:
+        status = click.style(f"{entry.status.value:<8}", fg=_COLORS[entry.status.value])
+        target = f"#{entry.target}" if entry.target else ""
+        click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
+    click.echo(click.style(_headline(receipt), bold=True))
+    if receipt.estimated_seconds is not None:
+        click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
+    if receipt.error:
+        click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+
+
+def _headline(receipt: Receipt) -> str:
+    errors = sum(finding.severity.value == "error" for finding in receipt.findings)
+    counts = _counts(receipt)
+    sentences = {
+        Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
+        Outcome.UNCHANGED: f"unchanged: {receipt.repository} has all of it already",
+        Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
+        Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
+        Outcome.STOPPED: f"stopped part-way: {counts}",
+        Outcome.REFUSED: f"refused: {counts}" if receipt.operations else "refused, nothing was written",
+    }
+    requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
+    return one_line(sentences[receipt.outcome]) + requests
+
+
+def _counts(receipt: Receipt) -> str:
+    statuses = [entry.status.value for entry in receipt.operations]
+    return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,59 @@
+"""``accord check``: tell whether a document is what its contract asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.kinds import KINDS, recognise
+from accord.cli.output import format_option, print_findings, print_json
+from accord.cli.sources import read_bytes
+from accord.kernel.documents import read_object
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, has_errors, with_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
+@click.option("--kind", type=click.Choice(sorted(KINDS)), help="The documents' kind; recognised when not given.")
+@format_option
+@click.pass_context
+def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_format: str) -> None:
+    """Check documents against their contracts; - is stdin.
+
+    Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
+    """
+    from accord.cli.step import report_checks
+
+    documents = [(path, *check_document(read_bytes(path), kind)) for path in paths]
+    is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    if output_format == "json":
+        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
+    else:
+        for path, found_kind, findings in documents:
+            print_findings(findings, path)
+            if not findings:
+                click.echo(f"{path}: {click.style('ok', fg='green')} ({found_kind})")
+    report_checks(documents)
+    ctx.exit(0 if is_ok else 1)
+
+
+def check_document(raw: bytes, kind: str | None) -> tuple[str | None, list[Finding]]:
+    """Check one document; return its kind (None when it cannot be told) and what was found."""
+    try:
+        document = read_object(raw)
+        try:
+            found = KINDS[kind] if kind else recognise(document.value)
+        except BrokenContract as broken:
+            return None, with_lines(broken.findings, document.lines)
+    except BrokenContract as broken:
+        return kind, list(broken.findings)
+    return found.name, found.check(document)
+
+
+def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:
+    return {"path": path, "kind": kind, "findings": [finding.as_json() for finding in findings]}

@@ -1,0 +1,131 @@
+"""``accord items``: work items as people and later jobs ask for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import format_option, one_line, print_json
+from accord.cli.sources import github_for, repository_options
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.results.labels import Category, in_category, status_of
+from accord.results.rules import item_number
+from accord.results.status import WORK_ITEM, carry_out_move, current_status, open_blockers, plan_move, work_items
+
+if TYPE_CHECKING:
+    from accord.github.port import GitHub, Issue
+
+_STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
+
+
+@click.group()
+def items() -> None:
+    """List work items, show one, and move one to another status."""
+
+
+@items.command("list")
+@click.option("--status", metavar="STATUS", help="Only items in this status.")
+@click.option("--all", "show_all", is_flag=True, help="Closed items too.")
+@repository_options
+@format_option
+def list_items(status: str | None, show_all: bool, output_format: str, **access: Any) -> None:
+    """List work items, newest first: issues that carry a type label."""
+    with github_for(**access) as (github, _):
+        found = [_summary(issue) for issue in work_items(github, state="all" if show_all else "open")]
+    found = [item for item in found if status is None or item["status"] == status]
+    if output_format == "json":
+        print_json({"items": found})
+        return
+    for item in found:
+        colored = click.style(f"{item['status'] or 'unclear':<17}", fg=_STATUS_COLORS.get(item["status"] or ""))
+        click.echo(f"#{item['id']:<6} {colored} {item['priority'] or '':<7} {one_line(item['title'])}")
+    if not found:
+        click.echo("No work items.")
+
+
+@items.command()
+@click.argument("number", metavar="N")
+@repository_options
+@format_option
+def show(number: str, output_format: str, **access: Any) -> None:
+    """Show one work item: its state, what it waits for, and where it may move."""
+    with github_for(**access) as (github, _):
+        item = _detail(github, _number(number))
+    if output_format == "json":
+        print_json(item)
+        return
+    click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
+    click.echo(f"{item['status'] or 'status unclear'} · {one_line(', '.join(item['labels']))}")
+    if item["waits_for"]:
+        click.echo(f"waits for {', '.join('#' + blocker for blocker in item['waits_for'])}")
+    click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
+
+
+@items.command()
+@click.argument("number", metavar="N")
+@click.option("--to", "target", required=True, metavar="STATUS", help="One of: " + ", ".join(WORK_ITEM.states) + ".")
+@click.option("--dry-run", is_flag=True, help="Judge the move, and do nothing.")
+@repository_options
+@format_option
+@click.pass_context
+def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_format: str, **access: Any) -> None:
+    """Move a work item to another status, if that is a legal move from where it is."""
+    document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
+    with github_for(**access) as (github, _):
+        try:
+            planned = plan_move(github, _number(number), target)
+            document |= {
+                "outcome": "planned" if dry_run else "applied",
+                "from": planned.source,
+                "url": planned.issue.url,
+            }
+            if not planned.is_change:
+                document["outcome"] = "unchanged"
+            elif not dry_run:
+                carry_out_move(github, planned)
+        except BrokenContract as broken:
+            document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
+    if output_format == "json":
+        print_json(document)
+    elif document["outcome"] == "rejected":
+        click.echo(one_line(document["findings"][0]["message"]), err=True)
+    else:
+        click.echo(f"#{document['id']} {document['from']} → {target}: {document['outcome']}")
+    ctx.exit(1 if document["outcome"] == "rejected" else 0)
+
+
+def _number(text: str) -> int:
+    number = item_number(text)
+    if number is None:
+        raise WrongUsage(f'"{text}" is no number of a work item.', mend="Write 42 or #42.")
+    return number
+
+
+def _summary(issue: Issue) -> dict[str, Any]:
+    def label(category: Category) -> str | None:
+        return next((name.partition(":")[2] for name in in_category(issue.labels, category)), None)
+
+    return {
+        "id": str(issue.number),
+        "title": issue.title,
+        "state": issue.state,
+        "status": status_of(issue.labels) if issue.is_open else "closed",
+        "type": label(Category.TYPE),
+        "priority": label(Category.PRIORITY),
+        "complexity": label(Category.COMPLEXITY),
+        "labels": list(issue.labels),
+        "url": issue.url,
+    }
+
+
+def _detail(github: GitHub, number: int) -> dict[str, Any]:
+    issue = github.issue(number)
+    if issue is None or issue.is_pull:
+        raise BrokenContract(f"There is no work item #{number} in this repository.", mend="Name one that exists.")
+    try:
+        moves = list(WORK_ITEM.targets(current_status(issue)))
+    except BrokenContract:
+        moves = []
+    waits_for = [str(blocker) for blocker in open_blockers(github, issue)]
+    return {**_summary(issue), "body": issue.body, "waits_for": waits_for, "moves": moves}

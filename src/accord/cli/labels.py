@@ -1,0 +1,172 @@
+"""``accord labels``: the label set-up of a repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.kernel.errors import AccordError, BrokenContract
+from accord.results.label_files import LabelEntry, parse_labels
+from accord.results.label_sync import FAILED, LabelAction, plan_labels, sync_labels
+from accord.results.labels import shipped_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.kernel.findings import Finding
+
+_COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
+
+
+def _file_option(command: Any) -> Any:
+    return click.option("--file", metavar="F", help="A label file instead of the shipped labels.")(command)
+
+
+@click.group()
+def labels() -> None:
+    """Bring a repository's labels in step with a file, or with the labels that accord ships."""
+
+
+@labels.command("list")
+@_file_option
+@format_option
+def list_labels(file: str | None, output_format: str) -> None:
+    """List the labels of the file; nothing is asked or written."""
+    entries = _entries(file)
+    if output_format == "json":
+        fields = [{"name": e.name, "description": e.description, "color": e.color} for e in entries]
+        print_json({"labels": [{**f, "aliases": list(e.aliases)} for f, e in zip(fields, entries, strict=True)]})
+        return
+    width = max((len(entry.name) for entry in entries), default=0)
+    for entry in entries:
+        click.echo(f"{entry.name:<{width}}  #{entry.color}  {one_line(entry.description)}")
+
+
+@labels.command()
+@_file_option
+@repository_options
+@format_option
+@click.pass_context
+def check(ctx: click.Context, /, file: str | None, output_format: str, **access: Any) -> None:
+    """Tell how the repository differs from the file; exits 1 when it does."""
+    entries = _entries(file)
+    with github_for(**access) as (github, _):
+        actions, findings = plan_labels(entries, github.labels(), ())
+    in_step = not any(action.is_change for action in actions)
+    _report("unchanged" if in_step else "drift", actions, findings, file, output_format)
+    ctx.exit(0 if in_step else 1)
+
+
+@labels.command()
+@_file_option
+@click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created and the file dropped.")
+@click.option("--remove", multiple=True, metavar="NAME", help="Delete this label too, if the file does not want it.")
+@click.option("--record", type=click.Path(path_type=Path), help="Where it is kept which labels were created by a sync.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@repository_options
+@format_option
+@click.pass_context
+def sync(
+    ctx: click.Context,
+    /,
+    file: str | None,
+    prune: bool,
+    remove: Sequence[str],
+    record: Path | None,
+    dry_run: bool,
+    output_format: str,
+    **access: Any,
+) -> None:
+    """Create, update and rename labels so that the repository has what the file says. Other labels stay."""
+    from accord.kernel.clock import SystemClock
+    from accord.results.label_record import extend_record, read_record
+
+    entries = _entries(file)
+    with github_for(**access) as (github, repository):
+        record = record or _record_path(repository, access["sandbox"])
+        created_by_us = read_record(record)
+        removable = {*remove, *(created_by_us if prune else ())}
+        planned, findings = plan_labels(entries, github.labels(), removable)
+        progress = Progress(len(planned))
+        if dry_run:
+            _report("planned", planned, findings, file, output_format)
+            return
+        ended, problem = sync_labels(github, planned, SystemClock(), progress)
+        extend_record(record, created_by_us, ended)
+    _report(_outcome(ended, problem), ended, findings, file, output_format, problem)
+    if problem or any(action.action == FAILED for action in ended):
+        ctx.exit(problem.exit_code if problem else 4)
+
+
+def _entries(file: str | None) -> Sequence[LabelEntry]:
+    if file is None:
+        return shipped_labels()
+    try:
+        return parse_labels(read_bytes(file))
+    except BrokenContract as broken:
+        print_findings(broken.findings, file)
+        raise BrokenContract(
+            f"{file} is no valid label file, nothing was written.", mend="Mend the lines above."
+        ) from None
+
+
+def _record_path(repository: str, sandbox: str | None) -> Path:
+    if sandbox is not None:
+        return Path(sandbox) / "labels.json"
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    host = urlsplit(os.environ.get("GITHUB_API_URL") or "https://api.github.com").netloc.replace(":", "_")
+    return Path(state) / "accord" / "labels" / host / f"{repository.lower()}.json"
+
+
+def _outcome(actions: Sequence[LabelAction], problem: AccordError | None) -> str:
+    if problem is not None:
+        return "stopped" if problem.exit_code == 3 else "refused"
+    if any(action.action == FAILED for action in actions):
+        return "refused"
+    return "applied" if any(action.is_change for action in actions) else "unchanged"
+
+
+def _report(
+    outcome: str,
+    actions: Sequence[LabelAction],
+    findings: Sequence[Finding],
+    file: str | None,
+    output_format: str,
+    problem: AccordError | None = None,
+) -> None:
+    from accord.cli.step import report_labels
+
+    if output_format == "json":
+        document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
+        document["findings"] = [finding.as_json() for finding in findings]
+        if problem:
+            document["error"] = {"message": problem.message, "mend": problem.mend}
+        print_json(document)
+    else:
+        width = max((len(action.name) for action in actions), default=0)
+        for action in actions:
+            old = f" (was {action.found.name})" if action.found and action.action == "renamed" else ""
+            note = f"  {one_line(action.error)}" if action.error else old
+            styled = click.style(f"{action.action:<10}", fg=_COLORS.get(action.action))
+            click.echo(f"{action.name:<{width}}  {styled}{note}".rstrip())
+        print_findings(findings, file or "labels")
+        changes = sum(action.is_change for action in actions)
+        click.echo(f"{outcome}: {changes} of {len(actions)} labels out of step" if outcome == "drift" else outcome)
+        if problem:
+            click.echo(f"{one_line(problem.message)}\n  {one_line(problem.mend)}", err=True)
+    report_labels(outcome, actions)
+
+
+def _as_json(action: LabelAction) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": action.name, "action": action.action}
+    if action.action == "renamed" and action.found:
+        record["was"] = action.found.name
+    if action.error:
+        record["error"] = action.error
+    return record

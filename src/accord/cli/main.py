@@ -1,0 +1,93 @@
+"""``accord``: the one command. Groups load when they are called, so that ``accord check`` never imports PyGithub."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord import __version__
+from accord.kernel.errors import AccordError, Stopped
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+COMMANDS = {
+    "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
+    "check": ("accord.cli.check", "Check documents against their contracts."),
+    "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
+    "items": ("accord.cli.items", "List work items, and move them through their states."),
+    "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
+    "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
+    "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return it."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by the table, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="accord")
+def accord() -> None:
+    r"""Contracts for coding agents on GitHub: check what an agent wrote, and apply it exactly once.
+
+    \b
+    Exit codes: 0 done · 1 the input breaks its contract, nothing written · 2 wrong usage ·
+    3 stopped part-way, run it again to continue · 4 refused for a reason that running again does not mend.
+    """
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line; the only place that turns errors into words and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        sys.exit(accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD"))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        _say("Interrupted.", "Run the same command again to continue.")
+        sys.exit(Stopped.exit_code)
+    except AccordError as error:
+        _say(error.message, error.mend)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _say(message: str, mend: str) -> None:
+    from accord.cli.output import one_line
+
+    click.echo(f"{click.style('accord:', bold=True)} {one_line(message)}", err=True)
+    if mend:
+        click.echo(f"  {one_line(mend)}", err=True)
+
+
+def _stop(signal_number: int, frame: FrameType | None) -> Any:
+    raise Stopped("The process was told to stop.", mend="Run the same command again to continue.")

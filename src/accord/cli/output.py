@@ -1,0 +1,101 @@
+"""Printing: text for people, JSON for programs, and nothing of either that a terminal or a runner would obey."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+import click
+
+from accord.kernel.findings import Severity
+from accord.kernel.redaction import redactor_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.kernel.findings import Finding
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
+_SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the option ``--format text|json``."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Text for people, or one JSON document on stdout.",
+    )(command)
+
+
+def one_line(text: str) -> str:
+    """Make a text safe for a line of a terminal or a log: no control characters, no secrets, no line breaks."""
+    return _CONTROL.sub(" ", redactor_for(os.environ)(text)).strip()
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document, without secrets."""
+    redact = redactor_for(os.environ)
+    click.echo(json.dumps(_redacted(document, redact), indent=2, ensure_ascii=False))
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _redacted(child, redact) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_redacted(child, redact) for child in value]
+    return value
+
+
+def print_findings(findings: Sequence[Finding], file: str) -> None:
+    """Print findings the way compilers do: place, severity, code, sentence."""
+    for finding in findings:
+        place = f"{file}:{finding.line}" if finding.line else file
+        severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
+        where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
+        click.echo(f"{one_line(place)}: {severity} {finding.code}{where}\n    {one_line(finding.message)}")
+
+
+def tell_wait(seconds: float, reason: str) -> None:
+    """Say on stderr that a wait begins, and why, so that silence is never a riddle."""
+    click.echo(f"waiting {seconds:.0f} s: {one_line(reason)}", err=True)
+
+
+class Step(Protocol):
+    """What progress is told of: anything with a name."""
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        ...
+
+
+class Progress:
+    """A line on a terminal's stderr that tells how far the work is; nothing where nobody watches."""
+
+    def __init__(self, total: int = 0) -> None:
+        self._shows = sys.stderr.isatty()
+        self._total = total
+        self._ended = 0
+
+    def __call__(self, step: Step) -> None:
+        """Count a step that ended."""
+        self.show(step.name, self._ended + 1, self._total)
+
+    def show(self, what: str, ended: int, total: int) -> None:
+        """Show that so many steps of so many ended."""
+        self._ended = ended
+        if self._shows:
+            bar = "█" * (20 * ended // max(total, 1))
+            sys.stderr.write(f"\r\x1b[K{bar:<20} {ended}/{total} {one_line(what)[:60]}")
+            if ended == total:
+                sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,78 @@
+"""``accord sandbox``: a local GitHub to rehearse on and to look at."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.output import print_json
+from accord.cli.sources import SANDBOX_DIRECTORY, sandbox_server
+
+if TYPE_CHECKING:
+    from accord.sandbox.settings import Settings
+
+_directory = click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=SANDBOX_DIRECTORY,
+    show_default=True,
+    help="Where the sandbox is kept.",
+)
+_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository; the sandbox's home repository otherwise.")
+
+
+@click.group()
+def sandbox() -> None:
+    """Serve and show a local GitHub, with GitHub's own rules and refusals."""
+
+
+@sandbox.command()
+@_directory
+@_repo
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1; a free one otherwise.")
+@click.option(
+    "--seed",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What a new sandbox holds, as YAML or JSON; see accord.sandbox.seed.",
+)
+@click.option("--no-rate-limits", is_flag=True, help="Answer any number of requests.")
+@click.option("--latency-ms", type=click.IntRange(0), default=0, metavar="N", help="Wait before each answer.")
+def serve(
+    directory: Path, repo: str | None, port: int, seed: Path | None, no_rate_limits: bool, latency_ms: int
+) -> None:
+    """Serve the sandbox until interrupted.
+
+    Prints one JSON line with url, token and repository when it is ready. The url is also a page to look at.
+    """
+    serving = sandbox_server()
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: stop.set())
+    settings = _settings(no_rate_limits, latency_ms)
+    with serving(directory, port=port, repository=repo, seed=seed, settings=settings) as running:
+        ready = {"url": running.url, "token": running.token, "repository": running.repository}
+        click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
+        stop.wait()
+
+
+@sandbox.command()
+@_directory
+@_repo
+def show(directory: Path, repo: str | None) -> None:
+    """Print the sandbox's issues, labels, pull requests and reviews as one JSON document; needs no server."""
+    from accord.sandbox.show import document
+
+    print_json(document(directory, repo))
+
+
+def _settings(no_rate_limits: bool, latency_ms: int) -> Settings:
+    from accord.sandbox.settings import RateLimits, Settings
+
+    limits = None if no_rate_limits else RateLimits()
+    return Settings(rate_limits=limits, latency_seconds=latency_ms / 1000)

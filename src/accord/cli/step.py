@@ -1,0 +1,144 @@
+"""What a command leaves for the runner when it runs as a step: outputs, a summary, annotations.
+
+Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_ACTIONS).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.gha.commands import annotate
+from accord.gha.files import write_outputs, write_summary
+from accord.gha.markdown import cell, mermaid_text, table
+from accord.kernel.findings import has_errors
+from accord.kernel.redaction import redactor_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accord.kernel.findings import Finding
+    from accord.results.label_sync import LabelAction
+    from accord.results.receipts import Receipt
+
+_SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
+_ROWS = 200
+_NODES = 100
+
+
+def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]]) -> None:
+    """Report ``accord check``: output ``ok``, a table, annotations on the documents."""
+    is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    _outputs({"ok": str(is_ok).lower()})
+    rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
+    _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
+    for path, _, findings in documents:
+        _annotations(findings, path)
+
+
+def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
+    """Report ``accord apply``: outputs, the operations as a table, their dependencies as a graph, findings."""
+    _outputs(
+        {
+            "outcome": receipt.outcome.value,
+            "items": json.dumps(receipt.as_json()["items"]),
+            "run-key": receipt.run_key,
+            "receipt": str(receipt_path or ""),
+        }
+    )
+    parts = [f"### accord apply: {receipt.outcome.value}"]
+    if receipt.error:
+        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+    if receipt.findings:
+        parts.append(_findings_table(receipt.findings))
+    if receipt.operations:
+        parts.append(_operations_table(receipt))
+    if receipt.edges:
+        parts.append(_graph(receipt))
+    _summary("\n\n".join(parts))
+    _annotations(receipt.findings, file)
+
+
+def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
+    """Report ``accord labels check|sync``: outputs and a table of what changed."""
+    labels = [{"name": action.name, "action": action.action} for action in actions]
+    _outputs({"outcome": outcome, "labels": json.dumps(labels)})
+    changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
+    shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
+    _summary(f"### accord labels: {outcome}\n\n{shown}")
+
+
+def _outputs(values: Mapping[str, str]) -> None:
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path:
+        redact = redactor_for(os.environ)
+        write_outputs(Path(path), {name: redact(value) for name, value in values.items()})
+
+
+def _summary(markdown: str) -> None:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        write_summary(Path(path), redactor_for(os.environ)(markdown))
+
+
+def _annotations(findings: Sequence[Finding], file: str) -> None:
+    """Annotate the file; commands go to stderr, so that stdout stays one document."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    redact = redactor_for(os.environ)
+    for command in annotate(findings, None if file == "-" else file):
+        click.echo(redact(command), err=True)
+
+
+def _verdict(findings: Sequence[Finding]) -> str:
+    if has_errors(findings):
+        return "❌ rejected"
+    return "⚠️ ok, with warnings" if findings else "✅ ok"
+
+
+def _details(document: tuple[str, str | None, list[Finding]]) -> str:
+    return _findings_table(document[2]) if document[2] else ""
+
+
+def _findings_table(findings: Sequence[Finding]) -> str:
+    rows = [[f.severity.value, cell(f.code), str(f.line or ""), cell(f.message)] for f in findings[:_ROWS]]
+    return table(["Severity", "Code", "Line", "Finding"], rows) + _rest(len(findings), _ROWS)
+
+
+def _operations_table(receipt: Receipt) -> str:
+    rows = []
+    for entry in receipt.operations[:_ROWS]:
+        item = receipt.items.get(entry.key)
+        target = f"[#{item.id}]({item.url})" if item else f"#{entry.target}" if entry.target else ""
+        title = receipt.titles.get(entry.key, "")
+        rows.append(
+            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
+        )
+    head = ["Status", "Operation", "Item", "Issue", "Title"]
+    requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
+    return table(head, rows) + _rest(len(receipt.operations), _ROWS) + requests
+
+
+def _graph(receipt: Receipt) -> str:
+    """Draw who waits for whom, arrows from a blocker to what it blocks."""
+    names = list(dict.fromkeys(name for edge in receipt.edges for name in (edge.blocker, edge.waiting)))[:_NODES]
+    nodes = {name: f"n{i}" for i, name in enumerate(names)}
+    lines = ["```mermaid", "graph LR"]
+    for name, node in nodes.items():
+        item = receipt.items.get(name)
+        label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
+        lines.append(f'    {node}["{mermaid_text(label)}"]')
+    lines += [
+        f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
+        for edge in receipt.edges
+        if edge.blocker in nodes and edge.waiting in nodes
+    ]
+    return "\n".join([*lines, "```"])
+
+
+def _rest(count: int, shown: int) -> str:
+    return f"\n\n{count - shown} more are in the receipt." if count > shown else ""

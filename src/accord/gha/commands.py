@@ -1,0 +1,47 @@
+"""Workflow commands: the lines by which a step talks to the runner, written so that no text can forge another one.
+
+Source: GitHub documentation, "Workflow commands for GitHub Actions". A runner shows ten annotations of each type
+for a step (and fifty for a job); the rest would vanish without a word, so the last one says how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.kernel.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ANNOTATIONS_PER_TYPE = 10
+
+
+def escape_data(text: str) -> str:
+    """Escape the message of a workflow command: what ends or starts a command becomes percent codes."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def escape_property(text: str) -> str:
+    """Escape the value of a property of a workflow command."""
+    return escape_data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def command(name: str, message: str, **properties: str | int | None) -> str:
+    """Write one workflow command; properties that are None are left out."""
+    given = ",".join(f"{key}={escape_property(str(value))}" for key, value in properties.items() if value is not None)
+    return f"::{name}{' ' + given if given else ''}::{escape_data(message)}"
+
+
+def annotate(findings: Iterable[Finding], file: str | None) -> Iterator[str]:
+    """Turn findings into annotations on ``file``, at most ten of each severity, the tenth naming the rest."""
+    by_severity: dict[Severity, list[Finding]] = {}
+    for finding in findings:
+        by_severity.setdefault(finding.severity, []).append(finding)
+    for severity, group in by_severity.items():
+        shown = group if len(group) <= ANNOTATIONS_PER_TYPE else group[: ANNOTATIONS_PER_TYPE - 1]
+        for finding in shown:
+            line = finding.line if file else None
+            yield command(severity, finding.message, file=file, line=line, title=finding.code)
+        if len(shown) < len(group):
+            rest = f"{len(group) - len(shown)} more findings of this severity are in the step summary."
+            yield command(severity, rest, file=file, title="more findings")

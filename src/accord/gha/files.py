@@ -1,0 +1,59 @@
+"""The files by which a step hands results on: outputs and the step summary.
+
+GitHub counts outputs in UTF-16 (1 MB a job) and drops a summary over 1 MiB whole, so both have a budget here.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+SUMMARY_BYTES = 1024 * 1024
+OUTPUT_BYTES = 1024 * 1024
+_CUT_NOTICE = "\n\n*The summary is cut here: GitHub shows at most 1 MiB a step.*\n"
+
+
+def clean(text: str) -> str:
+    """Make a text that any UTF-8 file and any runner takes: no NUL, no half surrogates, line ends as LF."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def utf16_size(text: str) -> int:
+    """Count the bytes of a text the way GitHub budgets outputs."""
+    return len(text.encode("utf-16-le", "surrogatepass"))
+
+
+def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
+    """Append outputs to the file of GITHUB_OUTPUT, each between delimiters that no value can guess.
+
+    Raises WrongUsage when the values together exceed what GitHub keeps of a job.
+    """
+    values = {name: clean(value) for name, value in outputs.items()}
+    size = sum(utf16_size(value) for value in values.values())
+    if size > OUTPUT_BYTES:
+        raise WrongUsage(
+            f"The outputs take {size} bytes in UTF-16; GitHub keeps {OUTPUT_BYTES} a job.",
+            mend="Read the receipt file instead of the outputs, or split the result.",
+        )
+    with path.open("a", encoding="utf-8", newline="\n") as file:
+        for name, value in values.items():
+            delimiter = f"accord-{secrets.token_hex(16)}"
+            file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
+
+
+def write_summary(path: Path, markdown: str) -> None:
+    """Append Markdown to the file of GITHUB_STEP_SUMMARY, cut with a notice where GitHub would drop all of it."""
+    before = path.stat().st_size if path.exists() else 0
+    budget = SUMMARY_BYTES - before - len(_CUT_NOTICE.encode())
+    encoded = (clean(markdown) + "\n").encode()
+    if len(encoded) > budget:
+        encoded = encoded[: max(budget, 0)].decode("utf-8", "ignore").encode() + _CUT_NOTICE.encode()
+    with path.open("ab") as file:
+        file.write(encoded)

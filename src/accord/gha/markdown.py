@@ -1,0 +1,35 @@
+"""Text of others inside Markdown that we write: nothing in it may become a mention, a link, HTML or a new row."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>$])")
+_MENTION = re.compile(r"@(?=\w)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_CELL_CHARS = 500
+
+
+def cell(text: str) -> str:
+    """Write any text as the plain content of a table cell, at most 500 characters of it."""
+    text = _CONTROL.sub(" ", text).strip()
+    if len(text) > _CELL_CHARS:
+        text = text[: _CELL_CHARS - 1] + "…"
+    return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\1", text))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table; cells must have been through ``cell`` where they hold text of others."""
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def mermaid_text(text: str) -> str:
+    """Write any text as a quoted label of a Mermaid graph, at most 60 characters of it."""
+    text = _CONTROL.sub(" ", text).strip()
+    text = text if len(text) <= 60 else text[:59] + "…"
+    return "".join(c if c.isalnum() or c in " .,-…" else f"#{ord(c)};" for c in text)

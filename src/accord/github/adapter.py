@@ -1,0 +1,201 @@
+"""The port over GitHub's REST API: each method is one request, answers become our own types, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
+from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
+from accord.github.transport import Transport
+from accord.kernel.errors import Refused, WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from accord.github.port import Access, RequestCount
+    from accord.kernel.clock import Clock
+
+INSTALLATION_LOGIN = "github-actions[bot]"
+"""Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+
+
+class Adapter:
+    """One repository over REST; implements ``accord.github.port.GitHub``."""
+
+    def __init__(
+        self,
+        access: Access,
+        clock: Clock,
+        tell_wait: Callable[[float, str], None],
+    ) -> None:
+        if not _NAME.fullmatch(access.repository):
+            raise WrongUsage(
+                f'"{access.repository}" is no repository.',
+                mend="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
+            )
+        if not access.token:
+            raise WrongUsage("There is no token to reach GitHub with.", mend="Set GITHUB_TOKEN.")
+        self._access = access
+        self._clock = clock
+        self._root = f"/repos/{access.repository}"
+        self._transport = Transport(access, clock, tell_wait)
+
+    @property
+    def requests(self) -> RequestCount:
+        """How many requests went out so far."""
+        return self._transport.requests
+
+    def identity(self) -> Identity:
+        """Ask who we are. An installation token may not ask (403), and so tells that it is one."""
+        if self._access.identity:
+            return Identity(self._access.identity, not self._access.identity.endswith("[bot]"))
+        try:
+            user = self._transport.call("GET", "/user").data
+        except Refused as refused:
+            if "resource not accessible by integration" not in refused.message.lower():
+                raise
+            return Identity(INSTALLATION_LOGIN, False)
+        return Identity(user["login"], user.get("type", "User") == "User")
+
+    def repository(self) -> Repository:
+        """Read the repository. Raises Refused when it is not there for this token."""
+        try:
+            data = self._transport.call("GET", self._root).data
+        except NotThere as absent:
+            raise Refused(absent.message, mend=absent.mend) from absent
+        return Repository(data["full_name"], bool(data.get("archived")), bool(data.get("has_issues", True)))
+
+    def server_time(self) -> datetime:
+        """Return GitHub's clock as of its last answer; our own before the first."""
+        return self._transport.server_time or self._clock.now()
+
+    def issue(self, number: int) -> Issue | None:
+        """Read one issue. PyGithub follows the redirect of a transferred one; that is another issue, so None."""
+        try:
+            data = self._transport.call("GET", f"{self._root}/issues/{number}").data
+        except NotThere:
+            return None
+        issue = _issue(data)
+        return issue if issue.number == number else None
+
+    def issues(self, *, state: str = "all", creator: str = "") -> Iterator[Issue]:
+        """List newest first."""
+        params = {"state": state, "sort": "created", "direction": "desc", "per_page": PAGE_SIZE}
+        if creator:
+            params["creator"] = creator
+        for page in self._transport.pages(f"{self._root}/issues", params):
+            yield from map(_issue, page.data)
+
+    def search(self, word: str) -> Found:
+        """Search; a search that GitHub will not answer is an incomplete one."""
+        params = {"q": f"{word} in:body is:issue repo:{self._access.repository}", "per_page": PAGE_SIZE}
+        issues: list[Issue] = []
+        is_complete = True
+        try:
+            for page in self._transport.pages("/search/issues", params):
+                issues += map(_issue, page.data["items"])
+                is_complete &= not page.data["incomplete_results"] and page.data["total_count"] <= SEARCH_RESULTS
+        except (Refused, NotThere):
+            is_complete = False
+        return Found(tuple(issues), is_complete)
+
+    def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
+        """POST …/issues."""
+        content = {"title": title, "body": body, "labels": list(labels)}
+        return _issue(self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).data)
+
+    def change_issue(self, number: int, change: IssueChange) -> Issue:
+        """PATCH …/issues/{n} with the fields that are given."""
+        fields: dict[str, Any] = {
+            "body": change.body,
+            "labels": None if change.labels is None else list(change.labels),
+            "state": change.state,
+            "state_reason": change.state_reason,
+        }
+        given = {key: value for key, value in fields.items() if value is not None}
+        return _issue(self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).data)
+
+    def replace_labels(self, number: int, labels: Sequence[str]) -> None:
+        """PUT …/issues/{n}/labels."""
+        self._transport.call("PUT", f"{self._root}/issues/{number}/labels", body={"labels": list(labels)})
+
+    def blockers(self, number: int) -> list[Issue]:
+        """GET …/issues/{n}/dependencies/blocked_by, all pages."""
+        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
+        return [_issue(data) for page in self._transport.pages(path, {"per_page": PAGE_SIZE}) for data in page.data]
+
+    def add_blocker(self, number: int, blocker_id: int) -> Issue:
+        """POST …/issues/{n}/dependencies/blocked_by. A dependency that exists by now counts as added."""
+        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
+        try:
+            return _issue(self._transport.call("POST", path, body={"issue_id": blocker_id}).data)
+        except NotThere:
+            raise
+        except Refused:
+            for blocker in self.blockers(number):
+                if blocker.id == blocker_id:
+                    return blocker
+            raise
+
+    def labels(self) -> list[Label]:
+        """GET …/labels, all pages."""
+        pages = self._transport.pages(f"{self._root}/labels", {"per_page": PAGE_SIZE})
+        return [_label(data) for page in pages for data in page.data]
+
+    def create_label(self, label: Label) -> Label:
+        """POST …/labels."""
+        content = {"name": label.name, "description": label.description, "color": label.color}
+        return _label(self._transport.call("POST", f"{self._root}/labels", body=content).data)
+
+    def change_label(self, name: str, label: Label) -> None:
+        """PATCH …/labels/{name}."""
+        content = {"new_name": label.name, "description": label.description, "color": label.color}
+        self._transport.call("PATCH", self._label_path(name), body=content)
+
+    def delete_label(self, name: str) -> None:
+        """DELETE …/labels/{name}."""
+        try:
+            self._transport.call("DELETE", self._label_path(name))
+        except NotThere:
+            return
+
+    def label(self, name: str) -> Label | None:
+        """GET …/labels/{name}."""
+        try:
+            return _label(self._transport.call("GET", self._label_path(name)).data)
+        except NotThere:
+            return None
+
+    def _label_path(self, name: str) -> str:
+        return f"{self._root}/labels/{quote(name, safe='')}"
+
+
+def _issue(data: dict[str, Any]) -> Issue:
+    """Read the JSON of an issue (schema "issue" or "issue-search-result-item" of GitHub's OpenAPI description)."""
+    user = data.get("user") or {}
+    dependencies = data.get("issue_dependencies_summary")
+    return Issue(
+        id=data["id"],
+        number=data["number"],
+        url=data["html_url"],
+        title=data["title"],
+        body=data.get("body") or "",
+        labels=tuple(label if isinstance(label, str) else label["name"] for label in data["labels"]),
+        state=data["state"],
+        state_reason=data.get("state_reason"),
+        author=user.get("login", ""),
+        author_is_bot=user.get("type") == "Bot",
+        closed_by=(data.get("closed_by") or {}).get("login"),
+        is_pull="pull_request" in data,
+        created_at=datetime.fromisoformat(data["created_at"]).astimezone(UTC),
+        blocker_count=dependencies["total_blocked_by"] if dependencies else None,
+    )
+
+
+def _label(data: dict[str, Any]) -> Label:
+    return Label(data["name"], data.get("description") or "", data["color"].lower())

@@ -1,0 +1,32 @@
+"""GitHub's limits, each where it is documented, or reported where it is not. Nothing else in accord states one."""
+
+BODY_CHARS = 65_536
+"""Issue, pull request, comment and review bodies; 422 above (REST answers say so)."""
+
+TITLE_CHARS = 256
+"""Issue and pull request titles by the API (reported)."""
+
+LABEL_NAME_CHARS = 50
+LABEL_DESCRIPTION_CHARS = 100
+LABELS_PER_ITEM = 100
+
+PAGE_SIZE = 100
+"""The most entries a page of a listing holds."""
+
+SEARCH_RESULTS = 1_000
+"""A search never returns more than this, whatever it counts."""
+
+SEARCH_LAG_SECONDS = 600
+"""How far the search index may lie behind (eventually consistent, no figure documented; minutes are reported)."""
+
+POINTS_PER_MINUTE = 900
+"""Secondary limit of the REST API: a GET costs 1 point, a write 5 ("Rate limits for the REST API")."""
+
+READ_POINTS = 1
+WRITE_POINTS = 5
+CONTENT_PER_MINUTE = 80
+CONTENT_PER_HOUR = 500
+"""Requests that create content: issues, comments, reviews, pull requests ("Rate limits for the REST API")."""
+
+SECONDARY_WAIT_SECONDS = 60
+"""What to wait at least on a secondary limit that gives no hint ("Best practices for using the REST API")."""

@@ -1,0 +1,41 @@
+"""Sending what must not be sent twice: after a lost answer, look before sending again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from accord.github.port import AnswerLost
+from accord.kernel.errors import Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.kernel.clock import Clock
+
+T = TypeVar("T")
+
+TRIES = 4
+FIRST_PAUSE_SECONDS = 2.0
+
+
+def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock) -> T:
+    """Call ``send``; whenever its answer is lost, wait, and send again only if ``find`` finds nothing.
+
+    The wait comes before the look, so that a request that is still under way can arrive. It doubles each time.
+    Raises Stopped after four lost answers; the next run looks first as well.
+    """
+    pause = FIRST_PAUSE_SECONDS
+    for _ in range(TRIES):
+        try:
+            return send()
+        except AnswerLost as lost:
+            problem = lost
+        clock.sleep(pause)
+        pause *= 2
+        found = find()
+        if found is not None:
+            return found
+    raise Stopped(
+        f"GitHub did not answer {TRIES} times: {problem.message}",
+        mend="Run the same command again to continue.",
+    )

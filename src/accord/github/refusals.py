@@ -1,0 +1,62 @@
+"""GitHub's refusals in words that say what to change. GitHub's own sentence is always kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.github.port import NotThere
+from accord.kernel.errors import AccordError, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def refusal(
+    request: str,
+    status: int,
+    message: str,
+    errors: Sequence[object],
+    headers: Mapping[str, str],
+    repository: str,
+) -> AccordError:
+    """Name a 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
+    said = f'GitHub refused {request} with {status}: "{message}"{_details(errors)}.'
+    if status == 401:
+        return Refused(said, mend="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
+    if status == 403:
+        return Refused(said, mend=_forbidden(message, headers))
+    if status in (404, 410):
+        return NotThere(
+            said,
+            mend=f"Check that {repository} exists and that the token may see it (repository access, permissions).",
+        )
+    if status == 422:
+        return Refused(said, mend="The request was understood and found invalid; correct what GitHub names.")
+    return Refused(said)
+
+
+def _forbidden(message: str, headers: Mapping[str, str]) -> str:
+    said = message.lower()
+    if "archived" in said:
+        return "The repository is archived: unarchive it in its settings."
+    if "locked" in said:
+        return "The conversation is locked: unlock it, or use a token with write access."
+    needed = headers.get("x-accepted-github-permissions", "")
+    if needed:
+        return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
+    if "resource not accessible" in said:
+        return 'The token lacks a permission: grant the job "issues: write" (and what else the command writes).'
+    if "saml" in said:
+        return "The organisation enforces SAML: authorise the token for single sign-on."
+    return "The token may not do this: give it write access to issues of this repository."
+
+
+def _details(errors: Sequence[object]) -> str:
+    parts = []
+    for error in errors:
+        if isinstance(error, dict):
+            field = ".".join(str(error[key]) for key in ("resource", "field") if error.get(key))
+            parts.append(f"{field}: {error.get('message') or error.get('code') or 'invalid'}".strip(": "))
+        else:
+            parts.append(str(error))
+    return f" ({'; '.join(parts)})" if parts else ""

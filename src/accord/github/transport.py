@@ -1,0 +1,189 @@
+"""Requests to GitHub through PyGithub's requester, with our own idea of when to wait and when to send again.
+
+PyGithub's own habits are off: it sleeps before every request, and it repeats a POST whose answer was lost.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+from accord import __version__
+from accord.github.pacing import Pacer
+from accord.github.policy import Attempt, Step, judge
+from accord.github.port import Access, AnswerLost, RequestCount
+from accord.github.refusals import refusal
+from accord.kernel.errors import Stopped, WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from github.Requester import Requester
+
+    from accord.kernel.clock import Clock
+
+TIMEOUT_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A successful answer: status, headers in lower case, and the JSON document (None when there is none)."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: Any
+
+
+class Transport:
+    """One token's way to one server. ``tell_wait`` is called before every wait of more than a second."""
+
+    def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None]) -> None:
+        self.requests = RequestCount()
+        self.server_time: datetime | None = None
+        self._access = access
+        self._clock = clock
+        self._tell_wait = tell_wait
+        self._pacer = Pacer()
+        self._waited = 0.0
+        self._requester = _requester(access)
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
+        creates_content: bool = False,
+    ) -> Answer:
+        """Send one request until it has an answer. ``path`` begins at the API's root, or is a whole URL of it.
+
+        Raises AnswerLost for a POST that may have been carried out, Stopped when GitHub cannot be reached or asks to
+        wait longer than is allowed, and Refused (NotThere for 404 and 410) for all other errors.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            self._keep_pace(method, creates_content)
+            status, headers, text, problem = self._send(method, path, params, body)
+            data, is_whole = _parse(text, status)
+            message = problem or _message(data, text)
+            now = self._clock.now().timestamp()
+            verdict = judge(Attempt(method, tries, status, headers, message, is_whole and not problem, now))
+            match verdict.step:
+                case Step.TAKE:
+                    return Answer(status, headers, data)
+                case Step.REPEAT:
+                    self._clock.sleep(verdict.seconds)
+                case Step.WAIT_FOR_LIMIT:
+                    self._wait(verdict.seconds, f"GitHub's rate limit ({status}: {message})")
+                case Step.LOST:
+                    raise AnswerLost(f"{method} {path} got no usable answer ({_reason(status, message)}).")
+                case Step.GIVE_UP:
+                    raise Stopped(
+                        f"GitHub cannot be reached: {method} {path} failed {tries} times ({_reason(status, message)}).",
+                        mend="Run the same command again when GitHub answers; it continues where it stopped.",
+                    )
+                case Step.REFUSED:
+                    errors = data.get("errors") if isinstance(data, dict) else None
+                    listed = errors if isinstance(errors, list) else []
+                    raise refusal(f"{method} {path}", status, message, listed, headers, self._access.repository)
+
+    def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Answer]:
+        """Follow a listing page by page, as far as the caller consumes it."""
+        answer = self.call("GET", path, params=params)
+        yield answer
+        while (following := _next_page(answer.headers.get("link", ""))) is not None:
+            answer = self.call("GET", path, params={**params, **following})
+            yield answer
+
+    def _send(
+        self, method: str, path: str, params: Mapping[str, Any] | None, body: Any
+    ) -> tuple[int, Mapping[str, str], str, str]:
+        """Send once; return status, headers, text, and the problem that left no answer (status 0)."""
+        import requests
+
+        if method == "GET":
+            self.requests.read += 1
+        else:
+            self.requests.write += 1
+        try:
+            status, headers, text = self._requester.requestJson(method, path, parameters=dict(params or {}), input=body)
+        except requests.exceptions.RequestException as error:
+            return 0, {}, "", type(error).__name__
+        if "date" in headers:
+            self.server_time = parsedate_to_datetime(headers["date"])
+        return status, headers, text, ""
+
+    def _keep_pace(self, method: str, creates_content: bool) -> None:
+        is_write = method != "GET"
+        now = self._clock.now().timestamp()
+        seconds = self._pacer.wait(now, is_write=is_write, creates_content=creates_content)
+        if seconds > 0:
+            self._wait(seconds, "staying inside GitHub's documented limits")
+        self._pacer.spend(self._clock.now().timestamp(), is_write=is_write, creates_content=creates_content)
+
+    def _wait(self, seconds: float, reason: str) -> None:
+        self._waited += seconds
+        if self._waited > self._access.max_wait_seconds:
+            until = datetime.fromtimestamp(self._clock.now().timestamp() + seconds, UTC)
+            raise Stopped(
+                f"The wait for {reason} would take {seconds:.0f} s, with {self._access.max_wait_seconds:.0f} s "
+                "allowed for all waits of a run.",
+                mend=f"Run the same command again after {until:%H:%M:%S} UTC, or allow more with --max-wait.",
+            )
+        if seconds > 1:
+            self._tell_wait(seconds, reason)
+        self._clock.sleep(seconds)
+
+
+def _requester(access: Access) -> Requester:
+    from github import Auth, Github
+
+    if not urlsplit(access.api_url).hostname:
+        raise WrongUsage(f'"{access.api_url}" is no URL of an API.', mend="Set GITHUB_API_URL, with https://.")
+    github = Github(
+        auth=Auth.Token(access.token),
+        base_url=access.api_url.rstrip("/"),
+        timeout=TIMEOUT_SECONDS,
+        user_agent=f"accord/{__version__}",
+        retry=None,
+        seconds_between_requests=None,
+        seconds_between_writes=None,
+        lazy=True,
+    )
+    return github.requester
+
+
+def _parse(text: str, status: int) -> tuple[Any, bool]:
+    """Parse an answer; tell whether it could be read to its end."""
+    if status == 204 or not text.strip():
+        return None, status in (0, 204, 205, 304)
+    try:
+        return json.loads(text), True
+    except ValueError:
+        return None, False
+
+
+def _message(data: Any, text: str) -> str:
+    if isinstance(data, dict) and isinstance(data.get("message"), str):
+        return str(data["message"])
+    return "" if data is not None else " ".join(text[:200].split())
+
+
+def _reason(status: int, message: str) -> str:
+    return f"status {status}: {message}" if status else message
+
+
+def _next_page(link: str) -> dict[str, str] | None:
+    """Read the parameters of the next page from a Link header, so that only our own server is asked."""
+    for part in link.split(","):
+        url, _, relation = part.partition(";")
+        if 'rel="next"' in relation:
+            query = parse_qs(urlsplit(url.strip().strip("<>")).query)
+            return {key: values[0] for key, values in query.items()}
+    return None

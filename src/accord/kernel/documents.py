@@ -1,0 +1,227 @@
+"""Reading what an agent wrote: bytes in, exactly one JSON object out, or findings that say what was there instead.
+
+Agents wrap their JSON in prose and code fences, cut it short, repeat keys and nest without end. None of that
+may crash the reader, and none of it may be guessed at: one object is accepted, anything else is a finding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, pointer
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Larger than any plan GitHub would take (1,000 bodies of 65,536 characters) or a patch of 20 MB in base85."""
+
+MAX_DEPTH = 200
+"""No contract nests deeper than a dozen levels; Python's parser gives up at about a thousand."""
+
+_LOCATABLE_CHARS = 32 * 1024 * 1024
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Document:
+    """One JSON object and the text it was read from. ``start`` is the object's offset in ``text``."""
+
+    value: dict[str, Any]
+    text: str
+    start: int = 0
+
+    @cached_property
+    def lines(self) -> dict[str, int]:
+        """Map every JSON pointer of the object to the line (from 1) where its key or element begins."""
+        return _walk(self.text, self.start)[0] if len(self.text) <= _LOCATABLE_CHARS else {}
+
+
+def read_object(raw: bytes) -> Document:
+    """Read the one JSON object in ``raw``, which may be surrounded by prose or a code fence.
+
+    Raises BrokenContract with findings ``too-large``, ``not-json``, ``several-objects`` or ``duplicate-key``.
+    """
+    text = _decode(raw)
+    try:
+        value, repeated = _parse(text)
+        start = 0
+    except json.JSONDecodeError as problem:
+        value, repeated, start = _object_in_prose(text, problem)
+    if not isinstance(value, dict):
+        raise _broken("not-json", f"Found {_name(value)} where one JSON object is expected.", line=1)
+    document = Document(value, text, start)
+    if repeated:
+        raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
+    if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise _broken(
+            "not-json",
+            "The text holds half of a surrogate pair (such as \\ud83d alone), which is no character. "
+            "Write the whole character, or its complete pair of escapes.",
+        )
+    return document
+
+
+def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding(code, message, line=line)])
+
+
+def _decode(raw: bytes) -> str:
+    if len(raw) > MAX_BYTES:
+        size = f"{len(raw) / 1_048_576:.0f} MiB, more than the {MAX_BYTES // 1_048_576} MiB"
+        raise _broken("too-large", f"The document has {size} that are read. Split it.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        message = f"Byte {problem.start} is not UTF-8. Save the document as UTF-8."
+        raise _broken("not-json", message, line=line) from None
+
+
+def _parse(text: str, start: int | None = None) -> tuple[Any, list[str]]:
+    """Parse all of ``text``, or the one value at ``start``; return it with the keys that are repeated in it."""
+    repeated: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            seen: set[str] = set()
+            repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        return found
+
+    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant)
+    try:
+        value = decoder.decode(text) if start is None else decoder.raw_decode(text, start)[0]
+        if _depth_exceeds(value, MAX_DEPTH):
+            raise RecursionError
+    except RecursionError:
+        message = f"The document nests deeper than {MAX_DEPTH} levels, which no contract does. Flatten it."
+        raise _broken("too-large", message) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as problem:
+        raise _broken("not-json", f"{problem} Write it as a string, or leave it out.") from None
+    return value, repeated
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number.")
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        children = [child for parent in level if isinstance(parent, (dict, list)) for child in _children(parent)]
+        if not children:
+            return False
+        level = children
+    return True
+
+
+def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(parent.values()) if isinstance(parent, dict) else parent
+
+
+def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
+    """Find the only JSON object in a text that is not JSON as a whole."""
+    found: list[tuple[dict[str, Any], list[str], int]] = []
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    budget = 8 * len(text) + 1_000_000
+    at = text.find("{")
+    while at >= 0 and budget > 0 and len(found) < 10:
+        try:
+            value, end = decoder.raw_decode(text, at)
+            found.append((value, _parse(text, at)[1], at))
+            at = text.find("{", end)
+        except json.JSONDecodeError as miss:
+            budget -= miss.pos - at + 1
+            at = text.find("{", at + 1)
+        except (ValueError, RecursionError):
+            budget -= len(text)
+            at = text.find("{", at + 1)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
+        message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected. Keep one."
+        raise _broken("several-objects", message, line=text.count("\n", 0, found[1][2]) + 1)
+    if not text.strip():
+        raise _broken("not-json", "The document is empty. Write one JSON object.", line=1)
+    raise _broken(
+        "not-json",
+        f"No complete JSON object was found; read as JSON, line {problem.lineno} column {problem.colno} says: "
+        f"{problem.msg}. Write one JSON object.",
+        line=problem.lineno,
+    )
+
+
+def _name(value: Any) -> str:
+    names = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
+    places = _walk(document.text, document.start)[1] if len(document.text) <= _LOCATABLE_CHARS else []
+    if not places:
+        places = [("", key, None) for key in repeated]
+    return [
+        Finding(
+            "duplicate-key",
+            f'The key "{key}" is written twice in one object, so one of its values would be lost. Keep one.',
+            path,
+            line=line,
+        )
+        for path, key, line in places
+    ]
+
+
+@dataclass
+class _Level:
+    """Where the walk stands inside one object or array."""
+
+    path: str
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+
+def _walk(text: str, start: int) -> tuple[dict[str, int], list[tuple[str, str, int | None]]]:
+    """Walk valid JSON; return the line of every pointer, and (pointer, key, line) of each repeated key."""
+    breaks = [match.start() for match in re.finditer("\n", text)]
+    lines: dict[str, int] = {}
+    repeated: list[tuple[str, str, int | None]] = []
+    levels: list[_Level] = []
+    for match in _TOKEN.finditer(text, start):
+        sign = match.group()
+        if sign == ",":
+            levels[-1].index += 1
+            levels[-1].key = None
+        elif sign in "}]":
+            levels.pop()
+        elif sign != ":":
+            level = levels[-1] if levels else None
+            line = bisect_right(breaks, match.start()) + 1
+            if level and level.is_object and level.key is None:
+                level.key = json.loads(sign)
+                path = level.path + pointer(level.key or "")
+                if path in lines:
+                    repeated.append((path, level.key or "", line))
+                lines[path] = line
+                continue
+            path = _place(level)
+            lines.setdefault(path, line)
+            if sign in "{[":
+                levels.append(_Level(path, sign == "{"))
+        if not levels:
+            break
+    return lines, repeated
+
+
+def _place(level: _Level | None) -> str:
+    if level is None:
+        return ""
+    return level.path + pointer(level.key or "" if level.is_object else level.index)

@@ -1,0 +1,101 @@
+"""Reading YAML that people write: safe types only, repeated keys refused, ``on:`` and ``12:30`` left as text.
+
+YAML 1.1 reads ``on`` as true and ``12:30`` as 750. Files of GitHub and of the contracts mean the words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, pointer
+
+if TYPE_CHECKING:
+    import yaml
+
+
+_MOST_NODES = 200_000
+"""Aliases of aliases unfold without end; no file that people write comes near this."""
+
+
+@dataclass(frozen=True)
+class YamlDocument:
+    """A value and the line (from 1) of each of its JSON pointers."""
+
+    value: Any
+    lines: dict[str, int]
+
+
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """YAML 1.2's idea of booleans and integers on PyYAML's safe loader."""
+
+    resolvers = {
+        letter: [(tag, rule) for tag, rule in rules if not tag.endswith((":bool", ":int", ":timestamp"))]
+        for letter, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    Loader.yaml_implicit_resolvers = resolvers
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")
+    )
+    Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
+    return Loader
+
+
+def read_yaml(raw: bytes) -> YamlDocument:
+    """Read one YAML (or JSON) document. Raises BrokenContract: ``not-yaml``, ``duplicate-key`` or ``too-large``."""
+    import yaml
+
+    try:
+        loader = _loader()(raw)
+        try:
+            node = loader.get_single_node()
+            lines: dict[str, int] = {}
+            if node is not None:
+                _visit(node, "", lines, frozenset())
+            value = loader.construct_document(node) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark
+        line = mark.line + 1 if mark else None
+        raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}. Mend the line.", line) from None
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as problem:
+        raise _broken("not-yaml", f"YAML cannot be read: {problem}", None) from None
+    except RecursionError:
+        raise _broken("too-large", "The YAML nests too deeply. Flatten it.", None) from None
+    return YamlDocument(value, lines)
+
+
+def _broken(code: str, message: str, line: int | None) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding(code, message, line=line)])
+
+
+def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[int]) -> None:
+    import yaml
+
+    if id(node) in above:
+        raise _broken("not-yaml", "An alias refers to what contains it. Write it out.", node.start_mark.line + 1)
+    if len(lines) > _MOST_NODES:
+        raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes. Split it.", None)
+    lines.setdefault(path, node.start_mark.line + 1)
+    above |= {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for i, child in enumerate(node.value):
+            _visit(child, path + pointer(i), lines, above)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, child in node.value:
+            name = str(key.value)
+            line = key.start_mark.line + 1
+            if name in seen:
+                raise _broken("duplicate-key", f'The key "{name}" is written twice. Keep one.', line)
+            seen.add(name)
+            lines[path + pointer(name)] = line
+            _visit(child, path + pointer(name), lines, above)

@@ -1,0 +1,157 @@
+"""Carrying operations out, one by one. Nothing is decided here; what stops one stops all that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from accord.github.once import send_once
+from accord.github.port import IssueChange, NotThere
+from accord.kernel.errors import AccordError
+from accord.results.bodies import ITEM, Parts, closing_body, item_id, name_owners, split_body, updated_body
+from accord.results.facts import own_items
+from accord.results.labels import Category, category_of
+from accord.results.operations import (
+    AddDependency,
+    CloseWorkItem,
+    CreateWorkItem,
+    Entry,
+    NameOwners,
+    Operation,
+    Status,
+    UpdateWorkItem,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.github.port import GitHub, Identity, Issue
+    from accord.kernel.clock import Clock
+
+Tell: TypeAlias = "Callable[[Entry, int, int], None]"
+"""Called with each operation as it ends, how many ended, and how many there are."""
+
+
+@dataclass
+class Ledger:
+    """What is known of the issues while operations are carried out."""
+
+    token: str
+    identity: Identity
+    issues: dict[str, Issue]
+    names: set[str] = field(default_factory=set)
+    has_dependencies: bool = True
+
+    def numbers(self) -> dict[str, int]:
+        """Return the numbers that names in bodies can be rewritten to."""
+        return {key: issue.number for key, issue in self.issues.items() if key in self.names}
+
+
+def carry_out(
+    github: GitHub,
+    operations: Sequence[Operation],
+    ledger: Ledger,
+    clock: Clock,
+    tell: Tell,
+) -> tuple[list[Entry], AccordError | None]:
+    """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    entries: list[Entry] = []
+    problem: AccordError | None = None
+    for operation in operations:
+        status = operation.found or Status.PLANNED
+        if status is Status.PLANNED and problem is None:
+            try:
+                _do(github, operation, ledger, clock)
+                status = Status.DONE
+            except AccordError as error:
+                problem, status = error, Status.FAILED
+        entries.append(entry_of(operation, status, ledger))
+        tell(entries[-1], len(entries), len(operations))
+    return entries, problem
+
+
+def _do(github: GitHub, operation: Operation, ledger: Ledger, clock: Clock) -> None:
+    match operation:
+        case CreateWorkItem():
+            ledger.issues[operation.key] = _create(github, operation, ledger, clock)
+        case AddDependency():
+            _add_dependency(github, operation, ledger, clock)
+        case NameOwners():
+            issue = ledger.issues[operation.key]
+            parts = split_body(issue.body)
+            content = name_owners(parts.content, ledger.numbers())
+            ledger.issues[operation.key] = _write_body(github, issue, replace(parts, content=content))
+        case CloseWorkItem():
+            _close(github, operation.issue, ledger.token)
+        case UpdateWorkItem():
+            _update(github, operation, ledger)
+
+
+def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, clock: Clock) -> Issue:
+    parts = Parts(name_owners(operation.content, ledger.numbers()))
+    body = parts.with_marker(ITEM, run=ledger.token, id=operation.key).join()
+    horizon = github.server_time()
+
+    def find() -> Issue | None:
+        """Look at what was created since the sending began; a listing does not lag."""
+        recent = []
+        for issue in github.issues():
+            if issue.created_at < horizon:
+                break
+            if item_id(issue.body, ledger.token) == operation.key:
+                recent.append(issue)
+        return own_items(recent, ledger.token, ledger.identity)[0].get(operation.key)
+
+    return send_once(lambda: github.create_issue(operation.title, body, operation.labels), find, clock)
+
+
+def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, clock: Clock) -> None:
+    waiting = ledger.issues[operation.item]
+    blocker = operation.blocker
+    blocker = ledger.issues[blocker] if isinstance(blocker, str) else blocker
+    if ledger.has_dependencies:
+        number, blocker_id = waiting.number, blocker.id
+        try:
+            send_once(
+                lambda: github.add_blocker(number, blocker_id),
+                lambda: next((issue for issue in github.blockers(number) if issue.id == blocker_id), None),
+                clock,
+            )
+            return
+        except NotThere:
+            ledger.has_dependencies = False
+    parts = split_body(waiting.body)
+    blocked_by = tuple(dict.fromkeys((*parts.blocked_by, blocker.number)))
+    ledger.issues[operation.item] = _write_body(github, waiting, replace(parts, blocked_by=blocked_by))
+
+
+def _close(github: GitHub, issue: Issue, token: str) -> None:
+    labels = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
+    body = closing_body(issue, token)
+    github.change_issue(issue.number, IssueChange(body, labels, "closed", "not_planned"))
+
+
+def _update(github: GitHub, operation: UpdateWorkItem, ledger: Ledger) -> None:
+    content = operation.content
+    if content is not None:
+        content = name_owners(content, ledger.numbers())
+    body = updated_body(operation.issue, content, ledger.token)
+    github.change_issue(operation.issue.number, IssueChange(body, operation.labels))
+
+
+def _write_body(github: GitHub, issue: Issue, parts: Parts) -> Issue:
+    body = parts.join()
+    github.change_issue(issue.number, IssueChange(body))
+    return replace(issue, body=body)
+
+
+def entry_of(operation: Operation, status: Status, ledger: Ledger) -> Entry:
+    """Write the receipt's line of an operation."""
+    match operation:
+        case CreateWorkItem() | NameOwners():
+            issue = ledger.issues.get(operation.key)
+        case AddDependency():
+            issue = ledger.issues.get(operation.item)
+        case CloseWorkItem() | UpdateWorkItem():
+            issue = operation.issue
+    return Entry(operation.op, operation.key, status, str(issue.number) if issue else None)

@@ -1,0 +1,125 @@
+"""Bodies of work items: the agent's text, and below it what accord keeps there.
+
+A body is content, then a visible list of blockers where the server has no native dependencies, then markers.
+An update replaces the content and keeps the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import find_markers, take_markers, write_marker
+from accord.kernel.markdown import code_free_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from accord.github.port import Issue
+
+ITEM = "item"
+CLOSED = "closed"
+UPDATED = "updated"
+
+_SECTION_START = write_marker("blocked-by")
+_SECTION_END = write_marker("blocked-by-end")
+_SECTION = re.compile(rf"{re.escape(_SECTION_START)}(.*?){re.escape(_SECTION_END)}", re.DOTALL)
+_BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
+_OWNER = re.compile(r"(owned by )#([^\s)\],;]+)", re.IGNORECASE)
+_LONGEST_NUMBER = 9_999_999_999
+_LONGEST_TOKEN = "x" * 26
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A body taken apart; ``blocked_by`` holds numbers of the visible list, ``markers`` stand as written."""
+
+    content: str
+    blocked_by: tuple[int, ...] = ()
+    markers: tuple[str, ...] = ()
+
+    def join(self) -> str:
+        """Put the body together."""
+        pieces = [self.content] if self.content else []
+        if self.blocked_by:
+            lines = "\n".join(f"Blocked by #{number}" for number in self.blocked_by)
+            pieces.append(f"{_SECTION_START}\n{lines}\n{_SECTION_END}")
+        if self.markers:
+            pieces.append("\n".join(self.markers))
+        return "\n\n".join(pieces)
+
+    def with_marker(self, name: str, **fields: str) -> Parts:
+        """Add a marker, unless it is there."""
+        marker = write_marker(name, **fields)
+        return self if marker in self.markers else replace(self, markers=(*self.markers, marker))
+
+
+def split_body(body: str) -> Parts:
+    """Take a body apart. Line ends become LF, and blank lines at the end go, as they may on the way through GitHub."""
+    body = body.replace("\r\n", "\n")
+    blocked_by = [int(n) for section in _SECTION.findall(body) for n in _BLOCKED_BY.findall(section)]
+    content, markers = take_markers(_SECTION.sub("", body))
+    return Parts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers))
+
+
+def body_room(temp_id: str, blockers: int) -> int:
+    """Count the characters an agent's body may have, so that all that accord may ever add still fits."""
+    kept = Parts("", (_LONGEST_NUMBER,) * blockers)
+    kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id)
+    kept = kept.with_marker(UPDATED, run=_LONGEST_TOKEN).with_marker(CLOSED, run=_LONGEST_TOKEN)
+    return BODY_CHARS - len(kept.join()) - 2
+
+
+def item_id(body: str, token: str) -> str | None:
+    """Return the tempID under which this run created the item, by the marker in its body."""
+    for fields in find_markers(body, ITEM):
+        if fields.get("run") == token:
+            return fields.get("id")
+    return None
+
+
+def was_touched(body: str, name: str, token: str) -> bool:
+    """Tell whether this run left a marker of this name."""
+    return any(fields.get("run") == token for fields in find_markers(body, name))
+
+
+def name_owners(text: str, numbers: Mapping[str, int]) -> str:
+    """Rewrite ``owned by #temp-3`` to the real number where it is known, outside of code."""
+
+    def line(text: str) -> str:
+        return _OWNER.sub(
+            lambda hit: f"{hit[1]}#{numbers[hit[2]]}" if hit[2] in numbers else hit[0],
+            text,
+        )
+
+    return code_free_lines(text, line) if _OWNER.search(text) else text
+
+
+def owners_named(text: str, names: Set[str]) -> list[str]:
+    """List which of these names the text still calls an owner, outside of code."""
+    found: list[str] = []
+
+    def line(text: str) -> str:
+        found.extend(hit[1] for hit in _OWNER.findall(text) if hit[1] in names)
+        return text
+
+    if _OWNER.search(text):
+        code_free_lines(text, line)
+    return list(dict.fromkeys(found))
+
+
+def closing_body(issue: Issue, token: str) -> str | None:
+    """Return the issue's body with the mark that this run closed it; None where it has no room for one."""
+    body = split_body(issue.body).with_marker(CLOSED, run=token).join()
+    return body if len(body) <= BODY_CHARS else None
+
+
+def updated_body(issue: Issue, content: str | None, token: str) -> str | None:
+    """Return the issue's body with new content and the mark of this run; None where nothing new would fit or change."""
+    parts = split_body(issue.body).with_marker(UPDATED, run=token)
+    if content is not None:
+        return replace(parts, content=content).join()
+    body = parts.join()
+    return body if len(body) <= BODY_CHARS else None

@@ -1,0 +1,126 @@
+"""Bringing a repository's labels in step with a file: decide from the two lists, then carry it out label by label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from accord.github.once import send_once
+from accord.github.port import Label, NotThere
+from accord.kernel.errors import AccordError, Refused, Stopped
+from accord.kernel.findings import Finding, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from accord.github.port import GitHub
+    from accord.kernel.clock import Clock
+    from accord.results.label_files import LabelEntry
+
+CREATED = "created"
+UPDATED = "updated"
+RENAMED = "renamed"
+DELETED = "deleted"
+UP_TO_DATE = "up-to-date"
+FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAction:
+    """What happens to one label. ``found`` is the label as the repository has it, under its old name if renamed."""
+
+    name: str
+    action: str
+    wanted: Label | None = None
+    found: Label | None = None
+    error: str = ""
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the repository is out of step here."""
+        return self.action != UP_TO_DATE
+
+
+def plan_labels(
+    entries: Sequence[LabelEntry], current: Sequence[Label], removable: Collection[str]
+) -> tuple[list[LabelAction], list[Finding]]:
+    """Compare the file with the repository. ``removable`` names labels that may go when the file does not want them.
+
+    GitHub compares names without case, so a name that differs only in case is renamed. An alias is renamed, and issues
+    keep it; where alias and name both exist nothing can be merged, which is a finding.
+    """
+    by_name = {label.name.lower(): label for label in current}
+    actions: list[LabelAction] = []
+    findings: list[Finding] = []
+    kept: set[str] = set()
+    for entry in entries:
+        wanted = Label(entry.name, entry.description, entry.color)
+        aliases = [by_name[alias.lower()] for alias in entry.aliases if alias.lower() in by_name]
+        found = by_name.get(entry.name.lower())
+        if found is None and aliases:
+            found = aliases.pop(0)
+        actions.append(_action(wanted, found))
+        kept.update(label.name.lower() for label in (wanted, found) if label)
+        for left in aliases:
+            message = (
+                f'"{left.name}" is an alias of "{entry.name}", and both exist, so it cannot be renamed. '
+                "Move its issues by hand, then delete it."
+            )
+            findings.append(warning("alias-left", message))
+            kept.add(left.name.lower())
+    gone = {name.lower() for name in removable} - kept
+    actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
+    return actions, findings
+
+
+def _action(wanted: Label, found: Label | None) -> LabelAction:
+    if found is None:
+        return LabelAction(wanted.name, CREATED, wanted)
+    if found.name != wanted.name:
+        return LabelAction(wanted.name, RENAMED, wanted, found)
+    return LabelAction(wanted.name, UP_TO_DATE if found == wanted else UPDATED, wanted, found)
+
+
+def sync_labels(
+    github: GitHub, actions: Sequence[LabelAction], clock: Clock, tell: Callable[[LabelAction], None]
+) -> tuple[list[LabelAction], AccordError | None]:
+    """Carry the actions out; a refused label fails alone, an unreachable GitHub or a missing permission ends it.
+
+    ``tell`` is called after each label. Returns the actions as they ended, and what stopped them.
+    """
+    ended: list[LabelAction] = []
+    problem: AccordError | None = None
+    for action in actions:
+        result = action
+        if action.is_change and problem is None:
+            try:
+                _carry_out(github, action, clock)
+            except Stopped as stopped:
+                problem = stopped
+            except (Refused, NotThere) as refused:
+                result = replace(action, action=FAILED, error=refused.message)
+                problem = refused if " with 403" in refused.message or isinstance(refused, NotThere) else None
+        if problem is not None and action.is_change:
+            result = replace(action, action=FAILED, error=problem.message)
+        ended.append(result)
+        tell(result)
+    return ended, problem
+
+
+def _carry_out(github: GitHub, action: LabelAction, clock: Clock) -> None:
+    wanted, found = action.wanted, action.found
+    if wanted and found:
+        _change(github, found.name, wanted)
+    elif wanted:
+        send_once(lambda: github.create_label(wanted), lambda: github.label(wanted.name), clock)
+    elif found:
+        github.delete_label(found.name)
+
+
+def _change(github: GitHub, name: str, wanted: Label) -> None:
+    """Change a label. Sent again after a lost answer, a rename does not find the old name, and is done."""
+    try:
+        github.change_label(name, wanted)
+    except NotThere:
+        if github.label(wanted.name) != wanted:
+            raise

@@ -1,0 +1,159 @@
+"""The label taxonomy of work items: four categories, and which labels of each an item carries at creation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from accord.github.limits import LABEL_NAME_CHARS, LABELS_PER_ITEM
+from accord.kernel.findings import Finding, pointer, warning
+from accord.results.label_files import LabelEntry, parse_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Category(StrEnum):
+    """The categories by their prefix in a label's name (workflow contracts, "Labels at creation")."""
+
+    TYPE = "task"
+    STATUS = "status"
+    PRIORITY = "priority"
+    COMPLEXITY = "complexity"
+
+
+class Kind(StrEnum):
+    """What a work item is for. Its type label says so, and its body follows the template of that name."""
+
+    TASK = "task:implement"
+    REFINEMENT = "task:refinement"
+
+
+STATUS_AT_CREATION = "status:pending"
+
+
+@dataclass(frozen=True)
+class CreationRule:
+    """Which labels of a category an item of some kind may carry when it is created; none means: no such label."""
+
+    category: Category
+    allowed: tuple[str, ...]
+    word: str
+
+
+_PRIORITIES = ("priority:high", "priority:medium", "priority:low")
+_COMPLEXITIES = ("complexity:trivial", "complexity:low", "complexity:medium", "complexity:high")
+
+CREATION_RULES: dict[Kind, tuple[CreationRule, ...]] = {
+    Kind.TASK: (
+        CreationRule(Category.TYPE, (Kind.TASK,), "type"),
+        CreationRule(Category.STATUS, (STATUS_AT_CREATION,), "status"),
+        CreationRule(Category.PRIORITY, _PRIORITIES, "priority"),
+        CreationRule(Category.COMPLEXITY, _COMPLEXITIES, "complexity"),
+    ),
+    Kind.REFINEMENT: (
+        CreationRule(Category.TYPE, (Kind.REFINEMENT,), "type"),
+        CreationRule(Category.STATUS, (STATUS_AT_CREATION,), "status"),
+        CreationRule(Category.PRIORITY, _PRIORITIES[:2], "priority"),
+        CreationRule(Category.COMPLEXITY, (), "complexity"),
+    ),
+}
+
+
+@cache
+def shipped_labels() -> tuple[LabelEntry, ...]:
+    """Return the labels that accord ships: the contract's taxonomy and those of the loops."""
+    text = resources.files("accord.results").joinpath("labels.yml").read_bytes()
+    return parse_labels(text)
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """The names of the shipped labels, exactly as they are spelled."""
+    return frozenset(entry.name for entry in shipped_labels())
+
+
+def category_of(label: str) -> Category | None:
+    """Tell the category that a label claims by its prefix, in any case; None for a label of nobody's."""
+    prefix, colon, _ = label.partition(":")
+    by_prefix = {category.value: category for category in Category}
+    return by_prefix.get(prefix.strip().lower()) if colon else None
+
+
+def in_category(labels: Sequence[str], category: Category) -> list[str]:
+    """The labels of one category, in their order."""
+    return [label for label in labels if category_of(label) is category]
+
+
+def kind_of(labels: Sequence[str]) -> Kind | None:
+    """Tell the kind of work item by its type label; None when it has none or several."""
+    kinds = {Kind(label) for label in labels if label in set(Kind)}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def status_of(labels: Sequence[str]) -> str | None:
+    """The status that the labels give, without its prefix; None when there is none."""
+    statuses = in_category(labels, Category.STATUS)
+    return statuses[0].partition(":")[2] if statuses else None
+
+
+def creation_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[Finding]:
+    """Check the labels of a new item of this kind. ``path`` points at the list."""
+    yield from spelling_findings(labels, path)
+    for rule in CREATION_RULES[kind]:
+        positions = [i for i, label in enumerate(labels) if category_of(label) is rule.category]
+        if not rule.allowed:
+            for position in positions:
+                message = f'A {_word(kind)} carries no {rule.word} label. Remove "{labels[position]}".'
+                yield Finding("label-forbidden", message, path + pointer(position))
+            continue
+        choice = " or ".join(rule.allowed)
+        if not positions:
+            yield Finding("label-missing", f"A {_word(kind)} needs one {rule.word} label. Add {choice}.", path)
+        yield from _repeated(labels, positions, rule.word, path)
+        for position in positions:
+            if labels[position] in known_names() and labels[position] not in rule.allowed:
+                message = f'A new {_word(kind)} cannot be "{labels[position]}". Use {choice}.'
+                yield Finding("label-forbidden", message, path + pointer(position))
+
+
+def update_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check a list that replaces an item's labels; type and status come from the item and may be absent here."""
+    yield from spelling_findings(labels, path)
+    for category in Category:
+        positions = [i for i, label in enumerate(labels) if category_of(label) is category]
+        yield from _repeated(labels, positions, category.name.lower(), path)
+    if not in_category(labels, Category.PRIORITY):
+        yield warning("label-missing", "This list leaves the item without a priority. Add a priority label.", path)
+
+
+def spelling_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check what holds for every list of labels: known names in the four categories, and GitHub's limits."""
+    if len(labels) > LABELS_PER_ITEM:
+        message = f"GitHub takes {LABELS_PER_ITEM} labels an item, these are {len(labels)}. Remove some."
+        yield Finding("labels-too-many", message, path)
+    for position, label in enumerate(labels):
+        here = path + pointer(position)
+        category = category_of(label)
+        if not label.strip():
+            yield Finding("label-unknown", "A label is empty. Name one or remove it.", here)
+        elif len(label) > LABEL_NAME_CHARS:
+            message = f"GitHub takes {LABEL_NAME_CHARS} characters a label, this has {len(label)}. Shorten it."
+            yield Finding("label-too-long", message, here)
+        elif category and label not in known_names():
+            known = ", ".join(sorted(name for name in known_names() if category_of(name) is category))
+            message = f'"{label}" is no {category.name.lower()} label. The contract has: {known}.'
+            yield Finding("label-unknown", message, here)
+
+
+def _repeated(labels: Sequence[str], positions: Sequence[int], word: str, path: str) -> Iterator[Finding]:
+    for position in positions[1:]:
+        message = f'"{labels[position]}" is a second {word} label beside "{labels[positions[0]]}". Keep one.'
+        yield Finding("label-repeated", message, path + pointer(position))
+
+
+def _word(kind: Kind) -> str:
+    return "task" if kind is Kind.TASK else "refinement"

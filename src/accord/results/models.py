@@ -1,0 +1,57 @@
+"""The wire format of agent results (workflow contracts, "Structured Output Formats").
+
+The models hold shape only: closed objects, exact names, no coercion. What a shape cannot say is a rule.
+Field descriptions end up in the JSON Schemas that agents are given.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+ItemId = Annotated[str, Field(description="Number of an existing work item, written 42 or #42.")]
+
+
+class _Closed(BaseModel):
+    """Results are closed: a key that the contract does not know is an error, not something to drop in silence."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+
+
+class PlannedWorkItem(_Closed):
+    """A work item that does not exist yet."""
+
+    temp_id: str = Field(
+        alias="tempID",
+        description="Name of the new item within this result, unique and not empty; other items refer to it by this.",
+    )
+    title: str = Field(description="Title of the issue, at most 256 characters.")
+    body: str = Field(description="Markdown that follows the task or the refinement template of the contract.")
+    labels: list[str] = Field(
+        description="Exactly one label each of type, status (status:pending), priority and complexity; "
+        "a refinement has no complexity label."
+    )
+    blocked_by: list[str] = Field(
+        alias="blockedBy",
+        description="What must be closed first: tempIDs of this result, or numbers of existing work items.",
+    )
+
+
+class PlannedWorkItemUpdate(_Closed):
+    """A change to a work item that exists."""
+
+    work_item_id: ItemId = Field(alias="workItemID")
+    body: str | None = Field(description="The new body, following the template; null leaves it unchanged.")
+    labels: list[str] | None = Field(
+        description="The new labels, replacing the old ones except type and status; null leaves them unchanged."
+    )
+
+
+class PlannerResult(_Closed):
+    """Every create, close and update of one planning run. A run with nothing to do has three empty lists."""
+
+    role: Literal["planner"]
+    create: list[PlannedWorkItem] = Field(description="New work items.")
+    close: list[ItemId] = Field(description="Existing work items that the plan no longer wants.")
+    update: list[PlannedWorkItemUpdate] = Field(description="Existing work items that the plan changes.")

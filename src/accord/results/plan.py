@@ -1,0 +1,238 @@
+"""From a checked planner result and the facts to operations. Pure: nothing is read, nothing is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.github.markers import defuse
+from accord.kernel.findings import Finding, pointer, warning
+from accord.kernel.graph import dependency_order
+from accord.results.bodies import (
+    CLOSED,
+    UPDATED,
+    closing_body,
+    name_owners,
+    owners_named,
+    split_body,
+    was_touched,
+)
+from accord.results.labels import Category, category_of
+from accord.results.operations import (
+    AddDependency,
+    CloseWorkItem,
+    CreateWorkItem,
+    NameOwners,
+    Operation,
+    UpdateWorkItem,
+)
+from accord.results.rules import Plan, item_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from accord.github.port import Issue
+    from accord.results.facts import Facts
+
+
+def fact_findings(plan: Plan, facts: Facts) -> list[Finding]:
+    """Check what only GitHub knows: that what the result refers to is there, and still open where it must be."""
+    found = list(facts.findings)
+    for i, item in enumerate(plan.result.create):
+        for j, reference in enumerate(item.blocked_by):
+            if reference not in plan.positions:
+                found += _missing(reference, facts, pointer("create", i, "blockedBy", j))
+    for i, reference in enumerate(plan.result.close):
+        found += _missing(reference, facts, pointer("close", i))
+        issue = _existing(reference, facts)
+        if issue and not issue.is_open and not _closed_by_us(issue, facts):
+            found.append(_already_closed(issue, pointer("close", i)))
+    for i, update in enumerate(plan.result.update):
+        path = pointer("update", i)
+        found += _missing(update.work_item_id, facts, path + "/workItemID")
+        issue = _existing(update.work_item_id, facts)
+        if issue and not issue.is_open and not _updated_by_us(issue, facts):
+            found.append(_already_closed(issue, path + "/workItemID"))
+        if issue and update.labels is not None:
+            found += _status_kept(issue, update.labels, path + "/labels")
+    return [*found, *_unknown_labels(plan, facts)]
+
+
+def redaction_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
+    """Say where a secret stands in the result; it is taken out before anything is posted."""
+    texts = [(pointer("create", i, "title"), item.title) for i, item in enumerate(plan.result.create)]
+    texts += [(pointer("create", i, "body"), item.body) for i, item in enumerate(plan.result.create)]
+    texts += [(pointer("update", i, "body"), update.body or "") for i, update in enumerate(plan.result.update)]
+    for path, text in texts:
+        if redact(text) != text:
+            message = "This text holds a secret. It is posted without it; revoke the secret, since an agent saw it."
+            yield warning("secret-redacted", message, path)
+
+
+def plan_operations(plan: Plan, facts: Facts, redact: Callable[[str], str]) -> list[Operation]:
+    """Turn the result into operations: creates in dependency order, then dependencies, names, closes, updates.
+
+    Operations whose work an earlier run did are in the list too, marked so; a receipt shows the whole plan.
+    """
+
+    def posted(text: str) -> str:
+        return split_body(defuse(redact(text))[0]).content
+
+    order = dependency_order({i: plan.blockers(i) for i in range(len(plan.result.create))})
+    return [
+        *_creates(plan, facts, order, posted, redact),
+        *_dependencies(plan, facts),
+        *_names(plan, facts, order),
+        *_closes(plan, facts),
+        *_updates(plan, facts, posted),
+    ]
+
+
+def _creates(
+    plan: Plan,
+    facts: Facts,
+    order: Sequence[int],
+    posted: Callable[[str], str],
+    redact: Callable[[str], str],
+) -> Iterator[CreateWorkItem]:
+    for i in order:
+        item = plan.result.create[i]
+        title = " ".join(redact(item.title).split())
+        labels = _distinct([redact(label) for label in item.labels])
+        yield CreateWorkItem(item.temp_id, title, posted(item.body), labels, facts.items.get(item.temp_id))
+
+
+def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
+    for i, item in enumerate(plan.result.create):
+        waiting = facts.items.get(item.temp_id)
+        there = facts.blockers.get(waiting.number, frozenset()) if waiting else frozenset()
+        for j in plan.blockers(i):
+            name = plan.result.create[j].temp_id
+            blocker = facts.items.get(name)
+            yield AddDependency(item.temp_id, name, blocker is not None and blocker.number in there)
+        for number in plan.existing_blockers(i):
+            issue = facts.existing[number]
+            if issue:
+                yield AddDependency(item.temp_id, issue, number in there)
+
+
+def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwners]:
+    """Plan a second look at the items whose text names an owner that has no number when they are created."""
+    names = rewritable(plan)
+    numbered = {name for name in names if name in facts.items}
+    late = []
+    for i in order:
+        item = plan.result.create[i]
+        issue = facts.items.get(item.temp_id)
+        text = split_body(issue.body).content if issue else item.body
+        if owners_named(text, names if issue else names - numbered - {item.temp_id}):
+            late.append(i)
+        numbered.add(item.temp_id)
+    yield from (NameOwners(plan.result.create[i].temp_id) for i in sorted(late))
+
+
+def rewritable(plan: Plan) -> set[str]:
+    """The tempIDs that ``owned by #…`` can mean: those that are not spelled like a number, which is one already."""
+    return {name for name in plan.positions if item_number(name) is None}
+
+
+def _closes(plan: Plan, facts: Facts) -> Iterator[CloseWorkItem]:
+    for reference in dict.fromkeys(map(item_number, plan.result.close)):
+        issue = facts.existing.get(reference) if reference else None
+        if issue:
+            yield CloseWorkItem(issue, not issue.is_open)
+
+
+def _updates(plan: Plan, facts: Facts, posted: Callable[[str], str]) -> Iterator[UpdateWorkItem]:
+    for update in plan.result.update:
+        issue = _existing(update.work_item_id, facts)
+        if issue and (update.body is not None or update.labels is not None):
+            content = None if update.body is None else posted(update.body)
+            labels = None if update.labels is None else labels_after_update(issue, update.labels)
+            done = _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
+            yield UpdateWorkItem(issue, content, labels, done)
+
+
+def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Replace an item's labels, keeping its type and status: an update is no status transition."""
+    kept = {Category.TYPE, Category.STATUS}
+    return _distinct(
+        [
+            *(label for label in issue.labels if category_of(label) in kept),
+            *(label for label in wanted if category_of(label) not in kept),
+        ]
+    )
+
+
+def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:
+    numbers = {name: item.number for name, item in facts.items.items() if item_number(name) is None}
+    same_body = content is None or split_body(issue.body).content == name_owners(content, numbers)
+    same_labels = labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)}
+    return same_body and same_labels
+
+
+def _updated_by_us(issue: Issue, facts: Facts) -> bool:
+    """Trust the marker only in a body that we wrote: its author could put it there."""
+    return issue.author == facts.identity.login and was_touched(issue.body, UPDATED, facts.token)
+
+
+def _closed_by_us(issue: Issue, facts: Facts) -> bool:
+    return (
+        issue.closed_by == facts.identity.login
+        and issue.state_reason == "not_planned"
+        and (was_touched(issue.body, CLOSED, facts.token) or not closing_body(issue, facts.token))
+    )
+
+
+def _existing(reference: str, facts: Facts) -> Issue | None:
+    number = item_number(reference)
+    issue = facts.existing.get(number) if number else None
+    return None if issue is None or issue.is_pull else issue
+
+
+def _missing(reference: str, facts: Facts, path: str) -> Iterator[Finding]:
+    number = item_number(reference)
+    if number is None:
+        return
+    issue = facts.existing.get(number)
+    if issue is None:
+        message = f"There is no issue #{number} in this repository. Refer to one that exists."
+        yield Finding("unknown-reference", message, path)
+    elif issue.is_pull:
+        message = f"#{number} is a pull request, not a work item. Refer to an issue."
+        yield Finding("unknown-reference", message, path)
+
+
+def _already_closed(issue: Issue, path: str) -> Finding:
+    message = f"#{issue.number} is closed already. Leave it out of the result, or reopen it first."
+    return Finding("already-closed", message, path)
+
+
+def _unknown_labels(plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """Warn once of each label that GitHub would have to make up."""
+    lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
+    lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
+    seen = set(facts.labels)
+    for labels, path in lists:
+        for i, label in enumerate(labels):
+            if label.lower() not in seen:
+                seen.add(label.lower())
+                message = (
+                    f'The repository has no label "{label}"; GitHub will make a grey one. Run "accord labels sync".'
+                )
+                yield warning("label-not-there", message, path + pointer(i))
+
+
+def _status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
+    has = {label.lower() for label in issue.labels}
+    for i, label in enumerate(labels):
+        if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
+            message = f'An update changes neither type nor status, so "{label}" is left out. Use "accord items move".'
+            yield warning("label-ignored", message, path + pointer(i))
+
+
+def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
+    """Keep the first of each label; GitHub compares them without case."""
+    first: dict[str, str] = {}
+    for label in labels:
+        first.setdefault(label.lower(), label)
+    return tuple(first.values())

@@ -1,0 +1,107 @@
+"""Receipts: what a run did, complete enough for a program to go on with, and the same for a rehearsal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from accord.results.operations import Entry, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accord.github.port import RequestCount
+    from accord.kernel.errors import AccordError
+    from accord.kernel.findings import Finding
+
+
+class Outcome(StrEnum):
+    """How a run ended, by the exit code it leads to (see ``EXIT_CODES``)."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    PLANNED = "planned"
+    REJECTED = "rejected"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+
+
+EXIT_CODES = {
+    Outcome.APPLIED: 0,
+    Outcome.UNCHANGED: 0,
+    Outcome.PLANNED: 0,
+    Outcome.REJECTED: 1,
+    Outcome.STOPPED: 3,
+    Outcome.REFUSED: 4,
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A work item of this result on GitHub."""
+
+    id: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A dependency between two items, for pictures: ``waiting`` waits for ``blocker``."""
+
+    waiting: str
+    blocker: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The report of one run. ``items`` is in the order of the result; ``error`` says why a run ended early."""
+
+    kind: str
+    outcome: Outcome
+    run_key: str
+    repository: str
+    findings: Sequence[Finding] = ()
+    items: Mapping[str, Item] = field(default_factory=dict)
+    operations: Sequence[Entry] = ()
+    reads: int = 0
+    writes: int = 0
+    error: AccordError | None = None
+    estimated_seconds: float | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    edges: Sequence[Edge] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command line for this outcome."""
+        return EXIT_CODES[self.outcome]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the JSON document of ``accord apply``."""
+        document: dict[str, Any] = {
+            "kind": self.kind,
+            "outcome": self.outcome.value,
+            "run_key": self.run_key,
+            "repository": self.repository,
+            "items": {key: {"id": item.id, "url": item.url} for key, item in self.items.items()},
+            "findings": [finding.as_json() for finding in self.findings],
+            "requests": {"read": self.reads, "write": self.writes},
+            "operations": [entry.as_json() for entry in self.operations],
+        }
+        if self.estimated_seconds is not None:
+            document["estimated_seconds"] = round(self.estimated_seconds)
+        if self.error is not None:
+            document["error"] = {"message": self.error.message, "mend": self.error.mend}
+        return document
+
+
+def outcome_of(entries: Sequence[Entry], error: AccordError | None, requests: RequestCount) -> Outcome:
+    """Decide how a run ended that got as far as its operations."""
+    from accord.kernel.errors import Refused
+
+    if isinstance(error, Refused):
+        return Outcome.REFUSED
+    if error is not None:
+        return Outcome.STOPPED
+    wrote = requests.write or any(entry.status is Status.DONE for entry in entries)
+    return Outcome.APPLIED if wrote else Outcome.UNCHANGED

@@ -1,0 +1,150 @@
+"""The states of a work item and the moves between them, kept in its status label.
+
+Source: workflow contracts, outcomes of implementor and reviewer; the table is accord's decision "Status machine".
+A move replaces the labels in one request. Closing by ``accord apply`` is no move: a plan drops an item in any state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.github.port import IssueChange, NotThere
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding
+from accord.kernel.machine import Edge, Machine
+from accord.results.bodies import split_body
+from accord.results.labels import Category, category_of, in_category, known_names, status_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.github.port import GitHub, Issue
+
+CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class MoveFacts:
+    """What the guards look at: open blockers by number, and whether a person asks for the move."""
+
+    open_blockers: tuple[int, ...] = ()
+    is_person: bool = False
+
+
+def _blockers_closed(facts: MoveFacts) -> str:
+    if not facts.open_blockers:
+        return ""
+    return f"It still waits for {', '.join(f'#{n}' for n in facts.open_blockers)}; close them first."
+
+
+def _person_asks(facts: MoveFacts) -> str:
+    return "" if facts.is_person else "Only a person may take it up again; use a person's token."
+
+
+WORK_ITEM: Machine[MoveFacts] = Machine(
+    "work item",
+    "pending",
+    frozenset({CLOSED}),
+    (
+        Edge("pending", "ready", "all blockers closed", _blockers_closed),
+        Edge("ready", "in-progress"),
+        Edge("in-progress", "review"),
+        Edge("in-progress", "blocked"),
+        Edge("in-progress", "needs-refinement"),
+        Edge("in-progress", "pending"),
+        Edge("review", "approved"),
+        Edge("review", "needs-refinement"),
+        Edge("review", "pending"),
+        Edge("blocked", "pending", "a person", _person_asks),
+        Edge("needs-refinement", "pending", "a person", _person_asks),
+        Edge("approved", CLOSED, "merge"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A legal move, ready to be carried out. ``labels`` is the whole new list."""
+
+    issue: Issue
+    source: str
+    target: str
+    labels: tuple[str, ...]
+
+    @property
+    def is_change(self) -> bool:
+        """Whether there is anything to write."""
+        return self.source != self.target
+
+
+def current_status(issue: Issue) -> str:
+    """Tell where an item stands. Raises BrokenContract when its labels say nothing, or several things."""
+    if not issue.is_open:
+        return CLOSED
+    statuses = in_category(issue.labels, Category.STATUS)
+    if len(statuses) == 1:
+        return status_of(issue.labels) or ""
+    has = " and ".join(statuses) if statuses else "no status label"
+    raise _rejected("status-unclear", f"#{issue.number} has {has}. Give it exactly one.")
+
+
+def plan_move(github: GitHub, number: int, target: str) -> Move:
+    """Gather the facts of a move and judge it. Raises BrokenContract, naming the legal moves, when it is illegal."""
+    issue = github.issue(number)
+    if issue is None or issue.is_pull:
+        raise _rejected("unknown-reference", f"There is no work item #{number} in this repository. Name one.")
+    source = current_status(issue)
+    if source == target:
+        return Move(issue, source, target, issue.labels)
+    facts = MoveFacts(
+        tuple(open_blockers(github, issue)) if (source, target) == ("pending", "ready") else (),
+        github.identity().is_person if source in ("blocked", "needs-refinement") else False,
+    )
+    refusal = WORK_ITEM.refusal(source, target, facts)
+    if refusal:
+        raise _rejected("illegal-move", f"#{number} cannot move: {refusal}")
+    return Move(issue, source, target, _labels_at(issue, target))
+
+
+def carry_out_move(github: GitHub, move: Move) -> None:
+    """Write a move in one request; nothing when the item is there already."""
+    if not move.is_change:
+        return
+    if move.target == CLOSED:
+        github.change_issue(move.issue.number, IssueChange(None, move.labels, "closed", "completed"))
+    else:
+        github.replace_labels(move.issue.number, move.labels)
+
+
+def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
+    """Yield the numbers of open issues that an item waits for, natively or by the list in its body."""
+    seen = set()
+    if issue.blocker_count != 0:
+        try:
+            for blocker in github.blockers(issue.number):
+                seen.add(blocker.number)
+                if blocker.is_open:
+                    yield blocker.number
+        except NotThere:
+            pass
+    for number in split_body(issue.body).blocked_by:
+        blocker_or_none = github.issue(number) if number not in seen else None
+        if blocker_or_none and blocker_or_none.is_open:
+            yield number
+
+
+def work_items(github: GitHub, *, state: str) -> Iterator[Issue]:
+    """Yield the work items of a repository, newest first: issues that carry a type label."""
+    for issue in github.issues(state=state):
+        if not issue.is_pull and any(label in known_names() for label in in_category(issue.labels, Category.TYPE)):
+            yield issue
+
+
+def _labels_at(issue: Issue, target: str) -> tuple[str, ...]:
+    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
+    return kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
+
+
+def _rejected(code: str, message: str) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding(code, message)])
