@@ -67,7 +67,7 @@ def apply(
     if output_format == "json":
         print_json(report.as_json())
     else:
-        _print(report, result)
+        print_receipt(report, result)
     report_receipt(report, result, receipt)
     ctx.exit(report.exit_code)
 
@@ -91,7 +91,8 @@ def _apply(document: Document, run_key: str, dry_run: bool, access: dict[str, An
     return replace(receipt, findings=placed)
 
 
-def _print(receipt: Receipt, file: str) -> None:
+def print_receipt(receipt: Receipt, file: str) -> None:
+    """Print a receipt for people: findings, one line an operation, one sentence on how it ended."""
     print_findings(receipt.findings, file)
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
     for entry in receipt.operations:

@@ -100,7 +100,7 @@ class Adapter:
             for page in self._transport.pages("/search/issues", params):
                 issues += map(_issue, page.data["items"])
                 is_complete &= not page.data["incomplete_results"] and page.data["total_count"] <= SEARCH_RESULTS
-        except (Refused, NotThere):
+        except Refused:
             is_complete = False
         return Found(tuple(issues), is_complete)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from accord.kernel.errors import AccordError
+from accord.kernel.errors import Refused, Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,16 +97,12 @@ class IssueChange:
     state_reason: str | None = None
 
 
-class AnswerLost(AccordError):
+class AnswerLost(Stopped):
     """A request that must not be repeated blindly got no answer: GitHub may or may not have carried it out."""
 
-    exit_code = 3
 
-
-class NotThere(AccordError):
+class NotThere(Refused):
     """GitHub answers 404 or 410: there is no such thing, or none that this token may see."""
-
-    exit_code = 4
 
 
 class GitHub(Protocol):

@@ -97,7 +97,7 @@ def sync_labels(
                 _carry_out(github, action, clock)
             except Stopped as stopped:
                 problem = stopped
-            except (Refused, NotThere) as refused:
+            except Refused as refused:
                 result = replace(action, action=FAILED, error=refused.message)
                 problem = refused if " with 403" in refused.message or isinstance(refused, NotThere) else None
         if problem is not None and action.is_change:

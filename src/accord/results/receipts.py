@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.errors import Refused
 from accord.results.operations import Entry, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.github.port import RequestCount
     from accord.kernel.errors import AccordError
     from accord.kernel.findings import Finding
 
@@ -95,13 +95,11 @@ class Receipt:
         return document
 
 
-def outcome_of(entries: Sequence[Entry], error: AccordError | None, requests: RequestCount) -> Outcome:
+def outcome_of(entries: Sequence[Entry], error: AccordError | None) -> Outcome:
     """Decide how a run ended that got as far as its operations."""
-    from accord.kernel.errors import Refused
-
     if isinstance(error, Refused):
         return Outcome.REFUSED
     if error is not None:
         return Outcome.STOPPED
-    wrote = requests.write or any(entry.status is Status.DONE for entry in entries)
+    wrote = any(entry.status is Status.DONE for entry in entries)
     return Outcome.APPLIED if wrote else Outcome.UNCHANGED

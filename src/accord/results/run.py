@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.kernel.errors import AccordError, Refused
+from accord.kernel.errors import AccordError
 from accord.kernel.findings import has_errors
 from accord.results.apply import Ledger, Tell, carry_out, entry_of
 from accord.results.facts import gather
@@ -20,9 +20,9 @@ from accord.results.operations import (
     Operation,
     Status,
 )
-from accord.results.plan import fact_findings, plan_operations, redaction_findings
+from accord.results.plan import fact_findings, plan_operations, redaction_findings, rewritable
 from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
-from accord.results.rules import item_number, planner_findings, read_plan
+from accord.results.rules import planner_findings, read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from accord.github.port import GitHub
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
+    from accord.results.facts import Facts
     from accord.results.models import PlannerResult
     from accord.results.rules import Plan
 
@@ -59,10 +60,17 @@ def default_run_key(result: PlannerResult, repository: str) -> str:
 
 
 def apply_plan(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
-    """Check a planner result, and carry it out exactly once. Never raises an error of accord: the receipt tells.
+    """Check a planner result, and carry it out exactly once. Raises nothing of accord's own: the receipt tells.
 
     Findings in the receipt have no lines; whoever read the file knows them.
     """
+    before = replace(github.requests)
+    receipt = _applied(github, result, setting)
+    now = github.requests
+    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
+
+
+def _applied(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
     run_key = setting.run_key or default_run_key(result, setting.repository)
     plan = read_plan(result)
     receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, planner_findings(plan))
@@ -70,33 +78,29 @@ def apply_plan(github: GitHub, result: PlannerResult, setting: Setting) -> Recei
         return receipt
     if not (result.create or result.close or result.update):
         return replace(receipt, outcome=Outcome.UNCHANGED)
-    token = run_token(setting.repository, run_key)
     try:
-        facts = gather(github, plan, token)
+        facts = gather(github, plan, run_token(setting.repository, run_key))
     except AccordError as error:
-        ended = Outcome.REFUSED if isinstance(error, Refused) else Outcome.STOPPED
-        return _counted(replace(receipt, outcome=ended, error=error), github)
+        return replace(receipt, outcome=outcome_of((), error), error=error)
     findings = [*receipt.findings, *redaction_findings(plan, setting.redact), *fact_findings(plan, facts)]
     receipt = replace(receipt, findings=findings)
     if has_errors(findings):
-        return _counted(receipt, github)
+        return receipt
+    return _carried_out(github, plan, facts, receipt, setting)
+
+
+def _carried_out(github: GitHub, plan: Plan, facts: Facts, receipt: Receipt, setting: Setting) -> Receipt:
     operations = plan_operations(plan, facts, setting.redact)
-    receipt = replace(
-        receipt,
-        titles={item.temp_id: setting.redact(item.title) for item in result.create},
-        edges=_edges(operations),
-    )
-    names = {name for name in plan.positions if item_number(name) is None}
-    ledger = Ledger(token, facts.identity, dict(facts.items), names)
+    ledger = Ledger(facts.token, facts.identity, dict(facts.items), rewritable(plan))
     if setting.is_dry_run:
         entries = [entry_of(operation, operation.found or Status.PLANNED, ledger) for operation in operations]
         seconds = estimate_seconds(*_planned_requests(operations))
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
     else:
         entries, problem = carry_out(github, operations, ledger, setting.clock, setting.tell)
-        ended = outcome_of(entries, problem, github.requests)
-        receipt = replace(receipt, outcome=ended, operations=entries, error=problem)
-    return _counted(replace(receipt, items=_items(plan, ledger)), github)
+        receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
+    titles = {item.temp_id: setting.redact(item.title) for item in plan.result.create}
+    return replace(receipt, items=_items(plan, ledger), titles=titles, edges=_edges(operations))
 
 
 def _items(plan: Plan, ledger: Ledger) -> dict[str, Item]:
@@ -120,7 +124,3 @@ def _planned_requests(operations: Sequence[Operation]) -> tuple[int, int]:
     coming = [operation for operation in operations if operation.found is None]
     content = sum(isinstance(operation, CreateWorkItem) for operation in coming)
     return content, len(coming) - content
-
-
-def _counted(receipt: Receipt, github: GitHub) -> Receipt:
-    return replace(receipt, reads=github.requests.read, writes=github.requests.write)

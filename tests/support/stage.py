@@ -1,0 +1,99 @@
+"""A stage for tests that write: the real local GitHub, the real adapter, and one clock that nobody waits on."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import requests
+
+from accord.github.adapter import Adapter
+from accord.github.port import Access
+from accord.kernel.clock import ManualClock
+from accord.kernel.redaction import Redactor
+from accord.kernel.shapes import read_shape
+from accord.results.models import PlannerResult
+from accord.results.run import Setting, apply_plan
+from accord.sandbox.server import Settings, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.results.receipts import Receipt
+    from accord.sandbox.server import Running
+
+START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+
+
+@dataclass
+class Stage:
+    server: Running
+    clock: ManualClock
+    waits: list[tuple[float, str]]
+
+    @property
+    def repository(self) -> str:
+        return self.server.repository
+
+    def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> Adapter:
+        access = Access(repo or self.repository, token or self.server.token, self.server.url, identity, max_wait)
+        return Adapter(access, self.clock, lambda seconds, reason: self.waits.append((seconds, reason)))
+
+    def apply(self, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
+        github = adapter or self.adapter()
+        model = read_shape(PlannerResult, result)
+        return apply_plan(github, model, Setting(self.repository, self.clock, Redactor(), **setting))
+
+    def get(self, path: str, **params: Any) -> Any:
+        headers = {"Authorization": f"Bearer {self.server.token}"}
+        answer = requests.get(f"{self.server.url}{path}", params=params, headers=headers, timeout=10)
+        answer.raise_for_status()
+        return answer.json()
+
+    def send(self, method: str, path: str, *, token: str = "", **body: Any) -> Any:
+        headers = {"Authorization": f"Bearer {token or self.server.token}"}
+        answer = requests.request(method, f"{self.server.url}{path}", json=body, headers=headers, timeout=10)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def issues(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for page in range(1, 100):
+            part = self.get(f"/repos/{self.repository}/issues", state="all", direction="asc", per_page=100, page=page)
+            found += part
+            if len(part) < 100:
+                break
+        return found
+
+    def snapshot(self) -> list[dict[str, Any]]:
+        """All that a user could see of the issues, without what differs by nature: times and ids."""
+        return [
+            {
+                "number": issue["number"],
+                "title": issue["title"],
+                "body": issue["body"],
+                "state": issue["state"],
+                "reason": issue["state_reason"],
+                "labels": sorted(label["name"] for label in issue["labels"]),
+                "blocked_by": sorted(
+                    blocker["number"]
+                    for blocker in self.get(
+                        f"/repos/{self.repository}/issues/{issue['number']}/dependencies/blocked_by", per_page=100
+                    )
+                )
+                if issue.get("issue_dependencies_summary", {}).get("total_blocked_by")
+                else [],
+            }
+            for issue in self.issues()
+        ]
+
+
+@contextmanager
+def staged(directory: Path, **settings: Any) -> Iterator[Stage]:
+    clock = ManualClock(START)
+    settings.setdefault("search_lag_seconds", 300.0)
+    with serving(directory, settings=Settings(clock=clock, **settings)) as server:
+        yield Stage(server, clock, [])
