@@ -1,0 +1,120 @@
+"""Bodies are read as GitHub shows them: structure counts where a reader sees it, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from support.plans import refinement_body, task_body
+
+from accord.results.labels import Kind
+from accord.results.templates import body_findings, likely_kind, read_body
+
+
+def codes(body: str, kind: Kind = Kind.TASK) -> set[str]:
+    return {finding.code for finding in body_findings(read_body(body), kind, "/body")}
+
+
+TASK = task_body()
+TASK_CASES: dict[str, tuple[str, set[str]]] = {
+    "as the template has it": (TASK, set()),
+    "CRLF": (TASK.replace("\n", "\r\n"), set()),
+    "setext headings": (TASK.replace("## Objective\n", "Objective\n---\n"), set()),
+    "another order": (
+        "## Constraints\n\nNone\n\n" + TASK.replace("## Constraints\n\nNone\n", "") + "\n## Notes\n\nMore.\n",
+        set(),
+    ),
+    "heading in a fence": (TASK.replace("## Objective\n", "```\n## Objective\n```\n"), {"section-missing"}),
+    "heading in a quote": (TASK.replace("## Objective\n", "> ## Objective\n"), {"section-missing"}),
+    "heading in a comment": (TASK.replace("## Objective\n", "<!--\n## Objective\n-->\n"), {"section-missing"}),
+    "heading in a list": (TASK.replace("## Objective\n", "- ## Objective\n"), {"section-missing"}),
+    "heading of another level": (TASK.replace("## Objective", "# Objective"), {"section-missing"}),
+    "comment that never ends": (
+        TASK.replace("## Context", "<!-- ## Context"),
+        {"section-missing"},
+    ),
+    "In Scope outside of Scope": (
+        TASK.replace("### In Scope\n\n- src/a.py\n\n", "") + "\n### In Scope\n\n- src/a.py\n",
+        {"section-missing"},
+    ),
+    "empty objective": (task_body(objective=""), {"section-empty"}),
+    "objective is None": (task_body(objective="None"), {"section-empty"}),
+    "objective is a comment": (task_body(objective="<!-- say it -->"), {"section-empty"}),
+    "context is None": (task_body(context="None."), set()),
+    "context is empty": (task_body(context=""), {"section-empty"}),
+    "nothing out of scope": (task_body(out_of_scope="- None"), set()),
+    "out of scope is empty": (task_body(out_of_scope=""), {"section-empty"}),
+    "no path in scope": (task_body(in_scope="Everything that is needed."), {"scope-empty"}),
+    "prose in the list": (task_body(in_scope="- the parser and its tests"), {"scope-empty"}),
+    "none in scope": (task_body(in_scope="- None"), {"scope-empty", "section-empty"}),
+    "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), {"scope-empty"}),
+    "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
+    "folder in, file out": (task_body(in_scope="- src/", out_of_scope="- src/a.py"), set()),
+    "criteria without boxes": (task_body(criteria="- It works"), {"criteria-missing"}),
+    "box in a fence": (task_body(criteria="```\n- [ ] It works\n```"), {"criteria-missing"}),
+    "box in a quote": (task_body(criteria="> - [ ] It works"), {"criteria-missing"}),
+    "box in a comment": (task_body(criteria="See below.\n\n<!--\n- [ ] It works\n-->"), {"criteria-missing"}),
+    "box without text": (task_body(criteria="Then:\n\n- [ ] "), {"criteria-missing"}),
+    "ticked box": (task_body(criteria="- [x] It works"), set()),
+    "numbered boxes": (task_body(criteria="1. [ ] It works"), set()),
+    "box in a nested list": (task_body(criteria="- Group\n  - [ ] It works"), set()),
+}
+
+
+@pytest.mark.parametrize("name", TASK_CASES)
+def test_a_task_is_judged_by_what_its_reader_sees(name: str) -> None:
+    body, expected = TASK_CASES[name]
+    assert codes(body) == expected
+
+
+REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
+    "as the template has it": (refinement_body(), set()),
+    "quote as a block": (refinement_body(quote="\n> It shall be fast."), set()),
+    "bold label": (refinement_body(quote="- **Quote:** It shall be fast."), set()),
+    "no quote": (refinement_body(quote=""), {"quote-missing"}),
+    "empty quote": (refinement_body(quote="- Quote:"), {"quote-missing"}),
+    "quote of nothing": (refinement_body(quote='- Quote: ""'), {"quote-missing"}),
+    "one option": (refinement_body(options="1. **One** is enough"), {"options-too-few"}),
+    "options as prose": (refinement_body(options="One or two."), {"options-too-few"}),
+    "options as bullets": (refinement_body(options="- One\n- Two"), set()),
+    "options as headings": (refinement_body(options="### One\n\nCheap.\n\n### Two\n\nGood."), set()),
+    "pros and cons are no options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),
+    "no recommendation": (refinement_body(recommendation=""), {"section-empty"}),
+    "recommendation is None": (refinement_body(recommendation="None"), {"section-empty"}),
+    "a task's body": (TASK, {"section-missing"}),
+}
+
+
+@pytest.mark.parametrize("name", REFINEMENT_CASES)
+def test_a_refinement_is_judged_by_what_its_reader_sees(name: str) -> None:
+    body, expected = REFINEMENT_CASES[name]
+    assert codes(body, Kind.REFINEMENT) & expected == expected
+    if not expected:
+        assert codes(body, Kind.REFINEMENT) == set()
+
+
+PATHS = {
+    "src/a.py": "src/a.py",
+    "`src/a b.py`": "src/a b.py",
+    "`src/a.py` (owned by #3)": "src/a.py",
+    "src/a.py (new)": "src/a.py",
+    "src/a.py - the parser": "src/a.py",
+    "src/a.py: the parser": "src/a.py",
+    "./src//a.py": "src/a.py",
+    "[a.py](src/a.py)": "a.py",
+    "Makefile": "Makefile",
+    "src/": "src",
+    "src/**/*.py": "src/**/*.py",
+    "``we`ird.py``": "we`ird.py",
+    "café/été.py": "café/été.py",
+    "[ ] src/a.py": "src/a.py",
+}
+
+
+@pytest.mark.parametrize("entry", PATHS)
+def test_a_path_is_read_however_the_entry_is_dressed(entry: str) -> None:
+    assert read_body(task_body(in_scope=f"- {entry}")).in_scope == (PATHS[entry],)
+
+
+def test_the_template_is_guessed_when_no_label_tells() -> None:
+    assert likely_kind(read_body(task_body())) is Kind.TASK
+    assert likely_kind(read_body(refinement_body())) is Kind.REFINEMENT
+    assert likely_kind(read_body("")) is Kind.TASK

@@ -1,0 +1,127 @@
+"""The pages show what agents wrote, so nothing that agents wrote may do anything there."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.sandbox.graph import HEIGHT, WIDTH, draw
+from accord.sandbox.markup import html
+
+if TYPE_CHECKING:
+    from conftest import Client
+
+HOSTILE = """<!-- accord: secret marker -->
+<script>alert(1)</script> <img src=x onerror=alert(2)> [x](javascript:alert(3)) ok<!-- inline -->.
+
+- [x] done
+- [ ] open
+
+| a | b |
+|---|---|
+| 1 | ~~2~~ |
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/", 200, ["octo/home", "octo/secret", "private", "archived"]),
+        ("/octo/home", 200, ["5 Open", "0 Closed", "First", "A revision", "blocked by 1"]),
+        ("/octo/home/issues?state=closed", 200, ["No closed issues."]),
+        ("/octo/home/issues/2", 200, ["Second", "Blocked by", "First", "No description."]),
+        ("/octo/home/issues/1", 200, ["Blocking", "Second", "by <strong>stranger</strong>"]),
+        ("/octo/home/pull/3", 200, ["Pull request", "A revision"]),
+        ("/octo/home/labels", 200, ["9 labels", "good first issue"]),
+        ("/octo/home/dependencies", 200, ["<svg", "#1 · open", "marker-end"]),
+        ("/octo/old/dependencies", 200, ["No issue waits for another."]),
+        ("/octo/home/issues/99", 404, ["Nothing here"]),
+        ("/octo/nothing", 404, ["Nothing here"]),
+        ("/octo/home/labels/deep/er", 404, ["Nothing here"]),
+        ("/_static/style.css", 200, ["prefers-color-scheme"]),
+        ("/_static/../server.py", 404, []),
+    ],
+)
+def test_pages_show_what_is_there(client: Client, path: str, status: int, words: list[str]) -> None:
+    client("POST", "issues/2/dependencies/blocked_by", {"issue_id": client("GET", "issues/1").json()["id"]})
+    client.issue("<i>Slanted</i>", body=HOSTILE, labels=["bug"])
+    answer = client("GET", path, token=None)
+    assert answer.status_code == status
+    assert [word for word in words if word not in answer.text] == []
+    assert "<i>Slanted" not in answer.text
+
+
+def test_the_link_in_a_payload_leads_to_the_page(client: Client) -> None:
+    issue = client.issue("Look at me", body=HOSTILE)
+    client("POST", f"issues/{issue['number']}/comments", {"body": HOSTILE})
+    page = client("GET", issue["html_url"].removeprefix(client.sandbox.url)).text
+    assert "Look at me" in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+    assert not re.search(r"<script|<img|javascript:alert\(3\)\"|secret marker|inline", page)
+
+
+def test_no_page_may_run_scripts_or_load_from_elsewhere(client: Client) -> None:
+    for path in ("/", "/octo/home", "/octo/home/issues/1", "/nowhere/x"):
+        policy = client("GET", path).headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src" not in policy
+        assert "unsafe" not in policy
+
+
+def test_long_lists_have_pages(client: Client) -> None:
+    client.sandbox.bulk_issues(60)
+    first, second = (client("GET", f"/octo/home?page={page}").text for page in (1, 2))
+    assert "Page 1 of 2" in first
+    assert "Old issue 60" in first
+    assert "Old issue 1<" in second
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (HOSTILE.split("\n\n")[1], '<li class="task"><input type="checkbox" disabled checked> done</li>'),
+        ("<!-- a\nb\n\nc -->\nafter", "<p>after</p>"),
+        ("before <!-- a --> after", "<p>before  after</p>"),
+        ("<!-- never closed\ntext", ""),
+        ("x <!-- never closed", "<p>x &lt;!-- never closed</p>"),
+        ("<!-- a --> rest", "<p> rest</p>"),
+        ("`<!-- code -->`", "<p><code>&lt;!-- code --&gt;</code></p>"),
+        ("    <!-- code -->", "<pre><code>&lt;!-- code --&gt;\n</code></pre>"),
+        ("- <!-- a -->\n- b", "<ul>\n<li></li>\n<li>b</li>\n</ul>"),
+        ("- [ ]nothing", "<ul>\n<li>[ ]nothing</li>\n</ul>"),
+        (None, ""),
+    ],
+)
+def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str) -> None:
+    assert shown in html(text)
+    if "task" not in shown:
+        assert html(text).strip() == shown
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [],
+        [(1, 2)],
+        [(1, 2), (2, 3), (1, 3), (4, 3)],
+        [(1, 2), (2, 1)],
+        [(1, 2), (2, 3), (3, 1), (3, 4)],
+        [(number, number + 1) for number in range(1500)],
+        [(blocker, blocked) for blocker in range(12) for blocked in range(12, 24)],
+    ],
+)
+def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
+    drawing = draw(edges)
+    places = {box.key: (box.x, box.y) for box in drawing.boxes}
+    assert places.keys() == {key for edge in edges for key in edge}
+    cyclic = any((blocked, blocker) in edges for blocker, blocked in edges) or (3, 1) in edges
+    if not cyclic:
+        assert all(places[blocker][0] < places[blocked][0] for blocker, blocked in edges)
+    boxes = sorted(places.values())
+    for (x, y), (next_x, next_y) in pairwise(boxes):
+        assert next_x >= x + WIDTH or next_y >= y + HEIGHT
+    assert len(drawing.arrows) == len(edges)
+    assert all(0 <= x <= drawing.width - WIDTH and 0 <= y <= drawing.height - HEIGHT for x, y in boxes)

@@ -1,0 +1,281 @@
+"""Every refusal, in GitHub's words: a tool that does not meet them here meets them in production."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Client
+
+ADMIN = "accord-sandbox-token"
+INSTALLATION = "accord-sandbox-installation-token"
+STRANGER = "accord-sandbox-stranger-token"
+MANY = [f"label {number}" for number in range(101)]
+BLOCKED_BY = "issues/2/dependencies/blocked_by"
+DEPENDENCY = "An error occurred while adding the blocking issue to the issue. Validation failed: "
+
+
+def custom(resource: str, field: str, message: str, code: str = "custom") -> list[dict[str, str]]:
+    return [{"resource": resource, "code": code, "field": field, "message": message}]
+
+
+BODY_TOO_LONG = custom("Issue", "body", "body is too long (maximum is 65536 characters)")
+COMMENT_TOO_LONG = custom("IssueComment", "data", "Body is too long (maximum is 65536 characters)", "unprocessable")
+
+INVALID: list[tuple[str, str, Any, Any]] = [
+    ("POST", "issues", {"title": "x", "body": "b" * 65_537}, BODY_TOO_LONG),
+    ("PATCH", "issues/2", {"body": "b" * 65_537}, BODY_TOO_LONG),
+    ("POST", "issues", {"title": "t" * 257}, custom("Issue", "title", "title is too long (maximum is 256 characters)")),
+    ("POST", "issues", {"title": " "}, [{"resource": "Issue", "code": "missing_field", "field": "title"}]),
+    (
+        "POST",
+        "issues",
+        {"title": "x", "labels": MANY},
+        custom("Issue", "labels", "labels is too long (maximum is 100)"),
+    ),
+    (
+        "POST",
+        "issues",
+        {"title": "x", "labels": ["n" * 51]},
+        custom("Label", "name", "name is too long (maximum is 50 characters)"),
+    ),
+    (
+        "POST",
+        "issues",
+        {"title": "x", "assignees": ["nobody"]},
+        [{"value": "nobody", "resource": "Issue", "code": "invalid", "field": "assignees"}],
+    ),
+    ("POST", "labels", {"name": "BUG"}, [{"resource": "Label", "code": "already_exists", "field": "name"}]),
+    (
+        "PATCH",
+        "labels/bug",
+        {"new_name": "Wontfix"},
+        [{"resource": "Label", "code": "already_exists", "field": "name"}],
+    ),
+    ("POST", "labels", {"name": "n" * 51}, custom("Label", "name", "name is too long (maximum is 50 characters)")),
+    (
+        "POST",
+        "labels",
+        {"name": "n", "description": "d" * 101},
+        custom("Label", "description", "description is too long (maximum is 100 characters)"),
+    ),
+    *(
+        (
+            "POST",
+            "labels",
+            {"name": "n", "color": color},
+            [{"value": color, "resource": "Label", "code": "invalid", "field": "color"}],
+        )
+        for color in ("#ff0000", "fff", "gggggg", "ff0000\n")
+    ),
+    ("POST", "issues/2/comments", {"body": "b" * 65_537}, COMMENT_TOO_LONG),
+    (
+        "POST",
+        "issues/2/comments",
+        {"body": ""},
+        custom("IssueComment", "data", "Body cannot be blank", "unprocessable"),
+    ),
+    ("GET", "issues?state=shut", None, [{"value": "shut", "resource": "Issue", "code": "invalid", "field": "state"}]),
+    ("GET", "issues?since=today", None, [{"value": "today", "resource": "Issue", "code": "invalid", "field": "since"}]),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "errors"), INVALID)
+def test_invalid_values_are_named(client: Client, method: str, path: str, body: Any, errors: Any) -> None:
+    answer = client(method, path, body)
+    document = answer.json()
+    assert (answer.status_code, document["message"], document["errors"]) == (422, "Validation Failed", errors)
+    assert document["status"] == "422"
+    assert document["documentation_url"].startswith("https://docs.github.com/rest/issues/")
+    assert len(client("GET", "labels").json()) == 9, "nothing of a refused request stays"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "problem"),
+    [
+        ("POST", "issues", {}, '"title" wasn\'t supplied.'),
+        ("POST", "issues", {"title": ["x"]}, "For 'properties/title', [\"x\"] is not a string."),
+        ("POST", "issues", {"title": "x", "body": 3}, "For 'properties/body', 3 is not a string."),
+        ("POST", "issues", {"title": "x", "labels": "bug"}, "For 'properties/labels', \"bug\" is not an array."),
+        ("POST", "issues", {"title": "x", "labels": [7]}, "For 'properties/labels/items/0', 7 is not a string."),
+        ("PATCH", "issues/2", {"labels": None}, "For 'properties/labels', nil is not allowed."),
+        ("PATCH", "issues/2", {"state": "shut"}, "For 'properties/state', \"shut\" is not a member of [open, closed]."),
+        ("POST", BLOCKED_BY, {"issue_id": "1"}, "For 'properties/issue_id', \"1\" is not an integer."),
+        ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
+        ("POST", "/user/repos", {"name": "x", "private": "yes"}, "For 'properties/private', \"yes\" is not a boolean."),
+    ],
+)
+def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path: str, body: Any, problem: str) -> None:
+    answer = client(method, path, body)
+    assert (answer.status_code, answer.json()["message"]) == (422, f"Invalid request.\n\n{problem}")
+
+
+@pytest.mark.parametrize(
+    ("token", "method", "path", "body", "status", "message"),
+    [
+        ("wrong", "GET", "issues", None, 401, "Bad credentials"),
+        (None, "POST", "issues", {"title": "x"}, 401, "Requires authentication"),
+        (None, "GET", "/user", None, 401, "Requires authentication"),
+        (INSTALLATION, "GET", "/user", None, 403, "Resource not accessible by integration"),
+        (INSTALLATION, "POST", "/user/repos", {"name": "x"}, 403, "Resource not accessible by integration"),
+        (
+            INSTALLATION,
+            "POST",
+            "/repos/octo/old/issues",
+            {"title": "x"},
+            403,
+            "Repository was archived so is read-only.",
+        ),
+        (INSTALLATION, "GET", "/repos/octo/secret", None, 404, "Not Found"),
+        ("fine-grained", "POST", "issues", {"title": "x"}, 403, "Resource not accessible by personal access token"),
+        ("fine-grained", "PATCH", "issues/2", {"title": "x"}, 403, "Resource not accessible by personal access token"),
+        (STRANGER, "PATCH", "issues/2", {"title": "x"}, 403, "Must have admin rights to Repository."),
+        (STRANGER, "POST", "issues/2/labels", ["bug"], 403, "Must have admin rights to Repository."),
+        (STRANGER, "PUT", "issues/1/lock", None, 403, "Must have admin rights to Repository."),
+        (STRANGER, "POST", "labels", {"name": "x"}, 404, "Not Found"),
+        (STRANGER, "DELETE", "labels/bug", None, 404, "Not Found"),
+        (STRANGER, "GET", "/repos/octo/secret/issues", None, 404, "Not Found"),
+        (STRANGER, "GET", "/repos/octo/nothing", None, 404, "Not Found"),
+        (
+            STRANGER,
+            "POST",
+            "issues/4/comments",
+            {"body": "x"},
+            403,
+            "Unable to create comment because issue is locked.",
+        ),
+        (
+            STRANGER,
+            "GET",
+            "collaborators/stranger/permission",
+            None,
+            403,
+            "Must have push access to view collaborator permission.",
+        ),
+        ("triage", "PATCH", "issues/2", {"body": "x"}, 403, "Must have admin rights to Repository."),
+        (
+            "triage",
+            "POST",
+            "issues/2/labels",
+            ["unheard-of"],
+            403,
+            "You do not have permission to create labels on this repository.",
+        ),
+        (
+            "pulls-only",
+            "POST",
+            "issues/3/labels",
+            ["unheard-of"],
+            403,
+            "You do not have permission to create labels on this repository.",
+        ),
+        ("pulls-only", "POST", "issues/2/labels", ["bug"], 403, "Resource not accessible by integration"),
+        ("pulls-only", "POST", "issues/2/comments", {"body": "x"}, 403, "Resource not accessible by integration"),
+        (ADMIN, "POST", "/repos/octo/old/issues", {"title": "x"}, 403, "Repository was archived so is read-only."),
+        (ADMIN, "PATCH", "/repos/octo/old/issues/1", {"title": "x"}, 403, "Repository was archived so is read-only."),
+        (ADMIN, "GET", "/repos/octo/code/issues", None, 410, "Issues are disabled for this repo"),
+        (ADMIN, "POST", "/repos/octo/code/issues", {"title": "x"}, 410, "Issues are disabled for this repo"),
+        (ADMIN, "GET", "/repos/octo/code/issues/2", None, 410, "Issues are disabled for this repo"),
+        (ADMIN, "GET", "issues/99", None, 404, "Not Found"),
+        (ADMIN, "GET", f"issues/{10**30}", None, 404, "Not Found"),
+        (ADMIN, "GET", "issues/comments/2", None, 404, "Not Found"),
+        (ADMIN, "GET", "labels/none", None, 404, "Not Found"),
+        (ADMIN, "DELETE", "issues/2/labels/none", None, 404, "Label does not exist"),
+        (ADMIN, "GET", "issues/2/parent", None, 404, "Not Found"),
+        (ADMIN, "POST", BLOCKED_BY, {"issue_id": 5}, 404, "Not Found"),
+        (ADMIN, "POST", BLOCKED_BY, {"issue_id": 10**40}, 404, "Not Found"),
+        (ADMIN, "POST", "/user/repos", {"name": "a b"}, 422, "Repository creation failed."),
+        (ADMIN, "GET", "/nowhere/at/all", None, 404, None),
+    ],
+)
+def test_what_may_not_be_done_is_refused_in_github_s_words(
+    client: Client, token: str | None, method: str, path: str, body: Any, status: int, message: str | None
+) -> None:
+    answer = client(method, path, body, token=token)
+    assert answer.status_code == status, answer.text
+    if message is not None:
+        document = answer.json()
+        assert (document["message"], document["status"]) == (message, str(status))
+        assert document["documentation_url"].startswith("https://docs.github.com/")
+
+
+@pytest.mark.parametrize(
+    ("token", "method", "path", "body"),
+    [
+        ("pulls-only", "POST", "issues/3/labels", ["bug"]),
+        ("pulls-only", "POST", "issues/3/comments", {"body": "x"}),
+        ("triage", "POST", "issues/2/labels", ["bug"]),
+        ("triage", "PATCH", "issues/2", {"state": "closed"}),
+        ("fine-grained", "GET", "issues/2", None),
+        (ADMIN, "POST", "issues/4/comments", {"body": "x"}),
+        (STRANGER, "POST", "issues/2/comments", {"body": "x"}),
+        (STRANGER, "PATCH", "issues/1", {"title": "Mine", "state": "closed"}),
+        (ADMIN, "POST", "/repos/octo/code/issues/1/comments", {"body": "x"}),
+        (None, "GET", "issues", None),
+    ],
+)
+def test_what_the_token_allows_is_done(client: Client, token: str | None, method: str, path: str, body: Any) -> None:
+    assert client(method, path, body, token=token).ok
+
+
+@pytest.mark.parametrize(
+    ("blocked", "blocker", "message"),
+    [
+        (2, 3, "Target issue may only be an issue"),
+        (3, 2, "Source issue may only be an issue"),
+        (2, 2, "Target issue cannot be the same as the source issue"),
+        (2, 1, "Target issue has already been taken"),
+    ],
+)
+def test_edges_that_cannot_be_are_refused(client: Client, blocked: int, blocker: int, message: str) -> None:
+    ids = {number: client("GET", f"issues/{number}").json()["id"] for number in (1, 2, 3)}
+    client("POST", BLOCKED_BY, {"issue_id": ids[1]})
+    answer = client("POST", f"issues/{blocked}/dependencies/blocked_by", {"issue_id": ids[blocker]})
+    assert (answer.status_code, answer.json()["message"]) == (422, DEPENDENCY + message)
+
+
+@pytest.mark.parametrize(("parent", "child"), [(2, 3), (3, 2), (2, 2), (1, 2)])
+def test_families_that_cannot_be_are_refused(client: Client, parent: int, child: int) -> None:
+    ids = {number: client("GET", f"issues/{number}").json()["id"] for number in (1, 2, 3)}
+    client("POST", "issues/2/sub_issues", {"sub_issue_id": ids[1]})
+    answer = client("POST", f"issues/{parent}/sub_issues", {"sub_issue_id": ids[child]})
+    assert answer.status_code == 422
+    assert answer.json()["message"].startswith("An error occurred while adding the sub-issue")
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"{", "Problems parsing JSON"),
+        (b'{"title": NaN}', "Problems parsing JSON"),
+        (b'{"title": "\\ud800"}', "Problems parsing JSON"),
+        (b"\xff", "Problems parsing JSON"),
+        (b"[" * 100_000, "Problems parsing JSON"),
+        (b'["title"]', "Body should be a JSON object"),
+    ],
+)
+def test_what_is_no_json_is_a_400(client: Client, raw: bytes, message: str) -> None:
+    answer = client("POST", "issues", data=raw)
+    assert (answer.status_code, answer.json()["message"]) == (400, message)
+
+
+def test_an_older_server_knows_no_dependencies(tmp_path: Any) -> None:
+    import requests
+
+    from accord.sandbox.server import Settings, serving
+
+    with serving(tmp_path, settings=Settings(native_dependencies=False)) as old, requests.Session() as session:
+        session.headers["authorization"] = f"token {old.token}"
+        url = f"{old.url}/api/v3/repos/{old.repository}/issues"
+        created = session.post(url, json={"title": "x"}).json()
+        assert "issue_dependencies_summary" not in created
+        edges = f"{url}/1/dependencies/blocked_by"
+        answers = [
+            session.get(edges),
+            session.post(edges, json={"issue_id": created["id"]}),
+            session.delete(f"{edges}/{created['id']}"),
+            session.get(f"{url}/1/dependencies/blocking"),
+        ]
+        assert [answer.status_code for answer in answers] == [404] * 4

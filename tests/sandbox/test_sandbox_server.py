@@ -1,0 +1,241 @@
+"""Start, stop, share, wipe: what the sandbox owes to the programs that embed it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from support.openapi import violations
+
+from accord.kernel.errors import WrongUsage
+from accord.sandbox import seed as seeds
+from accord.sandbox.server import Exchange, Settings, serving
+from accord.sandbox.show import document
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-P", "-m", "accord", "sandbox", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def serve(*arguments: str) -> tuple[subprocess.Popen[str], dict[str, str]]:
+    command = [sys.executable, "-P", "-m", "accord", "sandbox", "serve", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return process, json.loads(process.stdout.readline())
+
+
+def stop(process: subprocess.Popen[str], number: int = signal.SIGTERM) -> tuple[int, str]:
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=10)
+    return process.returncode, errors
+
+
+def ask(method: str, ready: dict[str, str], path: str, body: Any = None) -> requests.Response:
+    url = f"{ready['url']}/repos/{ready['repository']}/{path}"
+    return requests.request(method, url, json=body, headers={"authorization": f"token {ready['token']}"}, timeout=20)
+
+
+def test_it_starts_fast_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    begun = time.monotonic()
+    for _ in range(5):
+        with serving(tmp_path) as sandbox:
+            assert requests.get(f"{sandbox.url}/user", timeout=5).status_code == 401
+    assert time.monotonic() - begun < 5 * 0.6
+    assert threading.active_count() == threads
+    with pytest.raises(requests.ConnectionError):
+        requests.get(sandbox.url, timeout=5)
+
+
+def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+    for count in (1, 2):
+        with serving(tmp_path, repository="me/mine") as sandbox:
+            ready = {"url": sandbox.url, "token": sandbox.token, "repository": sandbox.repository}
+            assert ask("POST", ready, "issues", {"title": "x"}).json()["number"] == count
+    with serving(tmp_path, repository="me/other") as sandbox:
+        ready = {"url": sandbox.url, "token": "accord-sandbox-installation-token", "repository": "me/other"}
+        assert ask("POST", ready, "issues", {"title": "x"}).json()["number"] == 1
+
+
+def test_what_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
+    with serving(tmp_path) as sandbox:
+        port = int(sandbox.url.rpartition(":")[2])
+        with pytest.raises(WrongUsage, match=f"Port {port} cannot be used"), serving(tmp_path / "other", port=port):
+            pass
+        with sandbox.database.writing() as connection:
+            connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(WrongUsage, match="another version of accord"), serving(tmp_path):
+        pass
+    (tmp_path / "sandbox.sqlite3").write_bytes(b"no database at all, but long enough to look at" * 20)
+    with pytest.raises(WrongUsage, match="cannot be opened"), serving(tmp_path):
+        pass
+
+
+def test_answers_do_not_wait_for_the_network_stack(tmp_path: Path) -> None:
+    with serving(tmp_path) as sandbox, requests.Session() as session:
+        url = f"{sandbox.url}/repos/{sandbox.repository}"
+        times = []
+        for _ in range(30):
+            begun = time.perf_counter()
+            session.get(url)
+            times.append(time.perf_counter() - begun)
+        assert sorted(times)[15] < 0.02, "40 ms would be Nagle's algorithm waiting for a delayed acknowledgement"
+
+
+def test_five_thousand_old_issues_are_there_at_once_and_gone_at_once(tmp_path: Path) -> None:
+    with serving(tmp_path) as sandbox:
+        numbers = sandbox.bulk_issues(5000, state="closed", body=None)
+        assert (numbers[0], numbers[-1]) == (1, 5000)
+        begun = time.perf_counter()
+        sandbox.reset()
+        assert time.perf_counter() - begun < 0.2
+        ready = {"url": sandbox.url, "token": sandbox.token, "repository": sandbox.repository}
+        assert ask("GET", ready, "issues?state=all").json() == []
+        with pytest.raises(LookupError):
+            sandbox.bulk_issues(1, author="nobody")
+
+
+def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    first, ready = serve("--dir", str(tmp_path), "--no-rate-limits")
+    try:
+        with serving(tmp_path, settings=Settings(rate_limits=None)) as sandbox:
+            here = {**ready, "url": sandbox.url}
+            with ThreadPoolExecutor(8) as pool:
+                work = [pool.submit(ask, "POST", (ready, here)[n % 2], "issues", {"title": str(n)}) for n in range(40)]
+                made = [future.result().json() for future in work]
+        assert sorted(issue["number"] for issue in made) == list(range(1, 41))
+        assert len({issue["id"] for issue in made}) == 40
+        assert len(document(tmp_path)["issues"]) == 40
+    finally:
+        assert stop(first) == (0, "")
+
+
+def test_the_command_serves_a_seed_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    seed = tmp_path / "seed.json"
+    issues = [
+        {"title": "A", "labels": ["zeta", "bug"], "comments": [{"body": "hi", "author": "ann"}]},
+        {"title": "B", "blocked_by": [1], "created_at": "2026-01-01T00:00:00Z", "state": "closed"},
+        {"title": "C", "pull_request": True},
+    ]
+    labels = [{"name": "bug", "color": "123456", "description": "Mine"}]
+    tokens = [{"token": "t", "login": "ann"}]
+    repositories = [{"name": "o/r", "issues": issues, "labels": labels, "default_labels": False}]
+    seed.write_text(json.dumps({"tokens": tokens, "repositories": repositories}))
+    home = str(tmp_path / "home")
+    process, ready = serve("--dir", home, "--seed", str(seed), "--latency-ms", "30")
+    assert (ready["repository"], ready["token"]) == ("o/r", "accord-sandbox-token")
+    begun = time.monotonic()
+    assert ask("GET", {**ready, "token": "t"}, "issues/1").ok
+    assert time.monotonic() - begun >= 0.03
+    assert stop(process, signal.SIGINT) == (0, "")
+    shown = json.loads(run("show", "--dir", home).stdout)
+    assert shown["repository"] == "o/r"
+    assert [(issue["number"], issue["labels"], issue["blocked_by"]) for issue in shown["issues"]] == [
+        (1, ["bug", "zeta"], []),
+        (2, [], [1]),
+    ]
+    assert (shown["issues"][1]["state_reason"], shown["issues"][1]["created_at"]) == (
+        "completed",
+        "2026-01-01T00:00:00Z",
+    )
+    assert shown["issues"][0]["comments"][0]["author"] == "ann"
+    assert shown["labels"] == [
+        {"name": "bug", "description": "Mine", "color": "123456"},
+        {"name": "zeta", "description": None, "color": "ededed"},
+    ]
+    assert [pull["number"] for pull in shown["pulls"]] == [3]
+    assert shown["reviews"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "--dir", "{here}/none"], "There is no sandbox in"),
+        (["show", "--dir", "{here}", "--repo", "no/such"], "has no repository no/such"),
+        (["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"], "repositories[0].issues[0] lacks 'title'"),
+    ],
+)
+def test_the_command_says_what_is_wrong(tmp_path: Path, arguments: list[str], said: str) -> None:
+    with serving(tmp_path):
+        pass
+    (tmp_path / "bad.yml").write_text("repositories: [{name: o/r, issues: [{body: x}]}]")
+    done = run(*(argument.format(here=tmp_path) for argument in arguments))
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("seed", "place"),
+    [
+        ([], "seed is not an object"),
+        ({"repos": []}, "seed.repos is unknown; there are tokens, repositories"),
+        ({"repositories": {}}, "seed.repositories is {}, not a list"),
+        ({"repositories": [{"name": "plain"}]}, "repositories[0].name is 'plain', not owner/name"),
+        ({"repositories": [{"name": "o/r", "private": "yes"}]}, "repositories[0].private is 'yes', not true or false"),
+        ({"repositories": [{"name": "o/r", "collaborators": {"a": "king"}}]}, "repositories[0].collaborators.a"),
+        (
+            {"repositories": [{"name": "o/r", "labels": [{"name": "x", "color": "#ffffff"}]}]},
+            "repositories[0].labels[0].color is not six hexadecimal digits",
+        ),
+        (
+            {"repositories": [{"name": "o/r", "issues": [{"title": "x", "blocked_by": [2]}]}]},
+            "issues[0].blocked_by has 2",
+        ),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "state": "shut"}]}]}, "issues[0].state is 'shut'"),
+        (
+            {"repositories": [{"name": "o/r", "issues": [{"title": "x", "created_at": "now"}]}]},
+            "issues[0].created_at is 'now', not a moment",
+        ),
+        ({"tokens": [{"token": "x"}]}, "tokens[0] lacks 'login'"),
+        ({"tokens": [{"token": "x", "login": "a", "kind": "magic"}]}, "tokens[0].kind is 'magic'"),
+        ({"tokens": [{"token": "x", "login": "a", "permissions": {"issues": "all"}}]}, "tokens[0].permissions.issues"),
+    ],
+)
+def test_a_wrong_seed_is_named_place_by_place(seed: Any, place: str) -> None:
+    with pytest.raises(WrongUsage) as caught:
+        seeds.check(seed)
+    assert place in str(caught.value)
+
+
+def test_a_seed_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "twice.yml").write_text("tokens: []\ntokens: []\n")
+    for name in ("twice.yml", "none.yml"):
+        with pytest.raises(WrongUsage, match="cannot be read"):
+            seeds.read(tmp_path / name)
+
+
+def test_the_judge_notices_what_github_does_not_describe() -> None:
+    good = {
+        "name": "bug",
+        "color": "ededed",
+        "default": False,
+        "description": None,
+        "id": 1,
+        "node_id": "x",
+        "url": "http://x",
+    }
+
+    def judged(method: str, path: str, status: int, answer: Any, query: Any = None, body: Any = None) -> list[str]:
+        exchange = Exchange("applied", method, path, query or {}, {}, body, status, {}, answer, True)
+        return violations(exchange)
+
+    labels = "/repos/o/r/labels"
+    assert judged("GET", labels, 200, [good], {"per_page": "5"}) == []
+    assert "id" in judged("GET", labels, 200, [{key: good[key] for key in good if key != "id"}])[0]
+    assert judged("GET", labels, 200, [good], {"perpage": "5"}) == ["there is no query parameter perpage"]
+    assert len(judged("GET", labels, 200, [good], {"page": "two"})) == 1
+    assert len(judged("POST", labels, 201, good, body={"color": "ededed"})) == 1
+    assert len(judged("POST", labels, 201, good)) == 1
+    assert len(judged("GET", labels, 202, [])) == 1
+    assert len(judged("DELETE", f"{labels}/a/b", 204, good)) == 1
+    assert judged("GET", "/unheard/of", 200, {}) == ["the description has no such operation"]

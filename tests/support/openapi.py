@@ -1,0 +1,187 @@
+"""GitHub's own OpenAPI description as a judge over every exchange with the sandbox.
+
+Use it as an observer::
+
+    with conforming(sandbox):
+        ...  # any exchange outside the description fails the test at the end of the block
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.sandbox.exchanges import Exchange
+    from accord.sandbox.server import Running
+
+DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
+WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
+UNDESCRIBED_ERRORS = {400, 401, 403, 404, 410, 422, 429, 500, 502, 503}
+"""What GitHub answers anywhere, described or not."""
+
+
+class Conformance:
+    """An observer that collects where an exchange differs from the description."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+
+    def __call__(self, exchange: Exchange) -> None:
+        if exchange.phase == "applied" and exchange.status is not None:
+            found = violations(exchange)
+            self.failures += [f"{exchange.method} {exchange.path} ({exchange.status}): {text}" for text in found]
+
+
+@contextmanager
+def conforming(sandbox: Running) -> Iterator[Conformance]:
+    """Judge every exchange inside the block, and fail at its end when one was wrong."""
+    judge = Conformance()
+    sandbox.observers.append(judge)
+    try:
+        yield judge
+    finally:
+        sandbox.observers.remove(judge)
+    assert not judge.failures, "\n".join(judge.failures)
+
+
+def violations(exchange: Exchange) -> list[str]:
+    """Return what is wrong with one exchange; what was refused as a bad request is not judged for being one."""
+    assert exchange.status is not None
+    operation = _operation(exchange.method, exchange.path)
+    if operation is None:
+        return [] if exchange.status == 404 else ["the description has no such operation"]
+    found = _answer(operation, exchange)
+    if exchange.status < 400:
+        found += _query(operation, exchange) + _body(operation, exchange)
+    return found
+
+
+def _answer(operation: tuple[str, str], exchange: Exchange) -> list[str]:
+    responses = _described(operation)["responses"]
+    status = str(exchange.status)
+    if status not in responses and exchange.status not in UNDESCRIBED_ERRORS:
+        return [f"status {status} is not among {', '.join(responses)}"]
+    if _answer_schema(operation, status) is None:
+        return [] if exchange.response_json is None or status == "304" else ["a body where none is described"]
+    return _problems(_answer_validator(operation, status), exchange.response_json)
+
+
+def _answer_schema(operation: tuple[str, str], status: str) -> Any:
+    """Return the schema of an answer, None where the answer has no body."""
+    response = _described(operation)["responses"].get(status)
+    if response is None:
+        return {"$ref": "#/components/schemas/basic-error"}
+    if "$ref" in response:
+        response = _document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    return response["content"]["application/json"]["schema"] if "content" in response else None
+
+
+def _query(operation: tuple[str, str], exchange: Exchange) -> list[str]:
+    described = {entry["name"]: entry for entry in _parameters(operation) if entry["in"] == "query"}
+    found = []
+    for name, text in exchange.query.items():
+        if name not in described:
+            found.append(f"there is no query parameter {name}")
+            continue
+        schema = described[name]["schema"]
+        value: Any = int(text) if schema.get("type") == "integer" and text.isdigit() else text
+        if not jsonschema_rs.is_valid(_converted(schema), value):
+            found.append(f"query parameter {name}={text} does not fit {schema}")
+    missing = {name for name, entry in described.items() if entry.get("required")} - exchange.query.keys()
+    return [*found, *(f"query parameter {name} is missing" for name in missing)]
+
+
+def _body(operation: tuple[str, str], exchange: Exchange) -> list[str]:
+    described = _described(operation).get("requestBody")
+    if described is None:
+        return [] if exchange.json is None else ["a request body where none is described"]
+    body = exchange.json
+    if body is None:
+        return ["the request body is missing"] if described.get("required") else []
+    if isinstance(body, list):  # PyGithub sends labels bare; GitHub takes it, the description does not say so
+        body = {"labels": body}
+    return _problems(_body_validator(operation), body)
+
+
+def _problems(validator: Any, value: Any) -> list[str]:
+    return [f"{error.instance_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+
+
+@cache
+def _answer_validator(operation: tuple[str, str], status: str) -> Any:
+    return _validator(_answer_schema(operation, status))
+
+
+@cache
+def _body_validator(operation: tuple[str, str]) -> Any:
+    return _validator(_described(operation)["requestBody"]["content"]["application/json"]["schema"])
+
+
+def _validator(schema: dict[str, Any]) -> Any:
+    whole = {**schema, "components": _document()["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+@cache
+def _operation(method: str, path: str) -> tuple[str, str] | None:
+    for pattern, template in _patterns():
+        if pattern.fullmatch(path) and method.lower() in _document()["paths"][template]:
+            return template, method.lower()
+    return None
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    templates = sorted(_document()["paths"], key=lambda template: (template.count("{"), -len(template)))
+    return [(re.compile(_pattern(template)), template) for template in templates]
+
+
+def _pattern(template: str) -> str:
+    parts = re.split(r"\{(\w+)\}", template)
+    names = [".+" if name in WITH_SLASHES else "[^/]+" for name in parts[1::2]]
+    return "".join(re.escape(text) + name for text, name in zip(parts[::2], [*names, ""], strict=True))
+
+
+def _described(operation: tuple[str, str]) -> dict[str, Any]:
+    described: dict[str, Any] = _document()["paths"][operation[0]][operation[1]]
+    return described
+
+
+def _parameters(operation: tuple[str, str]) -> list[dict[str, Any]]:
+    shared = _document()["components"]["parameters"]
+    entries = _described(operation).get("parameters", [])
+    return [shared[entry["$ref"].rpartition("/")[2]] if "$ref" in entry else entry for entry in entries]
+
+
+@cache
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = _converted(json.loads(DESCRIPTION.read_text(encoding="utf-8")))
+    return document
+
+
+def _converted(node: Any) -> Any:
+    """Turn OpenAPI 3.0 into JSON Schema 2020-12: ``nullable``, and alternatives that overlap in practice."""
+    if isinstance(node, list):
+        return [_converted(child) for child in node]
+    if not isinstance(node, dict):
+        return node
+    schema = {key: _converted(child) for key, child in node.items() if key not in ("nullable", "minItems")}
+    if "oneOf" in schema:
+        schema["anyOf"] = schema.pop("oneOf")
+    if node.get("nullable") is not True:
+        return schema
+    if "enum" in schema:
+        schema["enum"] = [*schema["enum"], None]
+    if "type" in schema:
+        schema["type"] = [schema["type"], "null"]
+        return schema
+    return {"anyOf": [schema, {"type": "null"}]}
