@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import requests
+from support.openapi import conforming
 
 from accord.github.adapter import Adapter
 from accord.github.port import Access
@@ -55,7 +56,7 @@ class Stage:
 
     def send(self, method: str, path: str, *, token: str = "", **body: Any) -> Any:
         headers = {"Authorization": f"Bearer {token or self.server.token}"}
-        answer = requests.request(method, f"{self.server.url}{path}", json=body, headers=headers, timeout=10)
+        answer = requests.request(method, f"{self.server.url}{path}", json=body or None, headers=headers, timeout=10)
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -92,8 +93,9 @@ class Stage:
 
 
 @contextmanager
-def staged(directory: Path, **settings: Any) -> Iterator[Stage]:
+def staged(directory: Path, *, seed: Path | None = None, **settings: Any) -> Iterator[Stage]:
+    """Open a stage; every exchange on it is held against GitHub's OpenAPI description."""
     clock = ManualClock(START)
     settings.setdefault("search_lag_seconds", 300.0)
-    with serving(directory, settings=Settings(clock=clock, **settings)) as server:
+    with serving(directory, seed=seed, settings=Settings(clock=clock, **settings)) as server, conforming(server):
         yield Stage(server, clock, [])

@@ -26,11 +26,15 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What must be known of a repository before anything is written to it."""
+    """What must be known of a repository before anything is written to it.
+
+    ``may_triage`` is what GitHub says of our role, which counts for people only; None where it says nothing.
+    """
 
     full_name: str
     is_archived: bool
     has_issues: bool
+    may_triage: bool | None
 
 
 @dataclass(frozen=True, slots=True)

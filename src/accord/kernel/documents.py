@@ -24,7 +24,15 @@ MAX_DEPTH = 200
 
 _LOCATABLE_CHARS = 32 * 1024 * 1024
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_TOKEN = re.compile(rf"{_STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:\"]+", re.DOTALL)
+_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_BEGIN = re.compile(r'\{\s*+(?:\}|"(?:[^"\\]|\\.){0,200}+"\s*+:)', re.DOTALL)
+"""Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all."""
+
+_MOST_OBJECTS = 10
+_MOST_BROKEN = 20
+"""Each failure of Python's parser counts the lines before it, so a text full of failures would take hours."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ def read_object(raw: bytes) -> Document:
     """
     text = _decode(raw)
     try:
-        value, repeated = _parse(text)
+        value, repeated, _ = _parse(text)
         start = 0
     except json.JSONDecodeError as problem:
         value, repeated, start = _object_in_prose(text, problem)
@@ -82,8 +90,8 @@ def _decode(raw: bytes) -> str:
         raise _broken("not-json", message, line=line) from None
 
 
-def _parse(text: str, start: int | None = None) -> tuple[Any, list[str]]:
-    """Parse all of ``text``, or the one value at ``start``; return it with the keys that are repeated in it."""
+def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
+    """Parse all of ``text``, or the one value at ``start``; return it, the keys that are repeated in it, its end."""
     repeated: list[str] = []
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -95,7 +103,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str]]:
 
     decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant)
     try:
-        value = decoder.decode(text) if start is None else decoder.raw_decode(text, start)[0]
+        value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
         if _depth_exceeds(value, MAX_DEPTH):
             raise RecursionError
     except RecursionError:
@@ -105,7 +113,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str]]:
         raise
     except ValueError as problem:
         raise _broken("not-json", f"{problem} Write it as a string, or leave it out.") from None
-    return value, repeated
+    return value, repeated, end
 
 
 def _no_constant(name: str) -> None:
@@ -127,22 +135,22 @@ def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
 
 
 def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
-    """Find the only JSON object in a text that is not JSON as a whole."""
+    """Find the only JSON object in a text that is not JSON as a whole.
+
+    What lies inside a broken object, or after the start of one that is cut short, is a part of it and not looked at.
+    """
     found: list[tuple[dict[str, Any], list[str], int]] = []
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    budget = 8 * len(text) + 1_000_000
-    at = text.find("{")
-    while at >= 0 and budget > 0 and len(found) < 10:
+    broken: list[json.JSONDecodeError] = []
+    begin = _BEGIN.search(text)
+    while begin and len(found) < _MOST_OBJECTS and len(broken) < _MOST_BROKEN:
+        start = begin.start()
         try:
-            value, end = decoder.raw_decode(text, at)
-            found.append((value, _parse(text, at)[1], at))
-            at = text.find("{", end)
+            value, repeated, end = _parse(text, start)
+            found.append((value, repeated, start))
         except json.JSONDecodeError as miss:
-            budget -= miss.pos - at + 1
-            at = text.find("{", at + 1)
-        except (ValueError, RecursionError):
-            budget -= len(text)
-            at = text.find("{", at + 1)
+            broken.append(miss)
+            end = _end_of_broken(text, start)
+        begin = _BEGIN.search(text, end)
     if len(found) == 1:
         return found[0]
     if found:
@@ -151,12 +159,24 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
         raise _broken("several-objects", message, line=text.count("\n", 0, found[1][2]) + 1)
     if not text.strip():
         raise _broken("not-json", "The document is empty. Write one JSON object.", line=1)
+    problem = broken[0] if broken else problem
     raise _broken(
         "not-json",
         f"No complete JSON object was found; read as JSON, line {problem.lineno} column {problem.colno} says: "
         f"{problem.msg}. Write one JSON object.",
         line=problem.lineno,
     )
+
+
+def _end_of_broken(text: str, start: int) -> int:
+    """Return where the brackets of a broken object close; the end of the text when they do not."""
+    depth = 0
+    for match in _BRACKET.finditer(text, start):
+        sign = match.group()
+        depth += (sign in "{[") - (sign in "}]")
+        if depth == 0 or depth > MAX_DEPTH:
+            return match.end() if depth == 0 else len(text)
+    return len(text)
 
 
 def _name(value: Any) -> str:

@@ -44,7 +44,7 @@ def gather(github: GitHub, plan: Plan, token: str) -> Facts:
     one for each hundred issues of the last minutes, one for each hundred labels, one for each existing issue named.
     """
     identity = github.identity()
-    _require_writable(github)
+    _require_writable(github, identity)
     seen: dict[int, Issue] = {}
     items: dict[str, Issue] = {}
     findings: list[Finding] = []
@@ -57,7 +57,8 @@ def gather(github: GitHub, plan: Plan, token: str) -> Facts:
     return Facts(identity, token, items, existing, _blockers(github, plan, items), labels, tuple(findings))
 
 
-def _require_writable(github: GitHub) -> None:
+def _require_writable(github: GitHub, identity: Identity) -> None:
+    """Refuse now what GitHub would refuse later, or do by half: it takes an issue and drops its labels in silence."""
     repository = github.repository()
     if repository.is_archived:
         raise Refused(
@@ -68,6 +69,11 @@ def _require_writable(github: GitHub) -> None:
         raise Refused(
             f"Issues are disabled in {repository.full_name}.",
             mend="Enable them under Settings → General → Features.",
+        )
+    if identity.is_person and repository.may_triage is False:
+        raise Refused(
+            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
+            mend="Use a token of somebody with the role Triage or more.",
         )
 
 

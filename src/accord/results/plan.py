@@ -124,7 +124,7 @@ def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwner
         item = plan.result.create[i]
         issue = facts.items.get(item.temp_id)
         text = split_body(issue.body).content if issue else item.body
-        if owners_named(text, names if issue else names - numbered - {item.temp_id}):
+        if owners_named(text, names if issue else names - numbered):
             late.append(i)
         numbered.add(item.temp_id)
     yield from (NameOwners(plan.result.create[i].temp_id) for i in sorted(late))

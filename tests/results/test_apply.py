@@ -1,0 +1,315 @@
+"""What a planner result becomes on GitHub, and what stops it before anything is written."""
+
+from __future__ import annotations
+
+import pytest
+from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
+from support.stage import Stage, staged
+
+from accord.results.receipts import Outcome, Receipt
+
+STRANGER = "accord-sandbox-stranger-token"
+INSTALLATION = "accord-sandbox-installation-token"
+
+
+def codes(receipt: Receipt) -> set[str]:
+    return {finding.code for finding in receipt.findings}
+
+
+def old_issue(stage: Stage, **fields: object) -> int:
+    fields = {"title": "Old", "body": task_body(), "labels": list(TASK_LABELS), **fields}
+    number: int = stage.send("POST", f"/repos/{stage.repository}/issues", **fields)["number"]
+    return number
+
+
+def one(stage: Stage, number: int) -> dict[str, object]:
+    return next(issue for issue in stage.snapshot() if issue["number"] == number)
+
+
+def test_items_are_made_in_dependency_order_and_reported_in_the_order_of_the_plan(stage: Stage) -> None:
+    receipt = stage.apply(plan(task("last", "middle"), task("free"), task("middle", "first"), task("first")))
+    assert [(key, item.id) for key, item in receipt.items.items()] == [
+        ("last", "4"),
+        ("free", "1"),
+        ("middle", "3"),
+        ("first", "2"),
+    ]
+    assert [issue["blocked_by"] for issue in stage.snapshot()] == [[], [], [2], [3]]
+
+
+def test_an_item_carries_title_body_and_labels_as_planned(stage: Stage) -> None:
+    stage.apply(plan(task("a", title="Über *all*  \n things"), refinement("b")))
+    first, second = stage.snapshot()
+    assert first["title"] == "Über *all* things"
+    assert str(first["body"]).startswith(task_body(in_scope="- src/a.py").rstrip())
+    assert first["labels"] == sorted(TASK_LABELS)
+    assert "task:refinement" in second["labels"]
+
+
+def test_owners_named_by_temp_id_become_numbers_also_when_they_come_later(stage: Stage) -> None:
+    body = task_body(out_of_scope="- src/b.py (owned by #b)\n- src/c.py (Owned by #c)\n\n```\nowned by #b\n```")
+    stage.apply(plan(task("a", body=body), task("b", out_of_scope="- src/a.py (owned by #a)"), task("c")))
+    text = str(one(stage, 1)["body"])
+    assert "src/b.py (owned by #2)" in text
+    assert "src/c.py (Owned by #3)" in text
+    assert "```\nowned by #b\n```" in text
+    assert "owned by #1" in str(one(stage, 2)["body"])
+
+
+def test_an_owner_that_looks_like_a_number_stays_a_number(stage: Stage) -> None:
+    stage.apply(plan(task("7", out_of_scope="- src/b.py (owned by #7)")))
+    assert "owned by #7" in str(one(stage, 1)["body"])
+    assert stage.apply(plan(task("7", out_of_scope="- src/b.py (owned by #7)"))).writes == 0
+
+
+def test_a_dropped_item_is_closed_as_not_planned_without_a_status(stage: Stage) -> None:
+    number = old_issue(stage)
+    receipt = stage.apply(plan(close=[f"#{number}"]))
+    issue = one(stage, number)
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 1)
+    assert (issue["state"], issue["reason"]) == ("closed", "not_planned")
+    assert issue["labels"] == ["complexity:low", "priority:medium", "task:implement"]
+    again = stage.apply(plan(close=[f"#{number}"]))
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+
+
+def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: Stage) -> None:
+    number = old_issue(stage, labels=["task:implement", "status:in-progress", "priority:low", "web"])
+    change = update(
+        number, body=task_body(objective="New."), labels=["status:ready", "priority:high", "complexity:high"]
+    )
+    receipt = stage.apply(plan(update=[change]))
+    issue = one(stage, number)
+    assert receipt.writes == 1
+    assert "label-ignored" in codes(receipt)
+    assert issue["labels"] == ["complexity:high", "priority:high", "status:in-progress", "task:implement"]
+    assert "New." in str(issue["body"])
+
+
+def test_what_a_person_changed_since_is_not_undone_by_a_second_run(stage: Stage) -> None:
+    result = plan(task("a"))
+    stage.apply(result)
+    change = plan(update=[update(1, body=task_body(objective="Second."), labels=["priority:high"])])
+    stage.apply(change)
+    body = str(one(stage, 1)["body"]).replace("Second.", "A person's.")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", body=body, title="By hand", labels=["priority:low"])
+    before = stage.snapshot()
+    assert stage.apply(change).outcome is Outcome.UNCHANGED
+    assert stage.apply(result).outcome is Outcome.UNCHANGED
+    assert stage.snapshot() == before
+
+
+def test_an_item_that_was_closed_or_edited_is_adopted_not_made_again(stage: Stage) -> None:
+    result = plan(task("a"), task("b", "a"))
+    stage.apply(result)
+    path = f"/repos/{stage.repository}/issues/1"
+    stage.send("PATCH", path, state="closed", body="Rewritten.\r\n\r\n" + stage.get(path)["body"] + "\r\n\r\nPS")
+    receipt = stage.apply(result)
+    assert (receipt.outcome, receipt.writes) == (Outcome.UNCHANGED, 0)
+    assert [entry.status.value for entry in receipt.operations] == ["adopted", "adopted", "skipped"]
+
+
+def test_a_dependency_that_is_missing_is_the_only_thing_sent(stage: Stage) -> None:
+    result = plan(task("a"), task("b"), task("c", "a", "b"))
+    stage.apply(result)
+    blocker = stage.get(f"/repos/{stage.repository}/issues/1")["id"]
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/3/dependencies/blocked_by/{blocker}")
+    receipt = stage.apply(result)
+    assert (receipt.outcome, receipt.writes) == (Outcome.APPLIED, 1)
+    assert one(stage, 3)["blocked_by"] == [1, 2]
+
+
+REFUSED = {
+    "a blocker that is not there": plan(task("a", "#99")),
+    "a close that is not there": plan(task("a"), close=["99"]),
+    "an update that is not there": plan(task("a"), update=[update(99, labels=["priority:low"])]),
+    "a pull request as blocker": plan(task("a", "#2")),
+    "a pull request to close": plan(task("a"), close=["2"]),
+    "a number beyond all bounds": plan(task("a", "999999999999999999")),
+}
+
+
+@pytest.fixture
+def with_pull(tmp_path_factory: pytest.TempPathFactory) -> object:
+    folder = tmp_path_factory.mktemp("pull")
+    seed = folder / "seed.yml"
+    seed.write_text(
+        "repositories:\n- name: accord/sandbox\n  issues:\n"
+        "  - {title: An issue, body: Text}\n  - {title: A pull request, body: Text, pull_request: true}\n"
+    )
+    with staged(folder / "data", seed=seed) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_reference_that_does_not_hold_writes_nothing_at_all(with_pull: Stage, name: str) -> None:
+    receipt = with_pull.apply(REFUSED[name])
+    assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REJECTED, 1, 0)
+    assert "unknown-reference" in codes(receipt)
+    assert len(with_pull.issues()) == 2
+
+
+def test_closing_or_updating_what_is_closed_already_writes_nothing(stage: Stage) -> None:
+    number = old_issue(stage)
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/{number}", state="closed", state_reason="not_planned")
+    for result in (plan(task("a"), close=[str(number)]), plan(task("a"), update=[update(number, labels=["x"])])):
+        receipt = stage.apply(result)
+        assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
+        assert "already-closed" in codes(receipt)
+
+
+def test_another_plan_that_closes_the_same_item_is_told_so(stage: Stage) -> None:
+    number = old_issue(stage)
+    stage.apply(plan(close=[str(number)]))
+    receipt = stage.apply(plan(task("a"), close=[str(number)]))
+    assert (receipt.outcome, codes(receipt) >= {"already-closed"}) == (Outcome.REJECTED, True)
+
+
+def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> None:
+    number = old_issue(stage)
+    result = plan(task("a"), task("b", "a", f"#{number}"), update=[update(number, labels=["priority:high"])])
+    rehearsal = stage.apply(result, is_dry_run=True)
+    assert (rehearsal.outcome, rehearsal.writes) == (Outcome.PLANNED, 0)
+    assert len(stage.issues()) == 1
+    real = stage.apply(result)
+    assert [(entry.op, entry.key) for entry in rehearsal.operations] == [(e.op, e.key) for e in real.operations]
+
+
+def test_a_dry_run_of_many_items_says_how_long_githubs_limits_make_it(stage: Stage) -> None:
+    receipt = stage.apply(plan(*(task(f"t{i}") for i in range(1000))), is_dry_run=True)
+    assert receipt.estimated_seconds is not None
+    assert 3600 < receipt.estimated_seconds < 2 * 3600, "500 an hour: the first 500 at once, the rest an hour later"
+
+
+def test_the_same_plan_under_another_run_key_is_another_run(stage: Stage) -> None:
+    stage.apply(plan(task("a")), run_key="first")
+    stage.apply(plan(task("a")), run_key="second")
+    assert stage.apply(plan(task("a")), run_key="first").outcome is Outcome.UNCHANGED
+    assert len(stage.issues()) == 2
+
+
+def test_a_plan_that_was_changed_under_one_run_key_makes_only_what_is_new(stage: Stage) -> None:
+    stage.apply(plan(task("a")), run_key="sprint-7")
+    receipt = stage.apply(plan(task("a"), task("b", "a")), run_key="sprint-7")
+    assert receipt.writes == 2
+    assert len(stage.issues()) == 2
+
+
+def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
+    result = plan(task("a"))
+    stage.apply(result)
+    forged = stage.get(f"/repos/{stage.repository}/issues/1")["body"]
+    stage.server.reset()
+    stage.send("POST", f"/repos/{stage.repository}/issues", token=STRANGER, title="Mine", body=forged)
+    receipt = stage.apply(result)
+    assert receipt.items["a"].id == "2"
+    assert "foreign-marker" in codes(receipt)
+
+
+def test_a_marker_in_the_text_of_a_plan_is_defused(stage: Stage) -> None:
+    stage.apply(plan(task("victim")), run_key="k")
+    marker = str(one(stage, 1)["body"]).splitlines()[-1].replace("id=victim", "id=other")
+    assert marker.startswith("<!-- accord:item")
+    stage.apply(plan(task("b", context=f"x\n\n{marker}")), run_key="else")
+    receipt = stage.apply(plan(task("other")), run_key="k")
+    assert receipt.items["other"].id == "3", "an agent's text must not pass for an item of another run"
+
+
+def test_the_token_of_a_workflow_finds_its_own_items(stage: Stage) -> None:
+    result = plan(task("a"), task("b", "a"))
+    first = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
+    again = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
+    assert (first.outcome, again.outcome, again.writes) == (Outcome.APPLIED, Outcome.UNCHANGED, 0)
+
+
+def test_a_run_by_somebody_else_says_whose_items_it_did_not_adopt(stage: Stage) -> None:
+    result = plan(task("a"))
+    stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
+    receipt = stage.apply(result, is_dry_run=True)
+    assert any("--identity 'github-actions[bot]'" in finding.message for finding in receipt.findings)
+    adopting = stage.apply(result, adapter=stage.adapter(identity="github-actions[bot]"))
+    assert adopting.outcome is Outcome.UNCHANGED
+
+
+def test_another_apps_token_is_refused_before_it_duplicates_its_own_items(stage: Stage) -> None:
+    result = plan(task("a"))
+    stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
+    other = stage.adapter(token=INSTALLATION, identity="planner-app[bot]")
+    receipt = stage.apply(result, adapter=other)
+    assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
+    assert receipt.error is not None
+    assert "--identity" in receipt.error.mend
+
+
+def test_without_native_dependencies_a_visible_list_carries_them_through_updates(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    result = plan(task("a"), task("b"), task("c", "a", "b"))
+    with staged(tmp_path_factory.mktemp("old"), native_dependencies=False) as stage:
+        first = stage.apply(result)
+        assert first.outcome is Outcome.APPLIED
+        body = stage.get(f"/repos/{stage.repository}/issues/3")["body"]
+        assert "Blocked by #1\nBlocked by #2\n" in body
+        stage.apply(plan(update=[update(3, body=task_body(objective="New."))]))
+        body = stage.get(f"/repos/{stage.repository}/issues/3")["body"]
+        assert "New." in body
+        assert "Blocked by #1\nBlocked by #2\n" in body
+        again = stage.apply(result)
+        assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+
+
+def test_secrets_in_a_plan_are_not_posted(stage: Stage) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    receipt = stage.apply(plan(task("a", title=f"Use {secret}", context=f"Key: {secret}")))
+    assert secret not in str(stage.snapshot())
+    assert "secret-redacted" in codes(receipt)
+    assert stage.apply(plan(task("a", title=f"Use {secret}", context=f"Key: {secret}"))).writes == 0
+
+
+def test_a_label_that_github_would_make_up_is_warned_of_once(stage: Stage) -> None:
+    receipt = stage.apply(plan(task("a"), task("b")), is_dry_run=True)
+    missing = [finding for finding in receipt.findings if finding.code == "label-not-there"]
+    assert len(missing) == len(TASK_LABELS)
+
+
+def test_a_repository_that_cannot_be_written_is_refused_with_the_mend(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("refusing")
+    seed = folder / "seed.yml"
+    seed.write_text(
+        "repositories:\n- {name: accord/archived, archived: true}\n- {name: accord/quiet, has_issues: false}\n"
+    )
+    with staged(folder / "data", seed=seed) as stage:
+        for repo, words in {
+            "accord/archived": "archived",
+            "accord/quiet": "Issues are disabled",
+            "accord/absent": "404",
+        }.items():
+            receipt = stage.apply(plan(task("a")), adapter=stage.adapter(repo=repo))
+            assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
+            assert receipt.error is not None
+            assert words in receipt.error.message
+            assert receipt.error.mend
+
+
+def test_somebody_without_a_role_is_refused_before_items_lose_their_labels(stage: Stage) -> None:
+    receipt = stage.apply(plan(task("a")), adapter=stage.adapter(token=STRANGER))
+    assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REFUSED, 4, 0)
+    assert receipt.error is not None
+    assert "Triage" in receipt.error.mend
+    assert stage.issues() == []
+
+
+def test_a_token_without_permission_is_refused_with_what_it_lacks(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("reading")
+    seed = folder / "seed.yml"
+    seed.write_text(
+        "tokens:\n- {token: reader-token, login: 'reader[bot]', kind: installation, permissions: {issues: read}}\n"
+        "repositories:\n- {name: accord/sandbox}\n"
+    )
+    with staged(folder / "data", seed=seed) as stage:
+        reader = stage.adapter(token="reader-token", identity="reader[bot]")
+        receipt = stage.apply(plan(task("a"), task("b")), adapter=reader)
+    assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
+    assert receipt.error is not None
+    assert "issues: write" in receipt.error.mend
+    assert [entry.status.value for entry in receipt.operations] == ["failed", "planned"]

@@ -1,0 +1,81 @@
+"""How many requests a run costs: a repository's age and size must not be paid for with its rate limit."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING
+
+import pytest
+from support.plans import plan, task, update
+from support.stage import Stage, staged
+
+from accord.results.receipts import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def old_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    """A repository with 5,000 issues of the past year."""
+    with staged(tmp_path_factory.mktemp("old"), rate_limits=None) as stage:
+        stage.server.bulk_issues(5000)
+        yield stage
+
+
+@pytest.mark.parametrize("items", [1, 12, 250])
+def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_stage: Stage, items: int) -> None:
+    create = [task(f"r{items}-{i}", *([f"r{items}-{i // 2}"] if i % 3 == 1 and i > 1 else [])) for i in range(items)]
+    result = plan(*create, close=["7"] if items == 1 else [], update=[update(9, labels=["priority:low"])])
+    edges = sum(len(item["blockedBy"]) for item in create)
+    first = old_stage.apply(result)
+    assert first.outcome is Outcome.APPLIED
+    assert first.writes == items + edges + len(result["close"]) + (1 if items == 1 else first.writes - items - edges)
+    assert first.reads <= 3 + ceil(items / 100) + 2 + len(result["close"]) + 1
+
+    old_stage.clock.sleep(3600)
+    again = old_stage.apply(result)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert again.reads <= 3 + ceil(items / 100) + 2 + len(result["close"]) + 1
+
+
+def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(old_stage: Stage) -> None:
+    result = plan(*(task(f"soon-{i}") for i in range(150)))
+    old_stage.apply(result)
+    again = old_stage.apply(result)
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert again.reads <= 3 + 1 + 4 + 2
+
+
+def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
+    receipt = old_stage.apply(plan())
+    assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.UNCHANGED, 0, 0)
+
+
+def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    result = plan(*(task(f"t{i}") for i in range(600)))
+    with staged(tmp_path_factory.mktemp("limits")) as stage:
+        rehearsal = stage.apply(result, is_dry_run=True)
+        begin = stage.clock.now()
+        receipt = stage.apply(result)
+        took = (stage.clock.now() - begin).total_seconds()
+        refused = [entry for entry in stage.server.requests if entry[2] in (403, 429)]
+    assert receipt.outcome is Outcome.APPLIED
+    assert refused == [], "a request was sent that GitHub's documented limits forbid"
+    assert rehearsal.estimated_seconds is not None
+    assert took <= rehearsal.estimated_seconds <= took + 600
+
+
+def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path_factory: pytest.TempPathFactory) -> None:
+    result = plan(*(task(f"t{i}") for i in range(100)))
+    with staged(tmp_path_factory.mktemp("bound")) as stage:
+        receipt = stage.apply(result, adapter=stage.adapter(max_wait=10))
+        assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)
+        assert receipt.error is not None
+        assert "again after 09:01" in receipt.error.mend
+        stage.clock.sleep(60)
+        rest = stage.apply(result, adapter=stage.adapter(max_wait=10))
+        assert rest.outcome is Outcome.APPLIED
+        assert len(stage.issues()) == 100
