@@ -139,7 +139,9 @@ ALMOST = st.fixed_dictionaries(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=300) | JSON.map(lambda v: json.dumps(v).encode()) | ALMOST.map(lambda v: json.dumps(v).encode()))
+@given(
+    st.binary(max_size=300) | JSON.map(lambda v: json.dumps(v).encode()) | ALMOST.map(lambda v: json.dumps(v).encode())
+)
 def test_check_answers_anything_with_findings_that_can_be_printed(raw: bytes) -> None:
     _, findings = check_document(raw, None)
     for finding in findings:

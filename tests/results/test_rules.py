@@ -187,7 +187,9 @@ def test_a_cycle_is_printed_in_the_order_of_waiting() -> None:
 
 def test_tasks_that_may_collide_are_named_and_not_refused() -> None:
     result = plan(
-        task("a", in_scope="- src/x.py"), task("b", in_scope="- `./src/x.py` (new)"), task("c", "b", in_scope="- src/x.py")
+        task("a", in_scope="- src/x.py"),
+        task("b", in_scope="- `./src/x.py` (new)"),
+        task("c", "b", in_scope="- src/x.py"),
     )
     found = check(result)
     assert found == [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.kinds import KINDS, recognise
-from accord.cli.output import format_option, print_findings, print_json
+from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
@@ -37,7 +37,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
         for path, found_kind, findings in documents:
             print_findings(findings, path)
             if not findings:
-                click.echo(f"{path}: {click.style('ok', fg='green')} ({found_kind})")
+                click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({found_kind})")
     report_checks(documents)
     ctx.exit(0 if is_ok else 1)
 

@@ -38,8 +38,10 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
         print_json({"items": found})
         return
     for item in found:
-        colored = click.style(f"{item['status'] or 'unclear':<17}", fg=_STATUS_COLORS.get(item["status"] or ""))
-        click.echo(f"#{item['id']:<6} {colored} {item['priority'] or '':<7} {one_line(item['title'])}")
+        colored = click.style(
+            f"{one_line(item['status'] or 'unclear'):<17}", fg=_STATUS_COLORS.get(item["status"] or "")
+        )
+        click.echo(f"#{item['id']:<6} {colored} {one_line(item['priority'] or ''):<7} {one_line(item['title'])}")
     if not found:
         click.echo("No work items.")
 
@@ -56,7 +58,7 @@ def show(number: str, output_format: str, **access: Any) -> None:
         print_json(item)
         return
     click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
-    click.echo(f"{item['status'] or 'status unclear'} · {one_line(', '.join(item['labels']))}")
+    click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
     if item["waits_for"]:
         click.echo(f"waits for {', '.join('#' + blocker for blocker in item['waits_for'])}")
     click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
@@ -91,7 +93,7 @@ def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_
     elif document["outcome"] == "rejected":
         click.echo(one_line(document["findings"][0]["message"]), err=True)
     else:
-        click.echo(f"#{document['id']} {document['from']} → {target}: {document['outcome']}")
+        click.echo(f"#{document['id']} {one_line(document['from'])} → {one_line(target)}: {document['outcome']}")
     ctx.exit(1 if document["outcome"] == "rejected" else 0)
 
 

@@ -43,9 +43,9 @@ def list_labels(file: str | None, output_format: str) -> None:
         fields = [{"name": e.name, "description": e.description, "color": e.color} for e in entries]
         print_json({"labels": [{**f, "aliases": list(e.aliases)} for f, e in zip(fields, entries, strict=True)]})
         return
-    width = max((len(entry.name) for entry in entries), default=0)
+    width = max((len(one_line(entry.name)) for entry in entries), default=0)
     for entry in entries:
-        click.echo(f"{entry.name:<{width}}  #{entry.color}  {one_line(entry.description)}")
+        click.echo(f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}")
 
 
 @labels.command()
@@ -149,12 +149,12 @@ def _report(
             document["error"] = {"message": problem.message, "mend": problem.mend}
         print_json(document)
     else:
-        width = max((len(action.name) for action in actions), default=0)
+        width = max((len(one_line(action.name)) for action in actions), default=0)
         for action in actions:
-            old = f" (was {action.found.name})" if action.found and action.action == "renamed" else ""
+            old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
             note = f"  {one_line(action.error)}" if action.error else old
             styled = click.style(f"{action.action:<10}", fg=_COLORS.get(action.action))
-            click.echo(f"{action.name:<{width}}  {styled}{note}".rstrip())
+            click.echo(f"{one_line(action.name):<{width}}  {styled}{note}".rstrip())
         print_findings(findings, file or "labels")
         changes = sum(action.is_change for action in actions)
         click.echo(f"{outcome}: {changes} of {len(actions)} labels out of step" if outcome == "drift" else outcome)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,10 @@ COMMANDS = {
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
 }
+
+
+_ALLOCATIONS_BEFORE_COLLECTING = 100_000
+"""A thousand bodies make a million small objects and no garbage; the default of 700 costs a third of the time."""
 
 
 class LazyGroup(click.Group):
@@ -65,6 +71,8 @@ def main(args: list[str] | None = None) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     signal.signal(signal.SIGTERM, _stop)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTING)
     try:
         sys.exit(accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD"))
     except click.ClickException as error:

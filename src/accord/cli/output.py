@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from accord.kernel.findings import Finding
 
+_COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
+"""What a runner reads as a workflow command: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -35,23 +38,25 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def one_line(text: str) -> str:
-    """Make a text safe for a line of a terminal or a log: no control characters, no secrets, no line breaks."""
-    return _CONTROL.sub(" ", redactor_for(os.environ)(text)).strip()
+    """Make a text safe for a line of a terminal or a log: no control characters, secrets, line breaks or commands."""
+    line = _CONTROL.sub(" ", redactor_for(os.environ)(text)).strip()
+    return _COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document, without secrets."""
-    redact = redactor_for(os.environ)
-    click.echo(json.dumps(_redacted(document, redact), indent=2, ensure_ascii=False))
+    """Print one JSON document, without secrets, and without what a runner would read as a command."""
+    text = json.dumps(redacted(document, redactor_for(os.environ)), indent=2, ensure_ascii=False)
+    click.echo(text.replace("##[", "#\\u0023["))
 
 
-def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {key: _redacted(child, redact) for key, child in value.items()}
+        return {redact(key): redacted(child, redact) for key, child in value.items()}
     if isinstance(value, list):
-        return [_redacted(child, redact) for child in value]
+        return [redacted(child, redact) for child in value]
     return value
 
 

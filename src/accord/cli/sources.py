@@ -92,6 +92,6 @@ def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: f
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not repository:
         raise WrongUsage("It is not said which repository.", mend="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
-    token = os.environ.get("GITHUB_TOKEN", "")
+    token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
     yield Adapter(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait), repository

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.output import redacted
 from accord.gha.commands import annotate
 from accord.gha.files import write_outputs, write_summary
 from accord.gha.markdown import cell, mermaid_text, table
@@ -45,7 +46,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     _outputs(
         {
             "outcome": receipt.outcome.value,
-            "items": json.dumps(receipt.as_json()["items"]),
+            "items": _compact(receipt.as_json()["items"]),
             "run-key": receipt.run_key,
             "receipt": str(receipt_path or ""),
         }
@@ -66,10 +67,15 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
-    _outputs({"outcome": outcome, "labels": json.dumps(labels)})
+    _outputs({"outcome": outcome, "labels": _compact(labels)})
     changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     _summary(f"### accord labels: {outcome}\n\n{shown}")
+
+
+def _compact(document: Any) -> str:
+    """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
+    return json.dumps(redacted(document, redactor_for(os.environ)))
 
 
 def _outputs(values: Mapping[str, str]) -> None:

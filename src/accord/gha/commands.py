@@ -6,6 +6,7 @@ for a step (and fifty for a job); the rest would vanish without a word, so the l
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, Severity
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 ANNOTATIONS_PER_TYPE = 10
 
+_CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
 
 def escape_data(text: str) -> str:
-    """Escape the message of a workflow command: what ends or starts a command becomes percent codes."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Escape the message of a workflow command: what ends a line becomes percent codes, other control a blank."""
+    return _CONTROL.sub(" ", text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def escape_property(text: str) -> str:

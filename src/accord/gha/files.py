@@ -52,8 +52,10 @@ def write_summary(path: Path, markdown: str) -> None:
     """Append Markdown to the file of GITHUB_STEP_SUMMARY, cut with a notice where GitHub would drop all of it."""
     before = path.stat().st_size if path.exists() else 0
     budget = SUMMARY_BYTES - before - len(_CUT_NOTICE.encode())
+    if budget < 0:
+        return  # an earlier cut says so already, and one more byte would lose all of it
     encoded = (clean(markdown) + "\n").encode()
     if len(encoded) > budget:
-        encoded = encoded[: max(budget, 0)].decode("utf-8", "ignore").encode() + _CUT_NOTICE.encode()
+        encoded = encoded[:budget].decode("utf-8", "ignore").encode() + _CUT_NOTICE.encode()
     with path.open("ab") as file:
         file.write(encoded)

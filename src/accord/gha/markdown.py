@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~<>$])")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()#+!|~<>$&]|(?<=[A-Za-z]):(?=//)|(?i:(?<=\bwww)\.)")
 _MENTION = re.compile(r"@(?=\w)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
 _CELL_CHARS = 500
@@ -19,7 +19,7 @@ def cell(text: str) -> str:
     text = _CONTROL.sub(" ", text).strip()
     if len(text) > _CELL_CHARS:
         text = text[: _CELL_CHARS - 1] + "…"
-    return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\1", text))
+    return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\g<0>", text))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
+_TOKEN = re.compile(r"[!-~]+")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 
 
@@ -40,6 +41,8 @@ class Adapter:
             )
         if not access.token:
             raise WrongUsage("There is no token to reach GitHub with.", mend="Set GITHUB_TOKEN.")
+        if not _TOKEN.fullmatch(access.token):
+            raise WrongUsage("The token holds what no token has, such as a blank.", mend="Set GITHUB_TOKEN anew.")
         self._access = access
         self._clock = clock
         self._root = f"/repos/{access.repository}"
@@ -79,13 +82,11 @@ class Adapter:
         return self._transport.server_time or self._clock.now()
 
     def issue(self, number: int) -> Issue | None:
-        """Read one issue. PyGithub follows the redirect of a transferred one; that is another issue, so None."""
+        """Read one issue; one that was transferred is another issue somewhere else, so None."""
         try:
-            data = self._transport.call("GET", f"{self._root}/issues/{number}").data
+            return _issue(self._transport.call("GET", f"{self._root}/issues/{number}").data)
         except NotThere:
             return None
-        issue = _issue(data)
-        return issue if issue.number == number else None
 
     def issues(self, *, state: str = "all", creator: str = "") -> Iterator[Issue]:
         """List newest first."""

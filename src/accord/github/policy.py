@@ -63,7 +63,7 @@ def judge(attempt: Attempt) -> Verdict:
         if attempt.tries >= TRIES:
             return Verdict(Step.GIVE_UP)
         return Verdict(Step.REPEAT, backoff(attempt.tries))
-    return Verdict(Step.TAKE if attempt.status < 400 else Step.REFUSED)
+    return Verdict(Step.TAKE if attempt.status < 300 else Step.REFUSED)
 
 
 def backoff(tries: int) -> float:
@@ -79,10 +79,10 @@ def _rate_limit_wait(attempt: Attempt) -> float | None:
     if attempt.status not in (403, 429):
         return None
     after = attempt.headers.get("retry-after", "")
-    if after.isdigit():
-        return float(after)
+    if after.isdecimal():
+        return max(float(after), backoff(attempt.tries))
     reset = attempt.headers.get("x-ratelimit-reset", "")
-    if attempt.headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
+    if attempt.headers.get("x-ratelimit-remaining") == "0" and reset.isdecimal():
         return max(float(reset) - attempt.now, 0.0) + 1.0
     says_limit = "rate limit" in attempt.message.lower() or "abuse detection" in attempt.message.lower()
     if attempt.status == 429 or says_limit:

@@ -106,7 +106,7 @@ class AnswerLost(Stopped):
 
 
 class NotThere(Refused):
-    """GitHub answers 404 or 410: there is no such thing, or none that this token may see."""
+    """GitHub answers 404 or 410, or that it has moved: there is no such thing, or none that this token may see."""
 
 
 class GitHub(Protocol):

@@ -19,8 +19,10 @@ def refusal(
     headers: Mapping[str, str],
     repository: str,
 ) -> AccordError:
-    """Name a 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
+    """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
     said = f'GitHub refused {request} with {status}: "{message}"{_details(errors)}.'
+    if status < 400:
+        return NotThere(said, mend=f"It has moved: name {repository} as it is called now, with --repo.")
     if status == 401:
         return Refused(said, mend="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
     if status == 403:

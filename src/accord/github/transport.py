@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,16 +17,19 @@ from accord.github.pacing import Pacer
 from accord.github.policy import Attempt, Step, judge
 from accord.github.port import Access, AnswerLost, RequestCount
 from accord.github.refusals import refusal
+from accord.kernel.clock import timestamp
 from accord.kernel.errors import Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from github.Requester import Requester
+    import requests
+    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
 
     from accord.kernel.clock import Clock
 
 TIMEOUT_SECONDS = 30
+LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Transport:
         self._pacer = Pacer()
         self._waited = 0.0
         self._requester = _requester(access)
+        self._connection = _connection(access)
 
     def call(
         self,
@@ -112,11 +116,13 @@ class Transport:
         else:
             self.requests.write += 1
         try:
-            status, headers, text = self._requester.requestJson(method, path, parameters=dict(params or {}), input=body)
+            status, headers, text = self._requester.requestJson(
+                method, path, parameters=dict(params or {}), input=body, cnx=self._connection
+            )
         except requests.exceptions.RequestException as error:
             return 0, {}, "", type(error).__name__
         if "date" in headers:
-            self.server_time = parsedate_to_datetime(headers["date"])
+            self.server_time = _moment(headers["date"]) or self.server_time
         return status, headers, text, ""
 
     def _keep_pace(self, method: str, creates_content: bool) -> None:
@@ -130,11 +136,11 @@ class Transport:
     def _wait(self, seconds: float, reason: str) -> None:
         self._waited += seconds
         if self._waited > self._access.max_wait_seconds:
-            until = datetime.fromtimestamp(self._clock.now().timestamp() + seconds, UTC)
+            until = self._clock.now() + timedelta(seconds=min(seconds, LONGEST_NAMED_WAIT_SECONDS))
             raise Stopped(
                 f"The wait for {reason} would take {seconds:.0f} s, with {self._access.max_wait_seconds:.0f} s "
                 "allowed for all waits of a run.",
-                mend=f"Run the same command again after {until:%H:%M:%S} UTC, or allow more with --max-wait.",
+                mend=f"Run the same command again after {timestamp(until)}, or allow more with --max-wait.",
             )
         if seconds > 1:
             self._tell_wait(seconds, reason)
@@ -144,7 +150,7 @@ class Transport:
 def _requester(access: Access) -> Requester:
     from github import Auth, Github
 
-    if not urlsplit(access.api_url).hostname:
+    if not _is_web_address(access.api_url):
         raise WrongUsage(f'"{access.api_url}" is no URL of an API.', mend="Set GITHUB_API_URL, with https://.")
     github = Github(
         auth=Auth.Token(access.token),
@@ -157,6 +163,37 @@ def _requester(access: Access) -> Requester:
         lazy=True,
     )
     return github.requester
+
+
+def _connection(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass:
+    """Make a connection that shows PyGithub no redirect: it would follow one without the query, to another list."""
+    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass
+
+    def forget_place(response: requests.Response, *_: Any, **__: Any) -> None:
+        response.headers.pop("location", None)
+
+    parts = urlsplit(access.api_url)
+    kind = HTTPSRequestsConnectionClass if parts.scheme == "https" else HTTPRequestsConnectionClass
+    connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+    connection.session.hooks["response"].append(forget_place)
+    return connection
+
+
+def _is_web_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _moment(date: str) -> datetime | None:
+    """Read a Date header; None when a proxy wrote something else into it."""
+    try:
+        moment = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _parse(text: str, status: int) -> tuple[Any, bool]:

@@ -191,7 +191,7 @@ def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     return [
         Finding(
             "duplicate-key",
-            f'The key "{key}" is written twice in one object, so one of its values would be lost. Keep one.',
+            f'The key "{key[:80]}" is written twice in one object, so one of its values would be lost. Keep one.',
             path,
             line=line,
         )

@@ -26,7 +26,7 @@ _SHAPES = {
 _SHAPE = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
 
 _SECRET_NAME = re.compile(
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH|API_?KEY|ACCESS_?KEY)", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY)", re.IGNORECASE
 )
 _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
@@ -59,7 +59,7 @@ class Redactor:
 def redactor_for(environment: Mapping[str, str]) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one."""
     values = {
-        value
+        value.strip()
         for name, value in environment.items()
         if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_VALUE and not value.startswith("/")
     }

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from pathlib import Path
+import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file's content so that a reader, or a crash, sees the old text or the new one and nothing between."""
+    """Replace a file's content so that a reader, or a crash, sees the old text or the new one and nothing between.
+
+    A file that is there keeps its permissions; a new one has those that any program would give it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        with beside.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o777)
+        beside.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise

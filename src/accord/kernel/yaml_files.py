@@ -5,6 +5,7 @@ YAML 1.1 reads ``on`` as true and ``12:30`` as 750. Files of GitHub and of the c
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -44,8 +45,25 @@ def _loader() -> type[yaml.SafeLoader]:
     Loader.add_implicit_resolver(
         "tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")
     )
+    Loader.add_constructor("tag:yaml.org,2002:str", lambda loader, node: _whole(loader.construct_scalar(node)))
     Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
     return Loader
+
+
+def _whole(text: str) -> str:
+    r"""Join the halves of a character that JSON escapes as two (``\ud83d\ude00``); a lone half is a ValueError."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _without_tabs(raw: bytes) -> bytes:
+    """Replace the tabs that indent JSON, where YAML takes none; inside of JSON's strings there are none."""
+    if b"\t" not in raw or not raw.lstrip().startswith((b"[", b"{")):
+        return raw
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+    return raw.replace(b"\t", b" ")
 
 
 def read_yaml(raw: bytes) -> YamlDocument:
@@ -53,7 +71,7 @@ def read_yaml(raw: bytes) -> YamlDocument:
     import yaml
 
     try:
-        loader = _loader()(raw)
+        loader = _loader()(_without_tabs(raw))
         try:
             node = loader.get_single_node()
             lines: dict[str, int] = {}
@@ -66,7 +84,8 @@ def read_yaml(raw: bytes) -> YamlDocument:
         mark = problem.problem_mark
         line = mark.line + 1 if mark else None
         raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}. Mend the line.", line) from None
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as problem:
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as problem:
+        # the last three are how PyYAML fails on a tag that does not fit its text, such as "!!bool maybe"
         raise _broken("not-yaml", f"YAML cannot be read: {problem}", None) from None
     except RecursionError:
         raise _broken("too-large", "The YAML nests too deeply. Flatten it.", None) from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.store import write_whole
-from accord.results.label_sync import CREATED, DELETED, LabelAction
+from accord.results.label_sync import CREATED, DELETED, RENAMED, LabelAction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,9 +31,11 @@ def read_record(path: Path) -> set[str]:
 
 
 def extend_record(path: Path, before: set[str], actions: Sequence[LabelAction]) -> None:
-    """Add what was created, take out what was deleted; the file is written only when that changes it."""
+    """Add what was created, take out what was deleted, rename; the file is written only when that changes it."""
+    renamed = {action.found.name: action.name for action in actions if action.action == RENAMED and action.found}
     created = {action.name for action in actions if action.action == CREATED}
-    deleted = {action.name for action in actions if action.action == DELETED}
+    created |= {new for old, new in renamed.items() if old in before}
+    deleted = {action.name for action in actions if action.action == DELETED} | renamed.keys()
     after = (before | created) - deleted
     if after != before:
         write_whole(path, json.dumps(sorted(after), indent=2, ensure_ascii=False) + "\n")

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     REFINEMENT = "task:refinement"
 
 
+_BY_PREFIX: dict[str, Category] = {category.value: category for category in Category}
 STATUS_AT_CREATION = "status:pending"
 
 
@@ -44,6 +45,10 @@ class CreationRule:
     word: str
 
 
+STATUSES = tuple(
+    f"status:{name}"
+    for name in ("pending", "ready", "in-progress", "blocked", "needs-refinement", "review", "approved")
+)
 _PRIORITIES = ("priority:high", "priority:medium", "priority:low")
 _COMPLEXITIES = ("complexity:trivial", "complexity:low", "complexity:medium", "complexity:high")
 
@@ -70,17 +75,14 @@ def shipped_labels() -> tuple[LabelEntry, ...]:
     return parse_labels(text)
 
 
-@cache
-def known_names() -> frozenset[str]:
-    """The names of the shipped labels, exactly as they are spelled."""
-    return frozenset(entry.name for entry in shipped_labels())
+KNOWN_NAMES = frozenset((*Kind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
+"""The labels of the four categories, exactly as they are spelled; the shipped file describes and colours them."""
 
 
 def category_of(label: str) -> Category | None:
     """Tell the category that a label claims by its prefix, in any case; None for a label of nobody's."""
     prefix, colon, _ = label.partition(":")
-    by_prefix = {category.value: category for category in Category}
-    return by_prefix.get(prefix.strip().lower()) if colon else None
+    return _BY_PREFIX.get(prefix.strip().lower()) if colon else None
 
 
 def in_category(labels: Sequence[str], category: Category) -> list[str]:
@@ -115,7 +117,7 @@ def creation_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[
             yield Finding("label-missing", f"A {_word(kind)} needs one {rule.word} label. Add {choice}.", path)
         yield from _repeated(labels, positions, rule.word, path)
         for position in positions:
-            if labels[position] in known_names() and labels[position] not in rule.allowed:
+            if labels[position] in KNOWN_NAMES and labels[position] not in rule.allowed:
                 message = f'A new {_word(kind)} cannot be "{labels[position]}". Use {choice}.'
                 yield Finding("label-forbidden", message, path + pointer(position))
 
@@ -143,8 +145,8 @@ def spelling_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
         elif len(label) > LABEL_NAME_CHARS:
             message = f"GitHub takes {LABEL_NAME_CHARS} characters a label, this has {len(label)}. Shorten it."
             yield Finding("label-too-long", message, here)
-        elif category and label not in known_names():
-            known = ", ".join(sorted(name for name in known_names() if category_of(name) is category))
+        elif category and label not in KNOWN_NAMES:
+            known = ", ".join(sorted(name for name in KNOWN_NAMES if category_of(name) is category))
             message = f'"{label}" is no {category.name.lower()} label. The contract has: {known}.'
             yield Finding("label-unknown", message, here)
 

@@ -14,7 +14,7 @@ from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.kernel.machine import Edge, Machine
 from accord.results.bodies import split_body
-from accord.results.labels import Category, category_of, in_category, known_names, status_of
+from accord.results.labels import KNOWN_NAMES, Category, category_of, in_category, status_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,10 +83,11 @@ def current_status(issue: Issue) -> str:
     if not issue.is_open:
         return CLOSED
     statuses = in_category(issue.labels, Category.STATUS)
-    if len(statuses) == 1:
-        return status_of(issue.labels) or ""
+    status = (status_of(issue.labels) or "").lower()
+    if len(statuses) == 1 and status in WORK_ITEM.states:
+        return status
     has = " and ".join(statuses) if statuses else "no status label"
-    raise _rejected("status-unclear", f"#{issue.number} has {has}. Give it exactly one.")
+    raise _rejected("status-unclear", f"#{issue.number} has {has}. Give it exactly one that the contract knows.")
 
 
 def plan_move(github: GitHub, number: int, target: str) -> Move:
@@ -137,7 +138,7 @@ def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
 def work_items(github: GitHub, *, state: str) -> Iterator[Issue]:
     """Yield the work items of a repository, newest first: issues that carry a type label."""
     for issue in github.issues(state=state):
-        if not issue.is_pull and any(label in known_names() for label in in_category(issue.labels, Category.TYPE)):
+        if not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE)):
             yield issue
 
 
