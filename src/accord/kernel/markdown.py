@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _CHECKBOX = re.compile(r"\[([ xX])\]\s+(?=\S)")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_VISIBLE = re.compile(r"[^\r\n]")
 _VERBATIM = frozenset({"fence", "code_block", "html_block"})
 
 
@@ -102,9 +103,21 @@ def list_items(tokens: Sequence[Token]) -> Iterator[ListItem]:
 
 def code_free_lines(text: str, change: Callable[[str], str]) -> str:
     """Apply ``change`` to each line that is no code block and no HTML block; every other line stays byte for byte."""
-    verbatim: set[int] = set()
-    for token in _parser().parse(text):
-        if token.type in _VERBATIM and token.map:
-            verbatim.update(range(*token.map))
+    verbatim = _verbatim_lines(text)
     lines = _LINE.findall(text)
     return "".join(line if number in verbatim else change(line) for number, line in enumerate(lines))
+
+
+def blank_code(text: str) -> str:
+    """Put blanks in place of code blocks and HTML blocks; every other character keeps its position."""
+    verbatim = _verbatim_lines(text)
+    lines = enumerate(_LINE.findall(text))
+    return "".join(_VISIBLE.sub(" ", line) if number in verbatim else line for number, line in lines)
+
+
+def _verbatim_lines(text: str) -> set[int]:
+    numbers: set[int] = set()
+    for token in _parser().parse(text):
+        if token.type in _VERBATIM and token.map:
+            numbers.update(range(*token.map))
+    return numbers

@@ -55,3 +55,41 @@ class PlannerResult(_Closed):
     create: list[PlannedWorkItem] = Field(description="New work items.")
     close: list[ItemId] = Field(description="Existing work items that the plan no longer wants.")
     update: list[PlannedWorkItemUpdate] = Field(description="Existing work items that the plan changes.")
+
+
+class ImplementorResult(_Closed):
+    """What became of one work item. ``patch`` is filled in by the adapter from the work tree, not by the agent."""
+
+    role: Literal["implementor"]
+    outcome: Literal["completed", "blocked", "validation-failure"] = Field(
+        description="completed: implemented and validated; blocked: something outside the agent's control stops it; "
+        "validation-failure: a check fails for a reason outside the agent's scope, or its debugging limit is reached."
+    )
+    patch: str | None = Field(description="The change as a git patch when completed, else null; accord fills it in.")
+    summary: str = Field(
+        description="What was done and tested; when blocked: Type, description, spec reference, options with "
+        "trade-offs, recommendation and impact; on validation-failure: the step, what was tried, why it is outside."
+    )
+
+
+class AgentReviewComment(_Closed):
+    """A finding, or with the prefix [Warning] a warning, about one file."""
+
+    path: str = Field(description="Path of the file, relative to the repository.")
+    line: int | None = Field(description="Line of the new version of the file; null for the file as a whole.")
+    body: str = Field(description="What is wrong, Why it is wrong, and the Fix; or [Warning] and the warning.")
+
+
+class AgentReview(_Closed):
+    """A verdict on a revision, and what it rests on."""
+
+    verdict: Literal["approve", "needs-changes"]
+    summary: str = Field(description="Overview of the review; lists the warnings of an approval.")
+    comments: list[AgentReviewComment] = Field(description="Findings and warnings; an approval has warnings only.")
+
+
+class ReviewerResult(_Closed):
+    """The result of one review."""
+
+    role: Literal["reviewer"]
+    review: AgentReview

@@ -1,0 +1,167 @@
+"""The rules of implementor results: a patch when there is something to apply, and a summary that can be acted on.
+
+Source: workflow contracts, "ImplementorResult" and "Summary Content by Outcome".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.kernel.findings import Finding
+from accord.kernel.labelled import labelled_parts
+from accord.kernel.markdown import blank_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.results.models import ImplementorResult
+
+SPEC_BLOCKERS = ("spec-ambiguity", "spec-contradiction", "spec-gap")
+BLOCKERS = (*SPEC_BLOCKERS, "external-dependency", "technical-constraint", "debugging-limit")
+
+_LABELS = {
+    "type": "type",
+    "blocker type": "type",
+    "blocker": "description",
+    "description": "description",
+    "problem": "description",
+    "spec reference": "spec",
+    "spec": "spec",
+    "reference": "spec",
+    "section": "section",
+    "section(s)": "section",
+    "sections": "section",
+    "quote": "quote",
+    "options": "options",
+    "recommendation": "recommendation",
+    "impact": "impact",
+}
+_TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
+_ANY_TYPE = re.compile(r"(?<![\w-])(?:" + "|".join(BLOCKERS) + r")(?![\w-])", re.IGNORECASE)
+_OPTION = re.compile(
+    r"^[ \t]*(?:[-*+]|\d{1,2}[.)]|[A-Ha-h][.)]|#{2,6}|(?=\**option\b))[ \t]*(?P<text>\S.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
+_QUOTED = re.compile(
+    r"[\"\u201c\u201e\u00ab][^\"\u201d\u00bb]{3,}[\"\u201d\u201c\u00bb]|^[ \t]*>[ \t]*\S", re.MULTILINE
+)
+_SECTION = re.compile(r"\u00a7|(?<!\w)sections?\b|#[\w-]+", re.IGNORECASE)
+_STEP = re.compile(
+    r"\b(?:step|validation|check|test|tests|suite|lint|linter|build|typecheck|compile|compilation|pipeline|job|command)\b",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(r"\b(?:fail\w*|broke\w*|error\w*|red|times? out|timed out|exceed\w*)\b", re.IGNORECASE)
+_TRIED = re.compile(
+    r"\b(?:tried|try|tries|attempt\w*|retried|reverted|re-?ran|after \w+ (?:runs|fixes))\b", re.IGNORECASE
+)
+_OUTSIDE = re.compile(
+    r"\b(?:outside|out of (?:\w+ ){0,2}(?:scope|control|reach)|unrelated|pre-?existing|not part of|beyond|not caused by"
+    r"|independent of|debugging.limit|upstream|environment)\b",
+    re.IGNORECASE,
+)
+_FEWEST_OPTION_WORDS = 4
+
+
+def implementor_findings(result: ImplementorResult) -> list[Finding]:
+    """Check the patch against the outcome, and the summary for what its two readers need."""
+    found = [*_patch_findings(result)]
+    if not result.summary.strip():
+        found.append(Finding("summary-empty", "The summary is empty. Say what was done, or what stops it.", "/summary"))
+    elif result.outcome == "blocked":
+        found += _blocked_findings(result.summary)
+    elif result.outcome == "validation-failure":
+        found += _validation_findings(result.summary)
+    return found
+
+
+def _patch_findings(result: ImplementorResult) -> Iterator[Finding]:
+    has_patch = bool(result.patch and result.patch.strip())
+    if result.outcome == "completed" and not has_patch:
+        message = 'A completed result carries its patch. Let accord take it from the work tree, with "accord patch".'
+        yield Finding("patch-missing", message, "/patch")
+    if result.outcome != "completed" and result.patch is not None:
+        message = f'A result that is "{result.outcome}" carries no patch. Set it to null.'
+        yield Finding("patch-unexpected", message, "/patch")
+
+
+def _blocked_findings(summary: str) -> Iterator[Finding]:
+    parts = labelled_parts(summary, _LABELS)
+    blocker = _blocker_type(summary, parts.get("type"))
+    if blocker is None:
+        message = f'The summary names no blocker type. Add a line "Type: …" with one of {", ".join(BLOCKERS)}.'
+        yield Finding("blocker-type-missing", message, "/summary")
+    elif blocker not in BLOCKERS:
+        message = f'"{blocker[:60]}" is no blocker type. The types are {", ".join(BLOCKERS)}.'
+        yield Finding("blocker-type-unknown", message, "/summary")
+    if not _describes(summary, parts):
+        message = 'The summary does not describe the blocker. Add a line "Description: …" saying what stops the work.'
+        yield Finding("blocker-description", message, "/summary")
+    yield from _option_findings(parts.get("options", ""))
+    for name, why in (("recommendation", "which option, and why"), ("impact", "what happens if it stays unresolved")):
+        if not parts.get(name, "").strip():
+            message = f'The summary has no {name}. Add "{name.capitalize()}: …" saying {why}.'
+            yield Finding(f"blocker-{name}", message, "/summary")
+    if blocker in SPEC_BLOCKERS:
+        yield from _spec_findings(summary, parts)
+
+
+def _blocker_type(summary: str, labelled: str | None) -> str | None:
+    """Return the type that the label names, else one that the text mentions; None when it says nothing."""
+    if labelled:
+        first = labelled.strip().split("\n", 1)[0].strip("`*_\"'. ").lower()
+        word = _TYPE_WORD.match(first)
+        return word.group() if word else first
+    mentioned = _ANY_TYPE.search(blank_code(summary))
+    return mentioned.group().lower() if mentioned else None
+
+
+def _describes(summary: str, parts: dict[str, str]) -> bool:
+    """A description may be labelled, or be the prose before the first label or after the type."""
+    if parts.get("description", "").strip():
+        return True
+    labelled = sum(len(part) for part in parts.values())
+    after_type = parts.get("type", "").strip().partition("\n")[2]
+    first_label = min((summary.find(part) for part in parts.values() if part), default=len(summary))
+    before = summary[:first_label].partition(":")[0] if labelled else summary
+    return len(after_type.split()) >= 3 or len(before.split()) >= 5
+
+
+def _option_findings(options: str) -> Iterator[Finding]:
+    found = [match["text"].strip() for match in _OPTION.finditer(blank_code(options))]
+    if len(found) < 2:
+        message = f'The summary offers {len(found)} of at least two options. List them under "Options:", one a line.'
+        yield Finding("blocker-options", message, "/summary")
+    for option in found:
+        if len(option.split()) < _FEWEST_OPTION_WORDS:
+            message = f'The option "{option[:60]}" names no trade-off. Say what it costs and what it gives.'
+            yield Finding("blocker-options", message, "/summary")
+
+
+def _spec_findings(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
+    text = "\n".join(parts.get(name, "") for name in ("spec", "section", "quote", "description")) or summary
+    missing = []
+    if not _PATH.search(text):
+        missing.append("the file's path")
+    if not parts.get("section") and not _SECTION.search(text):
+        missing.append("the section")
+    if not parts.get("quote") and not _QUOTED.search(text):
+        missing.append("a quote")
+    if missing:
+        message = f'A spec blocker refers to the spec; {", ".join(missing)} is missing. Add "Spec reference: …".'
+        yield Finding("blocker-spec-reference", message, "/summary")
+
+
+def _validation_findings(summary: str) -> Iterator[Finding]:
+    text = blank_code(summary)
+    missing = []
+    if not (_STEP.search(text) and _FAILED.search(text)):
+        missing.append("which validation step failed")
+    if not _TRIED.search(text):
+        missing.append("what was tried")
+    if not _OUTSIDE.search(text):
+        missing.append("why it is outside of the task's scope")
+    if missing:
+        message = f"The summary does not say {', nor '.join(missing)}. Say it."
+        yield Finding("validation-step-missing", message, "/summary")

@@ -1,0 +1,68 @@
+"""The rules of reviewer results: a verdict that its comments bear out, and findings that can be acted on.
+
+Source: workflow contracts, "ReviewerResult".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.kernel.findings import Finding, pointer
+from accord.kernel.labelled import labelled_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.results.models import AgentReviewComment, ReviewerResult
+
+_PARTS = {"what": "What", "why": "Why", "fix": "Fix"}
+_WARNING = re.compile(r"\s*(?:\*\*|__)?\[warning\]", re.IGNORECASE)
+_OUTSIDE_TREE = re.compile(r"^(?:/|[A-Za-z]:[\\/])|(?:^|[\\/])\.\.(?:[\\/]|$)")
+_WORD = re.compile(r"\w")
+
+
+def is_warning(comment: AgentReviewComment) -> bool:
+    """Tell a warning, which does not influence the verdict, from a finding."""
+    return _WARNING.match(comment.body) is not None
+
+
+def reviewer_findings(result: ReviewerResult) -> list[Finding]:
+    """Check the verdict against the comments, and each comment by itself."""
+    review = result.review
+    found: list[Finding] = []
+    if not review.summary.strip():
+        found.append(
+            Finding("summary-empty", "The summary is empty. Say what the review came to.", pointer("review", "summary"))
+        )
+    finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
+    if review.verdict == "needs-changes" and not finding_positions:
+        message = 'The verdict "needs-changes" rests on no finding. Add one, or approve.'
+        found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments")))
+    for i, comment in enumerate(review.comments):
+        path = pointer("review", "comments", i)
+        found += _comment_findings(comment, path)
+        if i in finding_positions:
+            if review.verdict == "approve":
+                message = 'An approval has no findings. Begin the comment with "[Warning]", or ask for changes.'
+                found.append(Finding("approve-with-finding", message, path + "/body"))
+            elif missing := _missing_parts(comment.body):
+                message = f"The finding does not say {', '.join(missing)}. Write each as a label with its text."
+                found.append(Finding("finding-incomplete", message, path + "/body"))
+    return found
+
+
+def _comment_findings(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
+    if comment.line is not None and comment.line < 1:
+        message = f"There is no line {comment.line}; lines count from 1. Use null for the file as a whole."
+        yield Finding("line-invalid", message, path + "/line")
+    if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
+        message = f'"{comment.path[:80]}" is no path inside of the repository. Name the file relative to its root.'
+        yield Finding("path-invalid", message, path + "/path")
+    if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
+        yield Finding("comment-empty", "The comment says nothing. Write it, or leave it out.", path + "/body")
+
+
+def _missing_parts(body: str) -> list[str]:
+    parts = labelled_parts(body, _PARTS, inline=True)
+    return [name for name in _PARTS.values() if not _WORD.search(parts.get(name, ""))]

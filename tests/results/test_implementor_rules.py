@@ -1,0 +1,146 @@
+"""An implementor's result: what its outcome needs is found missing, however the rest is dressed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from accord.cli.check import check_document
+
+BLOCKED = """Type: spec-gap
+Description: The spec does not say what an empty list means.
+Spec reference: docs/specs/a.md, section "Input": "The list is read."
+Options:
+1. Ignore it: simple, but errors stay hidden
+2. Refuse it: safe, but callers break
+Recommendation: option 2, because a hidden error costs more.
+Impact: the task cannot be finished."""
+
+DRESSED = """### Blocker type
+
+`external-dependency`
+
+### Description
+
+The payment provider's test system is down since Monday.
+
+### Options
+
+- **Wait** until it is back, which costs days
+- **Mock it**, which proves less
+
+### Recommendation
+
+Wait, since the mock would have to be written.
+
+### Impact
+
+The release slips."""
+
+FAILED = (
+    "The integration test suite fails in test_upload. I tried to raise its time limit and to run it alone; "
+    "the cause is a broken fixture outside of this task's scope."
+)
+PATCH = "diff --git a/a b/a\n"
+
+
+def codes(outcome: str, summary: str, patch: str | None = None) -> set[str]:
+    result = {"role": "implementor", "outcome": outcome, "patch": patch, "summary": summary}
+    return {finding.code for finding in check_document(json.dumps(result).encode(), None)[1]}
+
+
+def test_complete_results_pass() -> None:
+    assert codes("completed", "Added the parser and its tests.", PATCH) == set()
+    assert codes("blocked", BLOCKED) == set()
+    assert codes("blocked", DRESSED) == set()
+    assert codes("blocked", BLOCKED.replace("Type:", "**Type:**").replace("Impact:", "**Impact** -")) == set()
+    assert codes("validation-failure", FAILED) == set()
+
+
+@pytest.mark.parametrize("outcome", ["blocked", "validation-failure"])
+def test_a_debugging_limit_may_end_a_run_under_either_outcome(outcome: str) -> None:
+    text = (
+        BLOCKED.replace("spec-gap", "debugging-limit") + "\nThe test step failed, I tried three fixes; it is upstream."
+    )
+    assert codes(outcome, text) == set()
+
+
+BROKEN = {
+    "no patch": ("completed", "Done.", None, "patch-missing"),
+    "blank patch": ("completed", "Done.", " \n", "patch-missing"),
+    "patch of a blocked one": ("blocked", BLOCKED, PATCH, "patch-unexpected"),
+    "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
+    "no summary": ("completed", " ", PATCH, "summary-empty"),
+    "no type": ("blocked", BLOCKED.replace("Type: spec-gap\n", ""), None, "blocker-type-missing"),
+    "type in a code block": (
+        "blocked",
+        BLOCKED.replace("Type: spec-gap\n", "```\nType: spec-gap\n```\n"),
+        None,
+        "blocker-type-missing",
+    ),
+    "another type": ("blocked", BLOCKED.replace("spec-gap", "bad-mood"), None, "blocker-type-unknown"),
+    "no description": (
+        "blocked",
+        BLOCKED.replace("Description: The spec does not say what an empty list means.\n", ""),
+        None,
+        "blocker-description",
+    ),
+    "one option": (
+        "blocked",
+        BLOCKED.replace("2. Refuse it: safe, but callers break\n", ""),
+        None,
+        "blocker-options",
+    ),
+    "option without trade-off": (
+        "blocked",
+        BLOCKED.replace("Refuse it: safe, but callers break", "Refuse it"),
+        None,
+        "blocker-options",
+    ),
+    "no recommendation": (
+        "blocked",
+        BLOCKED.replace("Recommendation: option 2, because a hidden error costs more.\n", ""),
+        None,
+        "blocker-recommendation",
+    ),
+    "no impact": ("blocked", BLOCKED.replace("Impact: the task cannot be finished.", ""), None, "blocker-impact"),
+    "no path": ("blocked", BLOCKED.replace("docs/specs/a.md", "the spec"), None, "blocker-spec-reference"),
+    "no section": ("blocked", BLOCKED.replace('section "Input"', "in it"), None, "blocker-spec-reference"),
+    "no quote": (
+        "blocked",
+        BLOCKED.replace('section "Input": "The list is read."', "section Input"),
+        None,
+        "blocker-spec-reference",
+    ),
+    "no step": (
+        "validation-failure",
+        "It went wrong. I tried much. It is outside my scope.",
+        None,
+        "validation-step-missing",
+    ),
+    "nothing tried": (
+        "validation-failure",
+        "The lint step failed. It is outside my scope.",
+        None,
+        "validation-step-missing",
+    ),
+    "no reason": (
+        "validation-failure",
+        "The lint step failed. I tried to fix it.",
+        None,
+        "validation-step-missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_missing_is_named(name: str) -> None:
+    outcome, summary, patch, code = BROKEN[name]
+    assert codes(outcome, summary, patch) == {code}
+
+
+def test_other_blockers_need_no_spec() -> None:
+    text = BLOCKED.replace("spec-gap", "technical-constraint")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("Spec reference"))
+    assert codes("blocked", text) == set()
