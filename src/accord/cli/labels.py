@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
 
 
+class _Name(click.types.StringParamType):
+    """A label's name. Several in one variable stand one a line, because names hold blanks."""
+
+    envvar_list_splitter = "\n"
+
+
 def _file_option(command: Any) -> Any:
     return click.option("--file", metavar="F", help="A label file instead of the shipped labels.")(command)
 
@@ -66,7 +72,9 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 @labels.command()
 @_file_option
 @click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created and the file dropped.")
-@click.option("--remove", multiple=True, metavar="NAME", help="Delete this label too, if the file does not want it.")
+@click.option(
+    "--remove", multiple=True, type=_Name(), metavar="NAME", help="Delete this label too, if the file does not want it."
+)
 @click.option("--record", type=click.Path(path_type=Path), help="Where it is kept which labels were created by a sync.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @repository_options

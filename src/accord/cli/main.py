@@ -36,6 +36,14 @@ _ALLOCATIONS_BEFORE_COLLECTING = 100_000
 class LazyGroup(click.Group):
     """A group whose commands live in modules of their own that are imported when they are asked for."""
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; when nobody reads its output any more, end in silence, without a verdict of the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(Stopped.exit_code)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Name all commands."""
         return sorted(COMMANDS)
@@ -70,23 +78,22 @@ def main(args: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTING)
     try:
         sys.exit(accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD"))
     except click.ClickException as error:
         error.show()
+        _report(error.format_message(), "")
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
-        _say("Interrupted.", "Run the same command again to continue.")
+    except click.Abort:
         sys.exit(Stopped.exit_code)
     except AccordError as error:
         _say(error.message, error.mend)
+        _report(error.message, error.mend)
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
 
 
 def _say(message: str, mend: str) -> None:
@@ -95,6 +102,13 @@ def _say(message: str, mend: str) -> None:
     click.echo(f"{click.style('accord:', bold=True)} {one_line(message)}", err=True)
     if mend:
         click.echo(f"  {one_line(mend)}", err=True)
+
+
+def _report(message: str, mend: str) -> None:
+    if "GITHUB_ACTIONS" in os.environ:
+        from accord.cli.step import report_error
+
+        report_error(message, mend)
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> Any:

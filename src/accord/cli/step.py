@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import redacted
-from accord.gha.commands import annotate
+from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
 from accord.gha.markdown import cell, mermaid_text, table
-from accord.kernel.findings import has_errors
+from accord.kernel.findings import Finding, has_errors
 from accord.kernel.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.kernel.findings import Finding
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
 
@@ -38,7 +37,7 @@ def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]]) ->
     rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
     _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
     for path, _, findings in documents:
-        _annotations(findings, path)
+        _annotate(findings, path)
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
@@ -61,7 +60,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     if receipt.edges:
         parts.append(_graph(receipt))
     _summary("\n\n".join(parts))
-    _annotations(receipt.findings, file)
+    _annotate(receipt.findings, file)
 
 
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
@@ -78,6 +77,14 @@ def _compact(document: Any) -> str:
     return json.dumps(redacted(document, redactor_for(os.environ)))
 
 
+def report_error(message: str, mend: str) -> None:
+    """Report what ended a command before it could report anything itself."""
+    _summary(f"### accord: error\n\n{cell(message)} {cell(mend)}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        text = redactor_for(os.environ)(f"{message} {mend}".strip())
+        click.echo(command("error", text, title="accord"), err=True)
+
+
 def _outputs(values: Mapping[str, str]) -> None:
     path = os.environ.get("GITHUB_OUTPUT")
     if path:
@@ -91,13 +98,13 @@ def _summary(markdown: str) -> None:
         write_summary(Path(path), redactor_for(os.environ)(markdown))
 
 
-def _annotations(findings: Sequence[Finding], file: str) -> None:
+def _annotate(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
     redact = redactor_for(os.environ)
-    for command in annotate(findings, None if file == "-" else file):
-        click.echo(redact(command), err=True)
+    for line in annotate(findings, None if file == "-" else file):
+        click.echo(redact(line), err=True)
 
 
 def _verdict(findings: Sequence[Finding]) -> str:
@@ -111,8 +118,16 @@ def _details(document: tuple[str, str | None, list[Finding]]) -> str:
 
 
 def _findings_table(findings: Sequence[Finding]) -> str:
-    rows = [[f.severity.value, cell(f.code), str(f.line or ""), cell(f.message)] for f in findings[:_ROWS]]
-    return table(["Severity", "Code", "Line", "Finding"], rows) + _rest(len(findings), _ROWS)
+    rows = [
+        [finding.severity.value, cell(finding.code), _place(finding), cell(finding.message)]
+        for finding in findings[:_ROWS]
+    ]
+    return table(["Severity", "Code", "Place", "Finding"], rows) + _rest(len(findings), _ROWS)
+
+
+def _place(finding: Finding) -> str:
+    line = f"line {finding.line} " if finding.line else ""
+    return line + cell(finding.path)
 
 
 def _operations_table(receipt: Receipt) -> str:

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Puts uv, a Python and the locked packages into one folder (home.sh), once; a second call ends at once.
+# The caller's Python, PATH, GITHUB_ENV and workspace stay as they are.
+set -euo pipefail
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+[ "${RUNNER_OS:-}" != Windows ] || { echo "::error::accord runs on Linux and macOS runners only." >&2; exit 1; }
+home=$(bash "$here/home.sh")
+[ ! -e "$home/ready" ] || exit 0
+
+# What the caller set for its own Python must not lead ours astray; what tells the way to an index may stay,
+# because the packages are locked by hash wherever they come from.
+for name in $(compgen -e); do
+    case $name in
+        UV_*INDEX* | UV_*CERT* | UV_*TLS | UV_*HOST | UV_*MIRROR | UV_HTTP_* | UV_FIND_LINKS | UV_KEYRING_PROVIDER) ;;
+        PIP_*INDEX* | PIP_*CERT | PIP_*HOST | PIP_*TIMEOUT | PIP_PROXY | PIP_RETRIES | PIP_FIND_LINKS) ;;
+        PIP_CONFIG_FILE | PIP_KEYRING_PROVIDER) ;;
+        UV_* | PIP_* | PYTHON* | VIRTUAL_ENV | CONDA_PREFIX) unset "$name" ;;
+    esac
+done
+if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ] && [ -n "${PIP_INDEX_URL:-}" ]; then
+    export UV_DEFAULT_INDEX=$PIP_INDEX_URL
+fi
+
+mkdir -p -- "${home%/*}"
+waited=0
+until mkdir -- "$home.lock" 2>/dev/null; do
+    [ ! -e "$home/ready" ] || exit 0
+    [ "$waited" -lt 300 ] || { echo "::error::accord waits for another set-up in vain: delete $home.lock" >&2; exit 1; }
+    sleep 1
+    waited=$((waited + 1))
+done
+leave() {
+    rmdir -- "$home.lock"
+    [ -e "$home/ready" ] ||
+        echo "::error::accord could not be set up. Behind a proxy or a mirror, set HTTPS_PROXY or PIP_INDEX_URL." >&2
+}
+trap leave EXIT
+[ ! -e "$home/ready" ] || exit 0
+
+echo "Setting up accord in $home"
+mkdir -p -- "$home"
+export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
+cd -- "$here/../.." # what lies in the workspace, a .python-version or a venv.py, is none of ours
+uv=$(bash "$here/uv.sh" "$home/uv")
+"$uv" export --quiet --frozen --no-dev --all-extras --no-emit-project --output-file "$home/packages.txt" >/dev/null
+"$uv" venv --quiet --clear --python '>=3.11' "$home/env"
+"$uv" pip sync --quiet --require-hashes --python "$home/env/bin/python" "$home/packages.txt"
+touch -- "$home/ready"

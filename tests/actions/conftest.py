@@ -1,0 +1,45 @@
+"""One set-up of accord for all runs of a test session, whichever process they are in."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from support.act import CONSUMER, Bench, make_consumer, publish, stand_ins
+
+from accord.sandbox.server import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.sandbox.server import Running
+
+PLANTED = [f"{name}.py" for name in ("pip", "sitecustomize", "uv", "venv")]
+"""Files of a workspace that must not become part of the set-up."""
+
+ASTRAY = {"PYTHONPATH": ".", "PYTHONHOME": "/nowhere", "PIP_TARGET": "/nowhere", "UV_PROJECT": "/nowhere"}
+"""Variables of a job that must not redirect the set-up."""
+
+
+@pytest.fixture(scope="session")
+def bench(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bench:
+    own = tmp_path_factory.mktemp("bench")
+    shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+    bench = Bench(publish(own / "published"), stand_ins(own / "stand-ins"), shared / "accord-home")
+    with (shared / "accord-home.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        workspace = own / "workspace"
+        make_consumer(workspace, dict.fromkeys(PLANTED, "raise SystemExit('hijacked')\n"))
+        environment = {**os.environ, **ASTRAY, "ACCORD_HOME": str(bench.home)}
+        subprocess.run(["bash", bench.published / "actions/setup/setup.sh"], cwd=workspace, env=environment, check=True)
+    return bench
+
+
+@pytest.fixture
+def github(tmp_path: Path) -> Iterator[Running]:
+    with serving(tmp_path / "sandbox", repository=CONSUMER) as running:
+        yield running

@@ -1,0 +1,124 @@
+"""Texts of an agent that want to become commands of the runner, of the shell, or outputs: none of them may."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.act import CHECKOUT, Bench, Run
+from support.plans import plan, task
+
+from accord.sandbox.seed import INSTALLATION_TOKEN
+from accord.sandbox.show import document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord.sandbox.server import Running
+
+WORKFLOW = """
+on: workflow_dispatch
+jobs:
+  agent:
+    runs-on: ubuntu-latest
+    outputs:
+      json: ${{ steps.result.outputs.json }}
+    steps:
+      - uses: CHECKOUT
+      - id: result
+        run: printf 'json=%s\\n' "$(cat plan.json)" >> "$GITHUB_OUTPUT"
+  call:
+    needs: agent
+    uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@v0
+    with:
+      result-json: ${{ needs.agent.outputs.json }}
+""".replace("CHECKOUT", CHECKOUT)
+
+
+def texts(canary: Path) -> list[str]:
+    return [
+        "::error file=README.md,line=1::forged",
+        "\n::warning::forged\n",
+        "\r::set-output name=outcome::forged",
+        "##[warning]forged",
+        "done ##[set-output name=outcome]forged",
+        "::add-mask::applied",
+        "%0A::error::forged",
+        "${{ github.token }}",
+        "${{ secrets.GITHUB_TOKEN }}",
+        f"`touch {canary}`",
+        f"$(touch {canary})",
+        f'"; touch {canary}; #',
+        f"' || touch {canary} #",
+        "EOF\noutcome=forged\nEOF",
+        "ghadelimiter_0\noutcome<<X\nforged\nX",
+        "x\n\noutcome<<accord-0\nforged\naccord-0\n",
+        "a\u2028::error::forged\u2029::error::forged",
+        "\x1b[2J::error::forged",
+    ]
+
+
+def hostile_plan(canary: Path) -> dict[str, Any]:
+    items = []
+    for i, text in enumerate(texts(canary)):
+        title = " ".join(text.split())
+        items.append(task(f"t{i} {text}"[:80], title=title, objective=text, context=text, in_scope=f"- src/t{i}.py"))
+    return plan(*items)
+
+
+def run_hostile(bench: Bench, github: Running, tmp_path: Path, result: dict[str, Any]) -> Run:
+    files = {"plan.json": json.dumps(result)}
+    return bench.run(WORKFLOW, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
+
+
+def test_hostile_texts_are_carried_out_as_nothing_but_texts(bench: Bench, github: Running, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    run = run_hostile(bench, github, tmp_path, hostile_plan(canary))
+
+    assert run.exit_code == 0, run.trouble
+    outputs = run.outputs("apply")
+    assert outputs["outcome"] == "applied"
+    assert set(outputs) == {"outcome", "items", "run-key", "receipt"}
+    assert set(json.loads(outputs["items"])) == {f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))}
+    titles = [" ".join(text.split()) for text in texts(canary)]
+    assert sorted(issue["title"] for issue in document(tmp_path / "sandbox")["issues"]) == sorted(titles)
+    assert {mark.title for mark in run.annotations} <= {"label-not-there"}
+    assert not canary.exists()
+
+
+def test_hostile_texts_in_findings_make_no_other_annotations(bench: Bench, github: Running, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    result = plan(*(task(f"t{i}", text, in_scope=f"- src/t{i}.py") for i, text in enumerate(texts(canary))))
+    result["create"][0]["labels"].append("\n::error::forged")
+    run = run_hostile(bench, github, tmp_path, result)
+
+    assert run.outputs("apply")["outcome"] == "rejected"
+    assert {mark.title for mark in run.annotations} <= {"unknown-reference", "label-unknown", "more findings"}
+    assert all(mark.message != "forged" for mark in run.annotations)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("is_valid", [True, False])
+def test_no_line_of_the_log_is_one_that_githubs_runner_obeys(
+    is_valid: bool, bench: Bench, github: Running, tmp_path: Path
+) -> None:
+    canary = tmp_path / "canary"
+    result = hostile_plan(canary)
+    if not is_valid:
+        result = plan(*(task(f"t{i}", text, in_scope=f"- src/t{i}.py") for i, text in enumerate(texts(canary))))
+    run = run_hostile(bench, github, tmp_path, result)
+
+    assert run.forged == []
+
+
+def test_the_token_appears_in_no_log_no_summary_and_no_output(bench: Bench, github: Running, tmp_path: Path) -> None:
+    leaking = plan(task("leak", title=f"Use {INSTALLATION_TOKEN}", context=f"The token is {INSTALLATION_TOKEN}."))
+    run = run_hostile(bench, github, tmp_path, leaking)
+    told = [event for event in run.events if not str(event.get("stepID")).startswith("['result")]
+    ours = [event for event in told if event.get("jobID") != "agent"]
+
+    assert INSTALLATION_TOKEN not in run.summary
+    assert INSTALLATION_TOKEN not in json.dumps(run.outputs("apply"))
+    assert INSTALLATION_TOKEN not in json.dumps(ours)
+    assert INSTALLATION_TOKEN not in "".join(path.read_text() for path in run.artifacts.iterdir())

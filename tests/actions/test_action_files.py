@@ -1,0 +1,203 @@
+"""Actions, commands and workflows say the same: every input is an option, every output is written, nothing is loose."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from support.act import (
+    ROOT,
+    STAND_INS,
+    action_files,
+    others_used,
+    read_yaml,
+    steps_of,
+    workflow_files,
+)
+
+from accord.cli.main import accord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PINS = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
+COMMANDS = {
+    "action.yml": ["apply"],
+    "actions/apply/action.yml": ["apply"],
+    "actions/check/action.yml": ["check"],
+    "actions/labels/action.yml": ["labels check", "labels sync"],
+}
+NOT_INPUTS = {"format", "help"}
+"""Options that an action has no use for: its outputs are the format for programs."""
+
+REUSABLE = {
+    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo"}),
+    "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
+}
+"""The action that each wraps, and the inputs of that action which it leaves out."""
+
+EVERY_FILE = [pytest.param(path, id=str(path.relative_to(ROOT))) for path in [*action_files(), *workflow_files()]]
+EVERY_ACTION = [pytest.param(ROOT / name, id=name) for name in COMMANDS]
+EVERY_REUSABLE = [pytest.param(ROOT / ".github/workflows" / name, id=name) for name in REUSABLE]
+
+
+def parameters(command: str) -> Iterator[tuple[str, str, click.Parameter]]:
+    """Yield name, environment variable and definition of every parameter of a command, as click sees them."""
+    context, found = click.Context(accord, info_name="accord", auto_envvar_prefix="ACCORD"), accord
+    for word in command.split():
+        found = found.get_command(context, word)  # type: ignore[attr-defined, assignment]
+        context = click.Context(found, parent=context, info_name=word)
+    for parameter in found.params:
+        if isinstance(parameter, click.Argument):
+            yield parameter.name or "", str(parameter.envvar), parameter
+        else:
+            name = max(parameter.opts, key=len).removeprefix("--")
+            if name not in NOT_INPUTS:
+                yield name, f"{context.auto_envvar_prefix}_{(parameter.name or '').upper()}", parameter
+
+
+def given_inputs(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return document.get("inputs") or {}
+
+
+@pytest.mark.parametrize("path", EVERY_ACTION)
+def test_every_option_is_an_input_and_every_input_reaches_its_option(path: Path) -> None:
+    document = read_yaml(path)
+    step = steps_of(document)[-1]
+    wanted = {
+        (variable, f"${{{{ inputs.{name} }}}}")
+        for command in COMMANDS[str(path.relative_to(ROOT))]
+        for name, variable, _ in parameters(command)
+    }
+    passed = set(step["env"].items())
+    assert {pair for pair in passed if pair[0].startswith("ACCORD_")} == wanted
+    named = {match for value in step["env"].values() for match in re.findall(r"inputs\.([\w-]+)", value)}
+    assert named == set(given_inputs(document))
+
+
+@pytest.mark.parametrize("path", EVERY_ACTION)
+def test_an_input_left_out_means_what_the_option_left_out_means(path: Path) -> None:
+    inputs = given_inputs(read_yaml(path))
+    for command in COMMANDS[str(path.relative_to(ROOT))]:
+        for name, _, parameter in parameters(command):
+            assert (inputs[name].get("required") == "true") == parameter.required, name
+            if not parameter.required:
+                assert inputs[name]["default"] == as_input(parameter), name
+
+
+def as_input(parameter: click.Parameter) -> str:
+    default = parameter.get_default(click.Context(click.Command("none")))
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, float):
+        return f"{default:g}"
+    return default if isinstance(default, str) else ""
+
+
+def test_the_root_action_is_the_apply_action() -> None:
+    root, apply = (
+        path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", ROOT / "actions/apply/action.yml")
+    )
+    root = re.sub(r"branding:\n(?:  .*\n)+", "", root).replace("name: accord\n", "name: accord apply\n", 1)
+    assert root.replace("actions/setup/", "../setup/") == apply
+
+
+@pytest.mark.parametrize("path", EVERY_REUSABLE)
+def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path: Path) -> None:
+    document = read_yaml(path)
+    name, left_out = REUSABLE[path.name]
+    action = read_yaml(ROOT / f"actions/{name}/action.yml")
+    offered = document["on"]["workflow_call"]
+    (step,) = [step for step in steps_of(document) if step.get("uses") == f"$/actions/{name}"]
+    assert {*step["with"], *left_out} >= set(given_inputs(action))
+    assert set(step["with"]) <= set(given_inputs(action))
+    own = {"result-json", "repositories"} & set(offered["inputs"])
+    for wanted in set(offered["inputs"]) - own:
+        assert f"inputs.{wanted}" in step["with"][wanted], wanted
+    for wanted in own:
+        assert f"inputs.{wanted}" in path.read_text(encoding="utf-8").partition("\njobs:")[2], wanted
+    assert step["with"]["token"] == "${{ secrets.token || github.token }}"
+
+
+@pytest.mark.parametrize("path", EVERY_REUSABLE)
+def test_the_defaults_of_a_reusable_workflow_are_those_of_its_action(path: Path) -> None:
+    action = given_inputs(read_yaml(ROOT / f"actions/{REUSABLE[path.name][0]}/action.yml"))
+    for name, given in read_yaml(path)["on"]["workflow_call"]["inputs"].items():
+        if name in action and "default" in action[name]:
+            assert given["default"] == action[name]["default"], name
+
+
+def test_outputs_of_the_reusable_workflow_come_all_the_way_from_the_action() -> None:
+    document = read_yaml(ROOT / ".github/workflows/reusable-apply-result.yml")
+    action = read_yaml(ROOT / "actions/apply/action.yml")["outputs"]
+    offered = document["on"]["workflow_call"]["outputs"]
+    assert {*offered, "receipt"} == set(action)  # the receipt is a file, which is kept as an artifact
+    for name, output in offered.items():
+        assert output["value"] == f"${{{{ jobs.apply.outputs.{name} }}}}"
+        assert document["jobs"]["apply"]["outputs"][name] == f"${{{{ steps.apply.outputs.{name} }}}}"
+        assert output["description"] == action[name]["description"]
+
+
+@pytest.mark.parametrize("path", EVERY_FILE)
+def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path: Path) -> None:
+    for step in steps_of(read_yaml(path)):
+        assert "${{" not in step.get("run", "")
+
+
+@pytest.mark.parametrize("path", EVERY_FILE)
+def test_every_input_output_and_secret_says_what_it_is(path: Path) -> None:
+    document = read_yaml(path)
+    triggers = document.get("on", {})
+    triggers = triggers if isinstance(triggers, dict) else {}
+    for offer in (document, *(value for value in triggers.values() if isinstance(value, dict))):
+        for part in ("inputs", "outputs", "secrets"):
+            for name, given in (offer.get(part) or {}).items():
+                assert given.get("description", "").endswith("."), (part, name)
+                assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name), name
+
+
+@pytest.mark.parametrize("path", EVERY_FILE)
+def test_actions_of_others_are_pinned_to_a_commit_and_say_their_version(path: Path) -> None:
+    used = others_used(path)
+    assert len(PINS.findall(path.read_text(encoding="utf-8"))) == len(used)
+    assert not used or "runs" not in read_yaml(path)  # our own actions need no others
+    assert {name.partition("@")[0] for name in used} <= {"actions/checkout", *STAND_INS}
+
+
+@pytest.mark.parametrize("path", [path for path in EVERY_FILE if "workflows" in str(path.values[0])])
+def test_no_job_has_more_rights_or_time_than_it_says(path: Path) -> None:
+    document = read_yaml(path)
+    assert document["permissions"] == {}
+    for job in document["jobs"].values():
+        assert "permissions" in job
+        assert "uses" in job or "timeout-minutes" in job
+        for step in job.get("steps", []):
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] == "false"
+
+
+def test_zizmor_finds_nothing_in_the_examples_but_that_they_follow_our_tag(tmp_path: Path) -> None:
+    folder = tmp_path / ".github/workflows"
+    shutil.copytree(ROOT / "examples/workflows", folder)
+    for path in folder.iterdir():
+        pinned = re.sub(r"(accord-ci/\S+)@v0", rf"\1@{'0' * 40} # v0.1.0", path.read_text(encoding="utf-8"))
+        path.write_text(pinned, encoding="utf-8")
+    zizmor = Path(sys.executable).with_name("zizmor")
+    command = [zizmor, "--offline", "--persona=auditor", "--quiet", tmp_path]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout
+
+
+@pytest.mark.parametrize("path", [param for param in EVERY_FILE if "actions" in str(param.id).split("/")])
+def test_the_readme_of_an_action_shows_a_way_to_use_it(path: Path) -> None:
+    readme = (path.parent / "README.md").read_text(encoding="utf-8")
+    assert f"uses: accord-ci/accord/actions/{path.parent.name}@v0" in readme
+    for part in ("inputs", "outputs"):
+        table = readme.partition(f"<!-- {part} -->")[2].partition(f"<!-- /{part} -->")[0]
+        assert re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE) == list(read_yaml(path).get(part, {}))

@@ -1,0 +1,174 @@
+"""setup.sh, with a stand-in for uv that only writes down what it was told: what happens once, and what never."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from support.act import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+UV_SH = """
+mkdir -p "$1"
+cat > "$1/uv" <<'EOF'
+#!/usr/bin/env bash
+echo "uv $*" >> "$CALLS"
+env > "$CALLS.env"
+pwd > "$CALLS.cwd"
+[ "$1" != "${FAIL:-}" ] || exit 7
+if [ "$1" = venv ]; then
+    sleep 0.2
+    mkdir -p "${!#}/bin"
+    printf '#!/usr/bin/env bash\\necho "python $*"; env\\n' > "${!#}/bin/python"
+    chmod +x "${!#}/bin/python"
+fi
+EOF
+chmod +x "$1/uv"
+echo "$1/uv"
+"""
+
+
+class Site:
+    """A checkout of accord whose uv is a stand-in, and a job on a runner."""
+
+    def __init__(self, directory: Path) -> None:
+        self.root = directory / "action"
+        shutil.copytree(ROOT / "actions", self.root / "actions")
+        for name in ("uv.lock", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "actions/setup/uv.sh").write_text(UV_SH)
+        self.temp, self.workspace, self.calls = directory / "temp", directory / "workspace", directory / "calls"
+        self.workspace.mkdir()
+        self.files = {name: directory / name for name in ("GITHUB_ENV", "GITHUB_PATH")}
+        for path in self.files.values():
+            path.touch()
+
+    def start(self, script: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_", "ACCORD_"))}
+        own |= {"RUNNER_TEMP": str(self.temp), "CALLS": str(self.calls)}
+        own |= {name: str(path) for name, path in self.files.items()}
+        return subprocess.Popen(
+            ["bash", self.root / "actions/setup" / script, *arguments],
+            cwd=self.workspace,
+            env=own | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, script: str, *arguments: str, **environment: str) -> tuple[int, str, str]:
+        with self.start(script, *arguments, **environment) as process:
+            out, err = process.communicate(timeout=60)
+        return process.returncode, out, err
+
+    def asked_of_uv(self) -> list[str]:
+        return [line.split()[1] for line in self.calls.read_text().splitlines()] if self.calls.exists() else []
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
+    assert site.run("setup.sh")[0] == 0
+    assert site.asked_of_uv() == ["export", "venv", "pip"]
+    assert site.run("setup.sh") == (0, "", "")
+    assert site.asked_of_uv() == ["export", "venv", "pip"]
+
+
+def test_two_set_ups_at_once_are_one(site: Site) -> None:
+    with site.start("setup.sh") as one, site.start("setup.sh") as two:
+        assert (one.wait(60), two.wait(60)) == (0, 0)
+    assert site.asked_of_uv() == ["export", "venv", "pip"]
+    assert not list(site.temp.glob("*.lock"))
+
+
+@pytest.mark.parametrize("step", ["export", "venv", "pip"])
+def test_a_failed_set_up_says_what_to_do_and_is_tried_again(step: str, site: Site) -> None:
+    code, _, err = site.run("setup.sh", FAIL=step)
+    assert code == 7
+    assert err.startswith("::error::accord could not be set up.")
+    assert site.run("accord.sh", "--version")[0] == 2
+    assert site.run("setup.sh")[0] == 0
+    assert site.run("accord.sh", "--version")[0] == 0
+
+
+def test_another_version_of_accord_in_the_same_job_has_tools_of_its_own(site: Site) -> None:
+    site.run("setup.sh")
+    with (site.root / "uv.lock").open("a") as lock:
+        lock.write("# another version\n")
+    assert site.run("accord.sh", "--version")[0] == 2
+    site.run("setup.sh")
+    assert len(list(site.temp.iterdir())) == 2
+
+
+def test_the_callers_variables_lead_neither_uv_nor_python_astray(site: Site) -> None:
+    redirecting = {
+        "UV_PROJECT_ENVIRONMENT": "/nowhere",
+        "UV_PYTHON": "2.7",
+        "UV_CONFIG_FILE": "/nowhere",
+        "UV_NO_VERIFY_HASHES": "1",
+        "PIP_TARGET": "/nowhere",
+        "PIP_REQUIRE_VIRTUALENV": "1",
+        "PYTHONPATH": "/nowhere",
+        "PYTHONHOME": "/nowhere",
+        "VIRTUAL_ENV": "/nowhere",
+    }
+    assert site.run("setup.sh", **redirecting)[0] == 0
+    assert not {
+        line for line in (site.calls.parent / "calls.env").read_text().splitlines() if line.endswith("/nowhere")
+    }
+    code, out, _ = site.run("accord.sh", "check", "a b", **redirecting)
+    assert code == 0
+    first, *environment = out.splitlines()
+    assert first == "python -P -m accord check a b"
+    (home,) = site.temp.iterdir()
+    python = {line for line in environment if line.startswith("PYTHON")}
+    assert python == {f"PYTHONPATH={site.root}/src", f"PYTHONPYCACHEPREFIX={home}/bytecode"}
+
+
+def test_a_companys_way_to_its_index_is_kept(site: Site) -> None:
+    way = {
+        "UV_INDEX_COMPANY_PASSWORD": "open sesame",
+        "UV_SYSTEM_CERTS": "1",
+        "PIP_INDEX_URL": "https://mirror.invalid/simple",
+        "PIP_CERT": "/etc/company.pem",
+        "SSL_CERT_FILE": "/etc/company.pem",
+        "HTTPS_PROXY": "http://proxy.invalid",
+    }
+    site.run("setup.sh", **way)
+    environment = (site.calls.parent / "calls.env").read_text().splitlines()
+    assert {f"{name}={value}" for name, value in way.items()} <= set(environment)
+    assert "UV_DEFAULT_INDEX=https://mirror.invalid/simple" in environment
+
+
+def test_nothing_changes_for_the_later_steps_of_the_job(site: Site) -> None:
+    before = sorted(site.root.rglob("*"))
+    site.run("setup.sh")
+    site.run("accord.sh", "--version")
+    assert {path.read_text() for path in site.files.values()} == {""}
+    assert list(site.workspace.iterdir()) == []
+    assert sorted(site.root.rglob("*")) == before
+
+
+def test_set_up_works_where_the_actions_folder_is_read_only(site: Site) -> None:
+    for path in [site.root, *site.root.rglob("*")]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        assert site.run("setup.sh")[0] == 0
+        assert site.run("accord.sh", "--version")[0] == 0
+    finally:
+        for path in [site.root, *site.root.rglob("*")]:
+            path.chmod(path.stat().st_mode | 0o200)
+
+
+def test_a_self_hosted_runner_can_keep_the_tools_between_jobs(site: Site, tmp_path: Path) -> None:
+    site.run("setup.sh", ACCORD_HOME=str(tmp_path / "kept"))
+    assert site.run("accord.sh", "--version", ACCORD_HOME=str(tmp_path / "kept"))[0] == 0
+    assert not site.temp.exists()

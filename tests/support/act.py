@@ -1,0 +1,247 @@
+"""Workflows run for real: nektos/act carries out the actions of this checkout in a consumer's repository.
+
+The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
+name, in which two things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path`` and ``queue: max``.
+Actions of others are small stand-ins. A green run proves nothing about permissions, concurrency and size limits.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).parents[2]
+ACT = Path(sys.executable).with_name("act")
+PUBLISHED = "accord-ci/accord@v0"
+CONSUMER = "octo/consumer"
+TIMEOUT_SECONDS = 120
+
+_NAMES = "set-env|set-output|save-state|add-mask|add-path|add-matcher|remove-matcher|stop-commands|echo"
+_SHOWN = "warning|error|notice|debug|group|endgroup"
+_FIRED = re.compile(rf"^\s*::(?:{_NAMES}|{_SHOWN})\b.*?::|##\[(?:{_NAMES}|{_SHOWN})\b[^\]]*\]")
+_COMMAND = re.compile(r"::(?P<name>[^ :]+)(?P<properties> .*?)?::(?P<data>.*)", re.DOTALL)
+
+CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
+"""act does this one by itself: it copies the consumer's folder into the workspace, which is empty before."""
+
+STAND_INS = {
+    "actions/setup-python": "python3 --version",
+    "actions/upload-artifact": 'test -s "$INPUT" && cp -- "$INPUT" "$ARTIFACTS/"',
+    "actions/cache": 'mkdir -p "$INPUT"',
+}
+"""What stands for actions of others: one line of bash each, INPUT being the input ``path``."""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A line that GitHub shows next to a file."""
+
+    kind: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """What act told of one run, one dict an event."""
+
+    exit_code: int
+    events: Sequence[Mapping[str, Any]] = field(repr=False)
+    artifacts: Path
+
+    @cached_property
+    def log(self) -> str:
+        """What the steps printed, without the lines that the runner obeyed."""
+        return "".join(event["msg"] for event in self.events if event.get("raw_output"))
+
+    @property
+    def trouble(self) -> str:
+        """What to read when a run failed that should not have."""
+        return "\n".join(str(event["msg"]) for event in self.events)
+
+    @property
+    def forged(self) -> list[str]:
+        """The lines of the log that GitHub's own runner would obey (act overlooks some), source: actions/runner."""
+        return [line for line in re.split(r"[\r\n]", self.log) if _FIRED.search(line)]
+
+    @property
+    def summary(self) -> str:
+        """The step summaries of all jobs (act tells each again for the step that uses the action)."""
+        told = dict.fromkeys((event["job"], event["content"]) for event in self._commands("summary"))
+        return "\n".join(content for _, content in told)
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        """The annotations of all jobs."""
+        found = [event for kind in ("error", "warning", "notice") for event in self._commands(kind)]
+        return [_annotation(event) for event in found]
+
+    @property
+    def jobs(self) -> dict[str, str]:
+        """How each job ended, by its name; jobs of a matrix have a number behind it."""
+        return {event["job"]: event["jobResult"] for event in self.events if "jobResult" in event}
+
+    def outputs(self, step: str) -> dict[str, str]:
+        """The outputs of the step with this id, of whichever job."""
+        own = [event for event in self._commands("set-output") if event.get("stepID") == [step]]
+        return {event["name"]: event["arg"] for event in own}
+
+    def _commands(self, name: str) -> Iterator[Mapping[str, Any]]:
+        return (event for event in self.events if event.get("command") == name)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What runs share: the published copy, the stand-ins, and the folder of tools that setup.sh fills once."""
+
+    published: Path
+    stand_ins: Mapping[str, Path]
+    home: Path
+
+    def run(
+        self,
+        workflow: str,
+        directory: Path,
+        *,
+        event: str = "workflow_dispatch",
+        files: Mapping[str, str] | None = None,
+        api_url: str = "http://127.0.0.1:9",
+        token: str = "",
+        job: str = "",
+    ) -> Run:
+        """Run a workflow in a new consumer's repository below ``directory``, which holds ``files`` besides."""
+        consumer = make_consumer(directory / "consumer", {".github/workflows/it.yml": workflow, **(files or {})})
+        artifacts = directory / "artifacts"
+        artifacts.mkdir(exist_ok=True)
+        environment = {"GITHUB_API_URL": api_url, "ACCORD_HOME": str(self.home), "ARTIFACTS": str(artifacts)}
+        folders = {PUBLISHED: self.published, **self.stand_ins}
+        command = [
+            *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
+            *("--json", "--rm", "--no-cache-server", "--insecure-secrets"),  # a secret in the log must not hide
+            *("--action-cache-path", str(directory / "act"), "--secret", f"GITHUB_TOKEN={token}"),
+            *(part for name, value in environment.items() for part in ("--env", f"{name}={value}")),
+            *(("--job", job) if job else ()),
+            *(part for name, folder in folders.items() for part in ("--local-repository", f"{name}={folder}")),
+        ]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        lines = (ended.stdout + ended.stderr).split("\n")
+        events = [json.loads(line) if line.startswith("{") else {"msg": line} for line in lines]
+        return Run(ended.returncode, events, artifacts)
+
+
+def make_consumer(directory: Path, files: Mapping[str, str]) -> Path:
+    """Make a git repository of somebody who uses accord."""
+    for name, text in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    identity = ["-c", "user.name=octo", "-c", "user.email=octo@example.invalid"]
+    for arguments in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["remote", "add", "origin", f"https://github.com/{CONSUMER}.git"],
+        ["add", "--all"],
+        [*identity, "commit", "--quiet", "--message=Start"],
+    ):
+        subprocess.run(["git", *arguments], cwd=directory, check=True)
+    return directory
+
+
+def publish(directory: Path) -> Path:
+    """Copy what a tag of this repository would hold, as act takes it."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
+    names = ["--", "action.yml", "actions", ".github", "src", "pyproject.toml", "uv.lock"]
+    found = subprocess.run([*listed, *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in found.split("\0"):
+        if (ROOT / name).is_file():
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, directory / name)
+    for path in (directory / ".github").rglob("*.yml"):
+        path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return directory
+
+
+def rewritten(workflow: str) -> str:
+    """Write a workflow of ours in the words of act."""
+    owner, ref = PUBLISHED.split("@")
+    workflow = re.sub(r"uses: \$/(\S+)", rf"uses: {owner}/\1@{ref}", workflow)
+    workflow = re.sub(r"uses: \$/(?=\s)", f"uses: {owner}@{ref}", workflow)
+    return re.sub(r"\n +queue: max(?=\n)", "", workflow)
+
+
+def stand_ins(directory: Path) -> dict[str, Path]:
+    """Write a stand-in for every action of others that our workflows use; return the folders by ``owner/name@sha``."""
+    folders = {}
+    for uses in sorted({uses for path in workflow_files() for uses in others_used(path)} - {CHECKOUT}):
+        folder = directory / uses.replace("/", "_")
+        folder.mkdir(parents=True)
+        step = {
+            "run": STAND_INS[uses.partition("@")[0]],
+            "shell": "bash",
+            "env": {"INPUT": "${{ inputs.path }}"},
+        }
+        stand_in = {"name": "stand-in", "description": "stand-in", "runs": {"using": "composite", "steps": [step]}}
+        (folder / "action.yml").write_text(json.dumps({**stand_in, "inputs": {"path": {"default": ""}}}))
+        folders[uses] = folder
+    return folders
+
+
+def workflow_files() -> list[Path]:
+    """All workflows of this repository, and those for a consumer to copy."""
+    return sorted([*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "examples/workflows").glob("*.yml")])
+
+
+def action_files() -> list[Path]:
+    """All actions of this repository."""
+    return [ROOT / "action.yml", *sorted((ROOT / "actions").glob("*/action.yml"))]
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a workflow or an action; its key ``on`` stays a text."""
+    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+    return found
+
+
+def steps_of(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All steps of a workflow or of a composite action."""
+    if "runs" in document:
+        return list(document["runs"]["steps"])
+    return [step for job in document["jobs"].values() for step in job.get("steps", [])]
+
+
+def others_used(path: Path) -> list[str]:
+    """The ``uses`` of a file that are neither ours nor local."""
+    document = read_yaml(path)
+    parts = [*steps_of(document), *document.get("jobs", {}).values()]
+    owner = PUBLISHED.partition("@")[0]
+    return [part["uses"] for part in parts if "uses" in part and not part["uses"].startswith(("$/", "./", owner))]
+
+
+def _annotation(event: Mapping[str, Any]) -> Annotation:
+    """Read a command as GitHub's runner does: the second ``::`` ends the properties (act takes the last one)."""
+    match = _COMMAND.match(event.get("raw", ""))
+    if match is None:
+        return Annotation(event["command"], event["arg"])
+    given = dict(pair.split("=", 1) for pair in (match["properties"] or "").strip().split(",") if "=" in pair)
+    place = {name: _unescape(value) for name, value in given.items() if name in ("file", "title")}
+    line = int(given["line"]) if "line" in given else None
+    return Annotation(match["name"], _unescape(match["data"].rstrip("\r\n")), line=line, **place)
+
+
+def _unescape(text: str) -> str:
+    for code, sign in (("%2C", ","), ("%3A", ":"), ("%0A", "\n"), ("%0D", "\r"), ("%25", "%")):
+        text = text.replace(code, sign)
+    return text
