@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
-from accord.github.transport import Transport
-from accord.kernel.errors import Refused, WrongUsage
+from accord.github.pulls import PullMethods
+from accord.github.reviews import ReviewMethods
+from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from accord.github.port import Access, RequestCount
-    from accord.kernel.clock import Clock
 
 INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
-_TOKEN = re.compile(r"[!-~]+")
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 
-
-class Adapter:
-    """One repository over REST; implements ``accord.github.port.GitHub``."""
-
-    def __init__(
-        self,
-        access: Access,
-        clock: Clock,
-        tell_wait: Callable[[float, str], None],
-    ) -> None:
-        if not _NAME.fullmatch(access.repository):
-            raise WrongUsage(
-                f'"{access.repository}" is no repository.',
-                mend="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
-            )
-        if not access.token:
-            raise WrongUsage("There is no token to reach GitHub with.", mend="Set GITHUB_TOKEN.")
-        if not _TOKEN.fullmatch(access.token):
-            raise WrongUsage("The token holds what no token has, such as a blank.", mend="Set GITHUB_TOKEN anew.")
-        self._access = access
-        self._clock = clock
-        self._root = f"/repos/{access.repository}"
-        self._transport = Transport(access, clock, tell_wait)
-
-    @property
-    def requests(self) -> RequestCount:
-        """How many requests went out so far."""
-        return self._transport.requests
+class Adapter(PullMethods, ReviewMethods):
+    """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:
         """Ask who we are. An installation token may not ask (403), and so tells that it is one."""

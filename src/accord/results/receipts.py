@@ -55,7 +55,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class Receipt:
-    """The report of one run. ``items`` is in the order of the result; ``error`` says why a run ended early."""
+    """The report of one run. ``items`` is in the order of the result; ``error`` says why a run ended early.
+
+    ``details`` holds what only one kind of result has, under the keys of the JSON document.
+    """
 
     kind: str
     outcome: Outcome
@@ -70,6 +73,7 @@ class Receipt:
     estimated_seconds: float | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -88,6 +92,7 @@ class Receipt:
             "requests": {"read": self.reads, "write": self.writes},
             "operations": [entry.as_json() for entry in self.operations],
         }
+        document |= self.details
         if self.estimated_seconds is not None:
             document["estimated_seconds"] = round(self.estimated_seconds)
         if self.error is not None:

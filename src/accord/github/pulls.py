@@ -1,0 +1,81 @@
+"""Pull requests over REST; implements ``accord.github.pull_port.PullPort``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from accord.github.limits import PAGE_SIZE
+from accord.github.once import send_once
+from accord.github.port import NotThere
+from accord.github.pull_port import Pull
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class PullMethods(Rest):
+    """The requests about pull requests themselves; their reviews are in ``accord.github.reviews``."""
+
+    def pull(self, number: int) -> Pull | None:
+        """GET …/pulls/{n}."""
+        try:
+            return read_pull(self._transport.call("GET", f"{self._root}/pulls/{number}").data)
+        except NotThere:
+            return None
+
+    def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
+        """GET …/pulls with the branch as head."""
+        owner = self._access.repository.partition("/")[0]
+        params = {
+            "head": f"{owner}:{branch}",
+            "state": state,
+            "sort": "created",
+            "direction": "desc",
+            "per_page": PAGE_SIZE,
+        }
+        found = [read_pull(data) for page in self._transport.pages(f"{self._root}/pulls", params) for data in page.data]
+        return [pull for pull in found if pull.head_branch == branch]
+
+    def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
+        """POST …/pulls."""
+        content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
+        answer = self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True)
+        return read_pull(answer.data)
+
+    def change_pull(self, number: int, *, title: str, body: str) -> Pull:
+        """PATCH …/pulls/{n}."""
+        content = {"title": title, "body": body}
+        return read_pull(self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).data)
+
+    def default_branch(self) -> str:
+        """GET of the repository, for its default branch."""
+        return str(self._transport.call("GET", self._root).data["default_branch"])
+
+    def add_labels(self, number: int, labels: Sequence[str]) -> None:
+        """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
+        path = f"{self._root}/issues/{number}/labels"
+        body = {"labels": list(labels)}
+        send_once(lambda: self._transport.call("POST", path, body=body), lambda: None, self._clock)
+
+
+def read_pull(data: dict[str, Any]) -> Pull:
+    """Read the JSON of a pull request (schemas "pull-request" and "pull-request-simple" of GitHub's description)."""
+    head = data["head"]
+    return Pull(
+        number=data["number"],
+        url=data["html_url"],
+        title=data["title"],
+        body=data.get("body") or "",
+        state=data["state"],
+        is_merged=bool(data.get("merged_at")),
+        is_draft=bool(data.get("draft")),
+        is_locked=bool(data.get("locked")),
+        author=(data.get("user") or {}).get("login", ""),
+        labels=tuple(label["name"] for label in data.get("labels", [])),
+        head_branch=head["ref"],
+        head_sha=head["sha"],
+        head_repository=(head.get("repo") or {}).get("full_name", ""),
+        base_branch=data["base"]["ref"],
+        base_sha=data["base"]["sha"],
+    )

@@ -1,0 +1,47 @@
+"""What every part of the adapter is built on: one repository, one transport."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.github.transport import Transport
+from accord.kernel.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.github.port import Access, RequestCount
+    from accord.kernel.clock import Clock
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+_TOKEN = re.compile(r"[!-~]+")
+
+
+class Rest:
+    """One repository over REST."""
+
+    def __init__(
+        self,
+        access: Access,
+        clock: Clock,
+        tell_wait: Callable[[float, str], None],
+    ) -> None:
+        if not _NAME.fullmatch(access.repository):
+            raise WrongUsage(
+                f'"{access.repository}" is no repository.',
+                mend="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
+            )
+        if not access.token:
+            raise WrongUsage("There is no token to reach GitHub with.", mend="Set GITHUB_TOKEN.")
+        if not _TOKEN.fullmatch(access.token):
+            raise WrongUsage("The token holds what no token has, such as a blank.", mend="Set GITHUB_TOKEN anew.")
+        self._access = access
+        self._clock = clock
+        self._root = f"/repos/{access.repository}"
+        self._transport = Transport(access, clock, tell_wait)
+
+    @property
+    def requests(self) -> RequestCount:
+        """How many requests went out so far."""
+        return self._transport.requests
