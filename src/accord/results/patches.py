@@ -1,0 +1,138 @@
+"""Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
+
+Source: workflow contracts, "ImplementorResult" (patch extraction). Nothing here touches the caller's index, work tree or
+HEAD: an index and an object store of their own are thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding
+from accord.kernel.git import Git, GitFailed, split_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
+"""What agents and accord leave behind; such files count only when the repository tracks them already."""
+
+_SYMLINK = "120000"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away."""
+
+    path: str
+    mode: str
+    blob: str
+
+
+def extract_patch(work_tree: Path, base: str) -> bytes:
+    """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
+
+    Untracked files are in it, ignored files and droppings are not. Raises WrongUsage outside a repository or for a base
+    that is not there.
+    """
+    git = Git(work_tree)
+    start = _merge_base(git, base)
+    with _scratch_index(git) as scratch:
+        scratch("read-tree", "HEAD")
+        scratch("add", "--all", "--", ".")
+        _leave_droppings(scratch, start)
+        return scratch("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
+
+
+def _merge_base(git: Git, base: str) -> str:
+    if git.attempt("rev-parse", "--git-dir").returncode:
+        raise WrongUsage(f"{git.directory} is no git repository.", mend="Run this in the agent's work tree.")
+    if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
+        raise WrongUsage(f'"{base}" is no commit here.', mend="Name the base as it is called here, such as origin/main.")
+    found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
+    if found.returncode:
+        raise WrongUsage(
+            f'"{base}" and HEAD have no common commit here.', mend="Fetch more history (fetch-depth: 0) and run it again."
+        )
+    return found.stdout.decode().strip()
+
+
+@contextmanager
+def _scratch_index(git: Git) -> Iterator[Git]:
+    """Give git an index and an object store that vanish, on top of the repository's own objects."""
+    top = Path(git.line("rev-parse", "--show-toplevel"))
+    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
+        environment = {
+            "GIT_INDEX_FILE": f"{scratch}/index",
+            "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
+        }
+        Path(scratch, "objects").mkdir()
+        yield replace(git, directory=top, environment=environment)
+
+
+def _leave_droppings(scratch: Git, start: str) -> None:
+    import pathspec
+
+    new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
+    spec = pathspec.GitIgnoreSpec.from_lines(DROPPINGS)
+    left = [path for path in new if spec.match_file(path)]
+    if left:
+        paths = "\0".join(left).encode("utf-8", "surrogateescape")
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=paths)
+
+
+def apply_patch(git: Git, patch: bytes, onto: str) -> str:
+    """Apply a patch to a commit in a bare repository; return the new tree's id.
+
+    Falls back to a 3-way merge where the context has moved on. Raises BrokenContract with the paths that conflict, or
+    with what git finds wrong with the patch.
+    """
+    with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
+        inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
+        inside("read-tree", onto)
+        applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
+        if applied.returncode:
+            conflicts = split_nul(inside("diff", "--name-only", "--diff-filter=U", "-z"))
+            raise _unfit(conflicts, applied.stderr.decode("utf-8", "replace"))
+        return inside.line("write-tree")
+
+
+def _unfit(conflicts: Sequence[str], said: str) -> BrokenContract:
+    if conflicts:
+        paths = ", ".join(dict.fromkeys(conflicts))
+        message = f"The patch conflicts with what the branch has in: {paths}. Let the agent work on the branch as it is."
+        return BrokenContract(message, findings=[Finding("patch-conflict", message, "/patch")])
+    reason = " ".join(said.replace("error: ", "").split())[:500]
+    message = f"Git cannot apply the patch: {reason} Let accord take it from the work tree again."
+    return BrokenContract(message, findings=[Finding("patch-invalid", message, "/patch")])
+
+
+def changes_between(git: Git, before: str, after: str) -> list[Change]:
+    """List what differs between two trees or commits, renames as a removal and an addition."""
+    fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
+    entries = zip(fields[::2], fields[1::2], strict=True)
+    return [Change(path, meta.split()[1], meta.split()[3]) for meta, path in entries]
+
+
+def escaping_links(git: Git, changes: Sequence[Change]) -> list[Finding]:
+    """Find symbolic links among the changes that lead out of the repository."""
+    found = []
+    for change in changes:
+        if change.mode == _SYMLINK:
+            target = git("cat-file", "blob", change.blob).decode("utf-8", "surrogateescape")
+            place = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
+            if target.startswith("/") or place.split("/", 1)[0] == ".." or place.split("/", 1)[0] == ".git":
+                message = f"`{change.path}` is a link to `{target}`, outside of the repository. Remove it."
+                found.append(Finding("link-outside", message, "/patch"))
+    return found
+
+
+__all__ = ["Change", "GitFailed", "apply_patch", "changes_between", "escaping_links", "extract_patch"]
