@@ -100,7 +100,7 @@ def print_receipt(receipt: Receipt, file: str) -> None:
         target = f"#{entry.target}" if entry.target else ""
         click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
     click.echo(click.style(_headline(receipt), bold=True))
-    if receipt.estimated_seconds is not None:
+    if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)

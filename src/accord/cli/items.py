@@ -9,7 +9,7 @@ import click
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
 from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.results.labels import Category, in_category, status_of
+from accord.results.labels import Category, in_category
 from accord.results.rules import item_number
 from accord.results.status import WORK_ITEM, carry_out_move, current_status, open_blockers, plan_move, work_items
 
@@ -50,13 +50,18 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 @click.argument("number", metavar="N")
 @repository_options
 @format_option
-def show(number: str, output_format: str, **access: Any) -> None:
+@click.pass_context
+def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
     """Show one work item: its state, what it waits for, and where it may move."""
     with github_for(**access) as (github, _):
         item = _detail(github, _number(number))
     if output_format == "json":
-        print_json(item)
-        return
+        print_json(item or {"error": {"message": f"There is no work item #{_number(number)} in this repository."}})
+        ctx.exit(0 if item else 1)
+    if item is None:
+        raise BrokenContract(
+            f"There is no work item #{_number(number)} in this repository.", mend="Name one that exists."
+        )
     click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
     click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
     if item["waits_for"]:
@@ -112,7 +117,7 @@ def _summary(issue: Issue) -> dict[str, Any]:
         "id": str(issue.number),
         "title": issue.title,
         "state": issue.state,
-        "status": status_of(issue.labels) if issue.is_open else "closed",
+        "status": _status(issue),
         "type": label(Category.TYPE),
         "priority": label(Category.PRIORITY),
         "complexity": label(Category.COMPLEXITY),
@@ -121,10 +126,18 @@ def _summary(issue: Issue) -> dict[str, Any]:
     }
 
 
-def _detail(github: GitHub, number: int) -> dict[str, Any]:
+def _status(issue: Issue) -> str | None:
+    """The item's status; None when its labels do not give exactly one."""
+    try:
+        return current_status(issue)
+    except BrokenContract:
+        return None
+
+
+def _detail(github: GitHub, number: int) -> dict[str, Any] | None:
     issue = github.issue(number)
     if issue is None or issue.is_pull:
-        raise BrokenContract(f"There is no work item #{number} in this repository.", mend="Name one that exists.")
+        return None
     try:
         moves = list(WORK_ITEM.targets(current_status(issue)))
     except BrokenContract:

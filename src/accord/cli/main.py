@@ -62,15 +62,24 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+EXIT_CODES = """\b
+Exit codes:
+  0  done
+  1  the input breaks its contract, nothing was written
+  2  wrong usage
+  3  stopped part-way; the same command continues
+  4  refused for a reason that running again does not mend
+"""
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
 @click.version_option(__version__, prog_name="accord")
 def accord() -> None:
-    r"""Contracts for coding agents on GitHub: check what an agent wrote, and apply it exactly once.
-
-    \b
-    Exit codes: 0 done · 1 the input breaks its contract, nothing written · 2 wrong usage ·
-    3 stopped part-way, run it again to continue · 4 refused for a reason that running again does not mend.
-    """
+    """Contracts for coding agents on GitHub: check what an agent wrote, and apply it exactly once."""
 
 
 def main(args: list[str] | None = None) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import redacted
+from accord.gha import markdown
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
-from accord.gha.markdown import cell, mermaid_text, table
+from accord.gha.markdown import table
 from accord.kernel.findings import Finding, has_errors
 from accord.kernel.redaction import redactor_for
 
@@ -34,7 +35,7 @@ def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]]) ->
     """Report ``accord check``: output ``ok``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     _outputs({"ok": str(is_ok).lower()})
-    rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
+    rows = [[_cell(path), _cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
     _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
     for path, _, findings in documents:
         _annotate(findings, path)
@@ -52,7 +53,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     )
     parts = [f"### accord apply: {receipt.outcome.value}"]
     if receipt.error:
-        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+        parts.append(f"{_cell(receipt.error.message)} {_cell(receipt.error.mend)}")
     if receipt.findings:
         parts.append(_findings_table(receipt.findings))
     if receipt.operations:
@@ -67,19 +68,28 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
     _outputs({"outcome": outcome, "labels": _compact(labels)})
-    changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
+    changed = [[_cell(action.name), action.action, _cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     _summary(f"### accord labels: {outcome}\n\n{shown}")
 
 
+def _redact(text: str) -> str:
+    return redactor_for(os.environ)(text)
+
+
+def _cell(text: str) -> str:
+    """Write a cell; redacted first, as a backslash in a token would hide it from the search."""
+    return markdown.cell(_redact(text))
+
+
 def _compact(document: Any) -> str:
     """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
-    return json.dumps(redacted(document, redactor_for(os.environ)))
+    return json.dumps(redacted(document, _redact))
 
 
 def report_error(message: str, mend: str) -> None:
     """Report what ended a command before it could report anything itself."""
-    _summary(f"### accord: error\n\n{cell(message)} {cell(mend)}")
+    _summary(f"### accord: error\n\n{_cell(message)} {_cell(mend)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         text = redactor_for(os.environ)(f"{message} {mend}".strip())
         click.echo(command("error", text, title="accord"), err=True)
@@ -89,13 +99,16 @@ def _outputs(values: Mapping[str, str]) -> None:
     path = os.environ.get("GITHUB_OUTPUT")
     if path:
         redact = redactor_for(os.environ)
-        write_outputs(Path(path), {name: redact(value) for name, value in values.items()})
+        for name in write_outputs(Path(path), {name: redact(value) for name, value in values.items()}):
+            click.echo(
+                command("warning", f"The output {name} is too large for GitHub; read the receipt instead."), err=True
+            )
 
 
-def _summary(markdown: str) -> None:
+def _summary(text: str) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
-        write_summary(Path(path), redactor_for(os.environ)(markdown))
+        write_summary(Path(path), _redact(text))
 
 
 def _annotate(findings: Sequence[Finding], file: str | None) -> None:
@@ -119,7 +132,7 @@ def _details(document: tuple[str, str | None, list[Finding]]) -> str:
 
 def _findings_table(findings: Sequence[Finding]) -> str:
     rows = [
-        [finding.severity.value, cell(finding.code), _place(finding), cell(finding.message)]
+        [finding.severity.value, _cell(finding.code), _place(finding), _cell(finding.message)]
         for finding in findings[:_ROWS]
     ]
     return table(["Severity", "Code", "Place", "Finding"], rows) + _rest(len(findings), _ROWS)
@@ -127,7 +140,7 @@ def _findings_table(findings: Sequence[Finding]) -> str:
 
 def _place(finding: Finding) -> str:
     line = f"line {finding.line} " if finding.line else ""
-    return line + cell(finding.path)
+    return line + _cell(finding.path)
 
 
 def _operations_table(receipt: Receipt) -> str:
@@ -137,7 +150,7 @@ def _operations_table(receipt: Receipt) -> str:
         target = f"[#{item.id}]({item.url})" if item else f"#{entry.target}" if entry.target else ""
         title = receipt.titles.get(entry.key, "")
         rows.append(
-            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
+            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, _cell(entry.key), target, _cell(title)]
         )
     head = ["Status", "Operation", "Item", "Issue", "Title"]
     requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
@@ -152,7 +165,7 @@ def _graph(receipt: Receipt) -> str:
     for name, node in nodes.items():
         item = receipt.items.get(name)
         label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
-        lines.append(f'    {node}["{mermaid_text(label)}"]')
+        lines.append(f'    {node}["{markdown.mermaid_text(_redact(label))}"]')
     lines += [
         f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
         for edge in receipt.edges

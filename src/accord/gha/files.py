@@ -8,8 +8,6 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import WrongUsage
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -30,22 +28,22 @@ def utf16_size(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass"))
 
 
-def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
+def write_outputs(path: Path, outputs: Mapping[str, str]) -> list[str]:
     """Append outputs to the file of GITHUB_OUTPUT, each between delimiters that no value can guess.
 
-    Raises WrongUsage when the values together exceed what GitHub keeps of a job.
+    GitHub keeps 1 MB a job: the largest values are left empty until the rest fits. Returns the names of those.
     """
     values = {name: clean(value) for name, value in outputs.items()}
-    size = sum(utf16_size(value) for value in values.values())
-    if size > OUTPUT_BYTES:
-        raise WrongUsage(
-            f"The outputs take {size} bytes in UTF-16; GitHub keeps {OUTPUT_BYTES} a job.",
-            mend="Read the receipt file instead of the outputs, or split the result.",
-        )
+    left_out = []
+    while sum(utf16_size(value) for value in values.values()) > OUTPUT_BYTES:
+        largest = max(values, key=lambda name: utf16_size(values[name]))
+        values[largest] = ""
+        left_out.append(largest)
     with path.open("a", encoding="utf-8", newline="\n") as file:
         for name, value in values.items():
             delimiter = f"accord-{secrets.token_hex(16)}"
             file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
+    return left_out
 
 
 def write_summary(path: Path, markdown: str) -> None:

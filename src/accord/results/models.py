@@ -51,7 +51,7 @@ class PlannedWorkItemUpdate(_Closed):
 class PlannerResult(_Closed):
     """Every create, close and update of one planning run. A run with nothing to do has three empty lists."""
 
-    role: Literal["planner"]
+    role: Literal["planner"] = Field(description="Says that this is the result of a planner.")
     create: list[PlannedWorkItem] = Field(description="New work items.")
     close: list[ItemId] = Field(description="Existing work items that the plan no longer wants.")
     update: list[PlannedWorkItemUpdate] = Field(description="Existing work items that the plan changes.")

@@ -1,0 +1,135 @@
+"""What the documentation links to is there, and what it shows can be used."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+from markdown_it import MarkdownIt
+
+from accord.kernel.yaml_files import read_yaml
+from accord.results.labels import Kind
+from accord.results.templates import body_findings, read_body
+from accord.sandbox import seed
+from accord.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from markdown_it.token import Token
+
+ROOT = Path(__file__).parents[2]
+COMMIT = "0" * 40
+
+
+def pages() -> list[str]:
+    """All Markdown files of the project, committed or about to be."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return sorted(name for name in set(listed.stdout.split()) if (ROOT / name).exists())
+
+
+@cache
+def tokens(page: Path) -> list[Token]:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors that GitHub makes of headings; a repeated one gets a number."""
+    found: set[str] = set()
+    parsed = tokens(page)
+    for i, token in enumerate(parsed):
+        if token.type == "heading_open":
+            text = "".join(child.content for child in parsed[i + 1].children or ())
+            slug = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            numbered = (f"{slug}-{n}" for n in range(1, 100))
+            found.add(slug if slug not in found else next(name for name in numbered if name not in found))
+    return found
+
+
+def targets(page: Path) -> Iterator[str]:
+    for token in tokens(page):
+        for child in token.children or ():
+            target = child.attrGet("href") or child.attrGet("src")
+            if target:
+                yield str(target)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [t.content for t in tokens(page) if t.type == "fence" and t.info.split()[:1] == [language]]
+
+
+@pytest.mark.parametrize("name", pages())
+def test_relative_links_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    for target in targets(page):
+        if re.match(r"[a-z]+:", target):
+            assert target.startswith("https://"), target
+            continue
+        path, _, anchor = unquote(target).partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{name} links to {target}, which is not there"
+        assert there.is_relative_to(ROOT), f"{name} links out of the project: {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{name} links to {target}, and there is no such heading"
+
+
+@pytest.mark.parametrize("name", pages())
+def test_blocks_of_json_and_yaml_can_be_read(name: str) -> None:
+    for block in blocks(ROOT / name, "json"):
+        json.loads(block)
+    for block in blocks(ROOT / name, "yaml"):
+        assert read_yaml(block.encode()).value is not None
+
+
+def test_every_page_is_linked_from_another() -> None:
+    linked = {
+        ((ROOT / name).parent / target.partition("#")[0]).resolve()
+        for name in pages()
+        for target in targets(ROOT / name)
+        if not re.match(r"[a-z]+:", target)
+    }
+    linked |= {page / "README.md" for page in linked if page.is_dir()}
+    lonely = [name for name in pages() if name != "README.md" and ROOT / name not in linked]
+    assert not lonely
+
+
+def test_workflows_in_pages_are_valid_for_github(tmp_path: Path) -> None:
+    found = 0
+    for name in pages():
+        for block in blocks(ROOT / name, "yaml"):
+            if re.search(r"^jobs:", block, re.MULTILINE):
+                header = "" if re.search(r"^on:", block, re.MULTILINE) else "on: push\n"
+                found += 1
+                (tmp_path / f"{found}.yml").write_text(header + block.replace("<sha>", COMMIT))
+    assert found >= 3
+    check = Path(sys.executable).with_name("check-jsonschema")
+    command = [str(check), "--builtin-schema", "vendor.github-workflows", *map(str, sorted(tmp_path.glob("*.yml")))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_templates_to_copy_keep_every_rule() -> None:
+    templates = blocks(ROOT / "docs" / "planner-results.md", "markdown")
+    for kind, template in zip((Kind.TASK, Kind.REFINEMENT), templates, strict=True):
+        assert not list(body_findings(read_body(template), kind, ""))
+
+
+def test_the_seed_and_the_fault_in_the_sandboxs_page_are_accepted() -> None:
+    page = ROOT / "docs" / "sandbox.md"
+    (example,) = blocks(page, "yaml")
+    assert seed.check(read_yaml(example.encode()).value).repositories
+    (fault,) = re.findall(r"_sandbox/faults -d '(.+)'", page.read_text(encoding="utf-8"))
+    assert Fault.parse(json.loads(fault)).kind == "lost-after"
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 150
