@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.apply_kinds import Choices, apply_kind, kind_options
 from accord.cli.check import check_document
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
@@ -18,9 +19,7 @@ from accord.kernel.documents import read_object
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors, with_lines
 from accord.kernel.redaction import redactor_for
-from accord.kernel.shapes import read_shape
 from accord.kernel.store import write_whole
-from accord.results.models import PlannerResult
 from accord.results.receipts import Outcome, Receipt
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "plann
 @click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
 @click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
 @click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
+@kind_options
 @repository_options
 @format_option
 @click.pass_context
@@ -46,7 +46,7 @@ def apply(
     dry_run: bool,
     receipt: Path | None,
     output_format: str,
-    **access: Any,
+    **options: Any,
 ) -> None:
     """Check RESULT (a file, or - for stdin), and carry it out exactly once.
 
@@ -59,9 +59,9 @@ def apply(
     raw = read_bytes(result)
     kind, findings = check_document(raw, None)
     if has_errors(findings):
-        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, access["repo"] or "", findings)
+        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, options["repo"] or "", findings)
     else:
-        report = _apply(read_object(raw), run_key, dry_run, access)
+        report = _apply(kind or "", read_object(raw), run_key, dry_run, options)
     if receipt:
         write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
     if output_format == "json":
@@ -72,21 +72,22 @@ def apply(
     ctx.exit(report.exit_code)
 
 
-def _apply(document: Document, run_key: str, dry_run: bool, access: dict[str, Any]) -> Receipt:
+def _apply(kind: str, document: Document, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.kernel.clock import SystemClock
-    from accord.results.run import Setting, apply_plan
+    from accord.results.run import Setting
 
+    choices = Choices(**{name: options.pop(name) for name in Choices.__dataclass_fields__})
     progress = Progress()
-    with github_for(**access) as (github, repository):
+    with github_for(**options) as way:
         setting = Setting(
-            repository,
+            way.repository,
             SystemClock(),
             redactor_for(os.environ),
             run_key,
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
         )
-        receipt = apply_plan(github, read_shape(PlannerResult, document.value), setting)
+        receipt = apply_kind(kind, document.value, way, setting, choices)
     placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
     return replace(receipt, findings=placed)
 

@@ -31,7 +31,7 @@ def items() -> None:
 @format_option
 def list_items(status: str | None, show_all: bool, output_format: str, **access: Any) -> None:
     """List work items, newest first: issues that carry a type label."""
-    with github_for(**access) as (github, _):
+    with github_for(**access) as (github, *_):
         found = [_summary(issue) for issue in work_items(github, state="all" if show_all else "open")]
     found = [item for item in found if status is None or item["status"] == status]
     if output_format == "json":
@@ -53,7 +53,7 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 @click.pass_context
 def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
     """Show one work item: its state, what it waits for, and where it may move."""
-    with github_for(**access) as (github, _):
+    with github_for(**access) as (github, *_):
         item = _detail(github, _number(number))
     if output_format == "json":
         print_json(item or {"error": {"message": f"There is no work item #{_number(number)} in this repository."}})
@@ -79,7 +79,7 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
 def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_format: str, **access: Any) -> None:
     """Move a work item to another status, if that is a legal move from where it is."""
     document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
-    with github_for(**access) as (github, _):
+    with github_for(**access) as (github, *_):
         try:
             planned = plan_move(github, _number(number), target)
             document |= {

@@ -62,7 +62,7 @@ def list_labels(file: str | None, output_format: str) -> None:
 def check(ctx: click.Context, /, file: str | None, output_format: str, **access: Any) -> None:
     """Tell how the repository differs from the file; exits 1 when it does."""
     entries = _entries(file)
-    with github_for(**access) as (github, _):
+    with github_for(**access) as (github, *_):
         actions, findings = plan_labels(entries, github.labels(), ())
     in_step = not any(action.is_change for action in actions)
     _report("unchanged" if in_step else "drift", actions, findings, file, output_format)
@@ -96,7 +96,7 @@ def sync(
     from accord.results.label_record import extend_record, read_record
 
     entries = _entries(file)
-    with github_for(**access) as (github, repository):
+    with github_for(**access) as (github, repository, *_):
         record = record or _record_path(repository, access["sandbox"])
         created_by_us = read_record(record)
         removable = {*remove, *(created_by_us if prune else ())}

@@ -24,6 +24,7 @@ COMMANDS = {
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
 }

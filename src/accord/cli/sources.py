@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from accord.github.port import GitHub
+    from accord.github.adapter import Adapter
     from accord.sandbox.server import Running
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
@@ -76,9 +76,18 @@ def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:
     return serving
 
 
+class Way(NamedTuple):
+    """The way to a repository: over REST, its name, and where and with which token git finds it."""
+
+    github: Adapter
+    repository: str
+    server_url: str
+    token: str
+
+
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: float) -> Iterator[tuple[GitHub, str]]:
-    """Open the way to a repository; yield it with the repository's name. A sandbox serves as long as it is open."""
+def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: float) -> Iterator[Way]:
+    """Open the way to a repository. A sandbox serves as long as it is open."""
     from accord.cli.output import tell_wait
     from accord.github.adapter import Adapter
     from accord.github.port import Access
@@ -87,11 +96,13 @@ def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: f
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), repository=repo) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
-            yield Adapter(access, SystemClock(), tell_wait), server.repository
+            yield Way(Adapter(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
         return
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not repository:
         raise WrongUsage("It is not said which repository.", mend="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
     token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
-    yield Adapter(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait), repository
+    server_url = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    adapter = Adapter(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
+    yield Way(adapter, repository, server_url, token)

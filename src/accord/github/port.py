@@ -34,6 +34,7 @@ class Repository:
     full_name: str
     is_archived: bool
     has_issues: bool
+    default_branch: str
     may_triage: bool | None
 
 

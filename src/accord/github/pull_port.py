@@ -52,10 +52,6 @@ class PullPort(Protocol):
         """Change title and body in one request; safe to repeat."""
         ...
 
-    def default_branch(self) -> str:
-        """Return the name of the repository's default branch."""
-        ...
-
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
         """Add labels to an issue or pull request; those it has stay, so it is safe to repeat."""
         ...

@@ -48,10 +48,6 @@ class PullMethods(Rest):
         content = {"title": title, "body": body}
         return read_pull(self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).data)
 
-    def default_branch(self) -> str:
-        """GET of the repository, for its default branch."""
-        return str(self._transport.call("GET", self._root).data["default_branch"])
-
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
         """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
         path = f"{self._root}/issues/{number}/labels"

@@ -28,6 +28,7 @@ _STEADY = {
     "apply.ignoreWhitespace": "no",
     "diff.external": "",
     "gc.auto": "0",
+    "safe.directory": "*",
     "protocol.file.allow": "always",
     "advice.detachedHead": "false",
 }

@@ -16,7 +16,7 @@ from accord.results.rules import item_number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.github.port import GitHub, Identity, Issue
+    from accord.github.port import GitHub, Identity, Issue, Repository
     from accord.results.rules import Plan
 
 
@@ -44,7 +44,7 @@ def gather(github: GitHub, plan: Plan, token: str) -> Facts:
     one for each hundred issues of the last minutes, one for each hundred labels, one for each existing issue named.
     """
     identity = github.identity()
-    _require_writable(github, identity)
+    require_writable(github, identity)
     seen: dict[int, Issue] = {}
     items: dict[str, Issue] = {}
     findings: list[Finding] = []
@@ -57,7 +57,7 @@ def gather(github: GitHub, plan: Plan, token: str) -> Facts:
     return Facts(identity, token, items, existing, _blockers(github, plan, items), labels, tuple(findings))
 
 
-def _require_writable(github: GitHub, identity: Identity) -> None:
+def require_writable(github: GitHub, identity: Identity) -> Repository:
     """Refuse now what GitHub would refuse later, or do by half: it takes an issue and drops its labels in silence."""
     repository = github.repository()
     if repository.is_archived:
@@ -75,6 +75,7 @@ def _require_writable(github: GitHub, identity: Identity) -> None:
             f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
             mend="Use a token of somebody with the role Triage or more.",
         )
+    return repository
 
 
 def _items_of_run(

@@ -1,7 +1,7 @@
 """Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
 
-Source: workflow contracts, "ImplementorResult" (patch extraction). Nothing here touches the caller's index, work tree or
-HEAD: an index and an object store of their own are thrown away afterwards.
+Source: workflow contracts, "ImplementorResult" (patch extraction). Nothing here touches the caller's index, work tree
+or HEAD: an index and an object store of their own are thrown away afterwards.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import AccordError, BrokenContract, Refused, WrongUsage
 from accord.kernel.findings import Finding
-from accord.kernel.git import Git, GitFailed, split_nul
+from accord.kernel.git import Git, split_nul
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,18 +47,45 @@ def extract_patch(work_tree: Path, base: str) -> bytes:
         scratch("read-tree", "HEAD")
         scratch("add", "--all", "--", ".")
         _leave_droppings(scratch, start)
-        return scratch("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
+        return _difference(scratch, start)
+
+
+def _difference(scratch: Git, start: str) -> bytes:
+    """Write the index against a commit, in UTF-8: where a text is not, every file is written as a binary one."""
+    arguments = ("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
+    steady = {**dict(scratch.config), "core.quotePath": "true"}
+    for extra in ({}, {"core.attributesFile": f"{dict(scratch.environment)['GIT_INDEX_FILE']}.attributes"}):
+        for path in extra.values():
+            Path(path).write_text("* -diff\n")
+        patch = replace(scratch, config={**steady, **extra})(*arguments)
+        if _is_utf8(patch):
+            return patch
+    raise WrongUsage(
+        "A changed text is not UTF-8, and .gitattributes forbids to treat it as binary.",
+        mend="Take the diff attribute off that file, or save it as UTF-8.",
+    )
+
+
+def _is_utf8(patch: bytes) -> bool:
+    try:
+        patch.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _merge_base(git: Git, base: str) -> str:
     if git.attempt("rev-parse", "--git-dir").returncode:
         raise WrongUsage(f"{git.directory} is no git repository.", mend="Run this in the agent's work tree.")
     if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
-        raise WrongUsage(f'"{base}" is no commit here.', mend="Name the base as it is called here, such as origin/main.")
+        raise WrongUsage(
+            f'"{base}" is no commit here.', mend="Name the base as it is called here, such as origin/main."
+        )
     found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
     if found.returncode:
         raise WrongUsage(
-            f'"{base}" and HEAD have no common commit here.', mend="Fetch more history (fetch-depth: 0) and run it again."
+            f'"{base}" and HEAD have no common commit here.',
+            mend="Fetch more history (fetch-depth: 0) and run it again.",
         )
     return found.stdout.decode().strip()
 
@@ -92,8 +119,8 @@ def _leave_droppings(scratch: Git, start: str) -> None:
 def apply_patch(git: Git, patch: bytes, onto: str) -> str:
     """Apply a patch to a commit in a bare repository; return the new tree's id.
 
-    Falls back to a 3-way merge where the context has moved on. Raises BrokenContract with the paths that conflict, or
-    with what git finds wrong with the patch.
+    Falls back to a 3-way merge where the context has moved on. Raises Refused with the paths that conflict, and
+    BrokenContract with what git finds wrong with a patch that cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
         inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
@@ -105,11 +132,12 @@ def apply_patch(git: Git, patch: bytes, onto: str) -> str:
         return inside.line("write-tree")
 
 
-def _unfit(conflicts: Sequence[str], said: str) -> BrokenContract:
+def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
     if conflicts:
-        paths = ", ".join(dict.fromkeys(conflicts))
-        message = f"The patch conflicts with what the branch has in: {paths}. Let the agent work on the branch as it is."
-        return BrokenContract(message, findings=[Finding("patch-conflict", message, "/patch")])
+        return Refused(
+            f"The patch conflicts with what the branch has in: {', '.join(dict.fromkeys(conflicts))}.",
+            mend="The branch is as it was. Let the agent work on top of it.",
+        )
     reason = " ".join(said.replace("error: ", "").split())[:500]
     message = f"Git cannot apply the patch: {reason} Let accord take it from the work tree again."
     return BrokenContract(message, findings=[Finding("patch-invalid", message, "/patch")])
@@ -133,6 +161,3 @@ def escaping_links(git: Git, changes: Sequence[Change]) -> list[Finding]:
                 message = f"`{change.path}` is a link to `{target}`, outside of the repository. Remove it."
                 found.append(Finding("link-outside", message, "/patch"))
     return found
-
-
-__all__ = ["Change", "GitFailed", "apply_patch", "changes_between", "escaping_links", "extract_patch"]

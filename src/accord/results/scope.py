@@ -32,7 +32,7 @@ PROTECTED = (
     "azure-pipelines.yml",
     "Jenkinsfile",
 )
-"""Files that steer agents and CI, in gitignore's notation. Their change is shown to a person, not hidden and not dropped."""
+"""Files that steer agents and CI, in gitignore's notation. A change to one is shown to a person, never dropped."""
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
 
@@ -115,5 +115,7 @@ def _test_names(stem: str, extension: str) -> set[str]:
 
 def _pattern(path: str) -> str:
     """Anchor a path of a work item at the root, and keep what it means: a file, a folder, or a glob."""
-    escaped = path.replace("\\", "\\\\").replace("#", "\\#").replace("!", "\\!") if not re.search(r"[*?\[]", path) else path
+    escaped = (
+        path.replace("\\", "\\\\").replace("#", "\\#").replace("!", "\\!") if not re.search(r"[*?\[]", path) else path
+    )
     return "/" + escaped.lstrip("/")

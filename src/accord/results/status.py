@@ -108,6 +108,20 @@ def plan_move(github: GitHub, number: int, target: str) -> Move:
     return Move(issue, source, target, _labels_at(issue, target))
 
 
+def legal_move(issue: Issue, target: str) -> Move:
+    """Judge a move that an agent's result asks for, by the item's labels alone.
+
+    Raises BrokenContract, naming the legal moves, when it is illegal.
+    """
+    source = current_status(issue)
+    if source == target:
+        return Move(issue, source, target, issue.labels)
+    refusal = WORK_ITEM.refusal(source, target, MoveFacts())
+    if refusal:
+        raise _rejected("illegal-move", f"#{issue.number} cannot move: {refusal}")
+    return Move(issue, source, target, _labels_at(issue, target))
+
+
 def carry_out_move(github: GitHub, move: Move) -> None:
     """Write a move in one request; nothing when the item is there already."""
     if not move.is_change:

@@ -1,0 +1,107 @@
+"""How each kind of result is applied: its options on the command line, and the function that carries it out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.kernel.errors import WrongUsage
+from accord.kernel.shapes import read_shape
+from accord.results.kinds import IMPLEMENTOR, PLANNER
+from accord.results.rules import item_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.cli.sources import Way
+    from accord.results.receipts import Receipt
+    from accord.results.run import Setting
+
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose for this run, beyond the result itself."""
+
+    work_item: str | None
+    pull: str | None
+    base: str
+    checkout: Path
+    author: str
+    co_author: tuple[str, ...]
+    commit_type: str
+    protect: tuple[str, ...]
+
+
+def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give ``accord apply`` the options that only some kinds of results need."""
+    options = [
+        click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
+        click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
+        click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
+        click.option(
+            "--checkout",
+            type=click.Path(path_type=Path),
+            default=Path(),
+            help="A checkout whose objects need not be fetched again; it is only read.",
+        ),
+        click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
+        click.option("--co-author", multiple=True, metavar="'NAME <MAIL>'", help="Co-author of the commit."),
+        click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
+        click.option("--protect", multiple=True, metavar="PATTERN", help="One more protected path, as in .gitignore."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def apply_kind(kind: str, value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    """Apply a checked result. Raises WrongUsage for a kind that cannot be applied, or a missing option."""
+    if kind not in _APPLIERS:
+        raise WrongUsage(f"A document of the kind {kind} is checked, not applied.", mend="Apply an agent's result.")
+    return _APPLIERS[kind](value, way, setting, choices)
+
+
+def _planner(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    from accord.results.run import apply_plan
+
+    return apply_plan(way.github, read_shape(PLANNER.model, value), setting)
+
+
+def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    from accord.results.implement_run import Implementation, apply_implementation
+    from accord.results.revision_branch import DEFAULT_AUTHOR, Remote
+
+    for name in (choices.author, *choices.co_author):
+        if name and not _AUTHOR.fullmatch(name):
+            raise WrongUsage(f'"{name}" names no author.', mend='Write it as "Name <mail@example.org>".')
+    remote = Remote(f"{way.server_url.rstrip('/')}/{way.repository}.git", way.server_url, way.token)
+    work = Implementation(
+        _number(choices.work_item, "--work-item"),
+        remote,
+        choices.base,
+        choices.checkout,
+        choices.author or DEFAULT_AUTHOR,
+        choices.co_author,
+        choices.commit_type,
+        choices.protect,
+    )
+    return apply_implementation(way.github, read_shape(IMPLEMENTOR.model, value), work, setting)
+
+
+def _number(text: str | None, option: str) -> int:
+    number = item_number(text or "")
+    if number is None:
+        raise WrongUsage(f"This result needs {option}.", mend=f"Pass {option} 42.")
+    return number
+
+
+_APPLIERS: Mapping[str, Callable[[Any, Way, Setting, Choices], Receipt]] = {
+    PLANNER.name: _planner,
+    IMPLEMENTOR.name: _implementor,
+}

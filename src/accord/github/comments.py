@@ -1,0 +1,61 @@
+"""Comments on issues and pull requests over REST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from accord.github.limits import PAGE_SIZE
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment in the conversation of an issue or pull request."""
+
+    id: int
+    url: str
+    body: str
+    author: str
+
+
+class CommentPort(Protocol):
+    """Comments of one repository. Every method may raise Refused or Stopped."""
+
+    def comments(self, number: int) -> Iterator[Comment]:
+        """List the comments of an issue or pull request, oldest first."""
+        ...
+
+    def create_comment(self, number: int, body: str) -> Comment:
+        """Comment. Raises AnswerLost when it is unknown whether it was made."""
+        ...
+
+    def change_comment(self, comment_id: int, body: str) -> Comment:
+        """Replace a comment's body; safe to repeat."""
+        ...
+
+
+class CommentMethods(Rest):
+    """Implements ``CommentPort``."""
+
+    def comments(self, number: int) -> Iterator[Comment]:
+        """GET …/issues/{n}/comments."""
+        for page in self._transport.pages(f"{self._root}/issues/{number}/comments", {"per_page": PAGE_SIZE}):
+            yield from map(_comment, page.data)
+
+    def create_comment(self, number: int, body: str) -> Comment:
+        """POST …/issues/{n}/comments."""
+        path = f"{self._root}/issues/{number}/comments"
+        return _comment(self._transport.call("POST", path, body={"body": body}, creates_content=True).data)
+
+    def change_comment(self, comment_id: int, body: str) -> Comment:
+        """PATCH …/issues/comments/{id}."""
+        path = f"{self._root}/issues/comments/{comment_id}"
+        return _comment(self._transport.call("PATCH", path, body={"body": body}).data)
+
+
+def _comment(data: dict[str, Any]) -> Comment:
+    return Comment(data["id"], data["html_url"], data.get("body") or "", (data.get("user") or {}).get("login", ""))

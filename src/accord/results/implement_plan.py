@@ -1,0 +1,176 @@
+"""From an implementor's result and the facts to operations. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from accord.github.markers import find_markers
+from accord.kernel.findings import Finding, warning
+from accord.results.operations import Status
+from accord.results.revision_texts import OUTCOME, REVISION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.github.comments import Comment
+    from accord.github.port import Identity
+    from accord.github.pull_port import Pull
+    from accord.results.scope import ScopeReport
+    from accord.results.status import Move
+
+NEEDS_HUMAN = "needs-human"
+
+
+@dataclass(frozen=True, slots=True)
+class PushBranch:
+    """Put a commit on the work item's branch."""
+
+    op: ClassVar[str] = "push-branch"
+    branch: str
+    commit: str
+    expected: str
+    is_there: bool
+
+    @property
+    def key(self) -> str:
+        """The branch."""
+        return self.branch
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        return Status.ADOPTED if self.is_there else None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRevision:
+    """Open the pull request, or bring the open one up to date."""
+
+    pull: Pull | None
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool
+    is_there: bool
+
+    @property
+    def op(self) -> str:
+        """What it comes to."""
+        return "update-revision" if self.pull and not self.is_there else "create-revision"
+
+    @property
+    def key(self) -> str:
+        """The branch."""
+        return self.branch
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        return Status.ADOPTED if self.is_there else None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRevision:
+    """Ask for a person on the pull request."""
+
+    op: ClassVar[str] = "label-revision"
+    branch: str
+    label: str
+    is_there: bool
+
+    @property
+    def key(self) -> str:
+        """The label."""
+        return self.label
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        return Status.SKIPPED if self.is_there else None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteComment:
+    """Say on the work item why it is not done, in the one comment that is ours."""
+
+    op: ClassVar[str] = "comment-work-item"
+    number: int
+    comment: Comment | None
+    body: str
+    is_there: bool
+
+    @property
+    def key(self) -> str:
+        """The work item."""
+        return f"#{self.number}"
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        return Status.SKIPPED if self.is_there else None
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWorkItem:
+    """Move the work item to the status that the outcome asks for."""
+
+    op: ClassVar[str] = "move-work-item"
+    move: Move
+
+    @property
+    def key(self) -> str:
+        """The work item and where it goes."""
+        return f"#{self.move.issue.number} to {self.move.target}"
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        return None if self.move.is_change else Status.SKIPPED
+
+
+ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem
+
+
+def our_pull(pulls: Sequence[Pull], identity: Identity, token: str) -> tuple[Pull | None, bool]:
+    """Choose the pull request of the branch that this run goes on with; tell whether this run wrote it already.
+
+    One that this run wrote counts in any state: if a person merged or closed it, there is nothing to open again.
+    """
+    ours = [pull for pull in pulls if pull.author == identity.login]
+    for pull in ours:
+        if any(fields.get("run") == token for fields in find_markers(pull.body, REVISION)):
+            return pull, True
+    return next((pull for pull in pulls if pull.state == "open"), None), False
+
+
+def our_comment(comments: Sequence[Comment], identity: Identity, number: int) -> Comment | None:
+    """Find the one comment in which we tell of this work item's outcome."""
+    for comment in comments:
+        if comment.author == identity.login and any(
+            fields.get("item") == str(number) for fields in find_markers(comment.body, OUTCOME)
+        ):
+            return comment
+    return None
+
+
+def is_comment_of(comment: Comment, token: str) -> bool:
+    """Tell whether this run wrote the comment's present text."""
+    return any(fields.get("run") == token for fields in find_markers(comment.body, OUTCOME))
+
+
+def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
+    """Say what a person should know of the paths; none of it stops the result."""
+    found = []
+    if scope.outside:
+        paths = ", ".join(f"`{path}`" for path in scope.outside[:10]) + (" …" if len(scope.outside) > 10 else "")
+        found.append(warning("outside-scope", f"The patch touches paths outside of the scope: {paths}.", "/patch"))
+    if scope.protected:
+        paths = ", ".join(f"`{path}`" for path in scope.protected[:10])
+        message = f"The patch touches protected paths: {paths}. The pull request asks for a person."
+        found.append(warning("protected-path", message, "/patch"))
+        if pull and pull.state == "open" and not pull.is_draft:
+            message = f"#{pull.number} is open for review already, and GitHub lets nobody make it a draft over REST."
+            found.append(warning("draft-not-set", message, "/patch"))
+    return found

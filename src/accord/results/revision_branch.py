@@ -1,0 +1,191 @@
+"""The branch of a work item: what the remote has of it, and one more commit on it, never a forced one.
+
+Everything happens in a bare repository of our own that is thrown away afterwards; the caller's checkout lends objects.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.clock import timestamp
+from accord.kernel.errors import Refused, Stopped
+from accord.kernel.git import Git, GitFailed, token_config
+from accord.results.patches import Change, apply_patch, changes_between
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+RUN_TRAILER = "Accord-Run"
+PUSH_TRIES = 3
+DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
+
+_NETWORK = (
+    "Could not resolve",
+    "Connection",
+    "timed out",
+    "early EOF",
+    "remote end hung up",
+    "HTTP 5",
+    "returned error: 5",
+)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Where the repository is, and how to get in."""
+
+    url: str
+    server_url: str
+    token: str
+
+    def __repr__(self) -> str:
+        return f"Remote({self.url})"
+
+
+@dataclass(frozen=True)
+class BranchFacts:
+    """What the remote has. ``tip`` is the work item's branch, empty when there is none; ``applied`` the commit on it
+    that this run made, empty when none did.
+    """
+
+    base: str
+    tip: str
+    applied: str
+
+
+@dataclass(frozen=True)
+class CommitText:
+    """Who commits, and with which words; trailers are added to them."""
+
+    author: str
+    message: str
+
+
+@contextmanager
+def fetched(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
+    """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
+
+    Raises Refused when the remote cannot be read, Stopped when it cannot be reached.
+    """
+    with tempfile.TemporaryDirectory(prefix="accord-branch-") as scratch:
+        git = Git(Path(scratch), config=token_config(remote.server_url, remote.token))
+        git("init", "--quiet", "--bare", "--initial-branch", "none")
+        objects = _objects_of(lender)
+        if objects:
+            Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
+        _fetch(git, remote, f"+refs/heads/{base}:refs/heads/base")
+        if _remote_tip(git, remote, branch):
+            _fetch(git, remote, f"+refs/heads/{branch}:refs/heads/work")
+        yield git
+
+
+def branch_facts(git: Git, token: str) -> BranchFacts:
+    """Look at what was fetched."""
+    base = git.line("rev-parse", "refs/heads/base")
+    tip = git.attempt("rev-parse", "--verify", "--quiet", "refs/heads/work").stdout.decode().strip()
+    applied = ""
+    if tip:
+        log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", f"{base}..{tip}").decode()
+        for entry in log.split("\0"):
+            commit, *values = entry.split("\n")
+            if token in (value.strip() for value in values):
+                applied = commit.strip()
+    return BranchFacts(base, tip, applied)
+
+
+def commit_patch(
+    git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
+) -> tuple[str, list[Change]]:
+    """Make the commit that the branch gets, and list what it changes.
+
+    Raises Refused when the patch conflicts, BrokenContract when it is none.
+    """
+    parent = facts.tip or facts.base
+    tree = apply_patch(git, patch, parent)
+    changes = changes_between(git, parent, tree)
+    name, _, address = text.author.rpartition(" <")
+    who: dict[str, str] = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        who |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"), f"GIT_{role}_DATE": timestamp(now)}
+    named = replace(git, environment=who)
+    commit = named("commit-tree", tree, "-p", parent, data=text.message.encode()).decode().strip()
+    return commit, changes
+
+
+def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
+    """Push a commit, provided the branch is still where it was; False when it has moved.
+
+    A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Stopped.
+    """
+    for _ in range(PUSH_TRIES):
+        done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
+        if done.returncode == 0:
+            return True
+        said = done.stderr.decode("utf-8", "replace")
+        try:
+            tip = _remote_tip(git, remote, branch)
+        except Stopped:
+            continue
+        if tip == commit:
+            return True
+        if tip != expected:
+            return False
+        if not _is_network(said):
+            raise _push_refused(said)
+    raise Stopped(
+        f"The push to {remote.url} failed {PUSH_TRIES} times.", mend="Run the same command again to continue."
+    )
+
+
+def _push_refused(said: str) -> Refused:
+    words = " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
+    mend = "Give the job contents: write, or a token that may push to this branch."
+    if "workflow" in said and "permission" in said:
+        mend = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
+    elif "protected branch" in said.lower() or "GH006" in said or "GH013" in said:
+        mend = "A rule protects this branch: let the rule except accord/*, or the token's owner."
+    return Refused(f"Git refused the push: {words}", mend=mend)
+
+
+def _fetch(git: Git, remote: Remote, refspec: str) -> None:
+    for _ in range(PUSH_TRIES):
+        done = git.attempt("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
+        if done.returncode == 0:
+            return
+        said = done.stderr.decode("utf-8", "replace")
+        if not _is_network(said):
+            raise Refused(
+                f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
+                mend="Check the repository, its base branch, and that the token has contents: read.",
+            )
+    raise Stopped(f"Git cannot reach {remote.url}.", mend="Run the same command again to continue.")
+
+
+def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
+    for _ in range(PUSH_TRIES):
+        done = git.attempt("ls-remote", remote.url, f"refs/heads/{branch}")
+        if done.returncode == 0:
+            return done.stdout.decode().split("\t")[0].strip()
+    raise Stopped(f"Git cannot reach {remote.url}.", mend="Run the same command again to continue.")
+
+
+def _is_network(said: str) -> bool:
+    return any(word in said for word in _NETWORK)
+
+
+def _objects_of(lender: Path | None) -> str:
+    """Find the object store of the caller's checkout, if it is a complete one."""
+    if lender is None:
+        return ""
+    git = Git(lender)
+    try:
+        if git.line("rev-parse", "--is-shallow-repository") != "false":
+            return ""
+        return git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    except (GitFailed, OSError):
+        return ""

@@ -1,0 +1,90 @@
+"""What accord writes about an implementor's result: commit message, pull request, comment."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.github.limits import BODY_CHARS, TITLE_CHARS
+from accord.github.markers import defuse, write_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.results.scope import ScopeReport
+
+REVISION = "revision"
+OUTCOME = "outcome"
+
+_CONVENTIONAL = re.compile(r"[a-z]+(?:\([^()]+\))?!?: \S")
+_SUBJECT_CHARS = 72
+_PATHS_SHOWN = 100
+_CUT = "\n\n*The summary is cut here; it is longer than GitHub takes.*"
+
+
+def commit_message(title: str, summary: str, number: int, token: str, co_authors: Sequence[str], *, prefix: str) -> str:
+    """Write a commit message with a conventional subject and trailers, of which the last paragraph consists.
+
+    A text of an agent comes before it, so nothing in it can pass for a trailer.
+    """
+    subject = " ".join(title.split())
+    if not _CONVENTIONAL.match(subject):
+        subject = f"{prefix}: {subject[:1].lower()}{subject[1:]}"
+    if len(subject) > _SUBJECT_CHARS:
+        subject = subject[: _SUBJECT_CHARS - 1].rstrip() + "…"
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", summary.replace("\r\n", "\n")).strip()
+    trailers = [f"Refs: #{number}", f"Accord-Run: {token}", *(f"Co-authored-by: {name}" for name in co_authors)]
+    return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
+
+
+def pull_title(title: str) -> str:
+    """Give the pull request the work item's title."""
+    return " ".join(title.split())[:TITLE_CHARS]
+
+
+def pull_body(summary: str, number: int, scope: ScopeReport, token: str, posted: Callable[[str], str]) -> str:
+    """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it."""
+    rest = "\n\n".join([scope_report(scope), f"Closes #{number}", write_marker(REVISION, run=token, item=str(number))])
+    return f"{_fitted(posted(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+
+
+def outcome_comment(outcome: str, summary: str, number: int, token: str, posted: Callable[[str], str]) -> str:
+    """Write the one comment that tells why a work item is not done."""
+    head = "The agent is blocked." if outcome == "blocked" else "The agent's validation failed."
+    marker = write_marker(OUTCOME, run=token, item=str(number))
+    room = BODY_CHARS - len(head) - len(marker) - 8
+    return f"**{head}**\n\n{_fitted(posted(summary), room)}\n\n{marker}"
+
+
+def scope_report(scope: ScopeReport) -> str:
+    """Show every touched path under what it is to the work item."""
+    groups = (
+        ("In scope", scope.in_scope),
+        ("Tests beside it", scope.tests),
+        ("Outside of the scope", scope.outside),
+        ("Protected: a person must look", scope.protected),
+    )
+    lines = ["### Scope", ""]
+    for head, paths in groups:
+        if paths:
+            lines += [f"**{head}**", "", *(f"- {_code(path)}" for path in paths[:_PATHS_SHOWN])]
+            lines += [f"- and {len(paths) - _PATHS_SHOWN} more"] if len(paths) > _PATHS_SHOWN else []
+            lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def posted_text(redact: Callable[[str], str]) -> Callable[[str], str]:
+    """Return what an agent's text goes through before it is posted."""
+    return lambda text: defuse(redact(text))[0].strip()
+
+
+def _code(path: str) -> str:
+    """Write a path as code, whatever it holds."""
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\n", "\\n").replace("\r", "\\r")
+    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown} {fence}" if longest else f"`{shown}`"
+
+
+def _fitted(text: str, room: int) -> str:
+    return text if len(text) <= room else text[: room - len(_CUT)] + _CUT

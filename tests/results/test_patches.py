@@ -1,0 +1,203 @@
+"""A patch carries a work tree byte for byte: what git would have committed is what the branch gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.kernel.errors import BrokenContract, Refused, WrongUsage
+from accord.kernel.git import Git
+from accord.results.patches import apply_patch, changes_between, escaping_links, extract_patch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
+USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+
+
+def git(tree: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *USER, *arguments], cwd=tree, check=True, capture_output=True)
+    return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    git(tree, "init", "-q", "-b", "main")
+    (tree / "keep.txt").write_text("keep\n")
+    (tree / "long.txt").write_text("".join(f"line {i}\n" for i in range(10_000)))
+    (tree / "windows.txt").write_bytes(b"a\r\nb\r\n")
+    (tree / "unended.txt").write_bytes(b"no end")
+    (tree / "binary.bin").write_bytes(bytes(range(256)) * 40)
+    (tree / "script.sh").write_text("#!/bin/sh\n")
+    (tree / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    (tree / "folder").mkdir()
+    (tree / "folder" / "inner.txt").write_text("inner\n" * 20)
+    (tree / ".gitignore").write_text("ignored/\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "base")
+    git(tree, "branch", "base")
+    return tree
+
+
+def rename(tree: Path) -> None:
+    (tree / "folder" / "inner.txt").rename(tree / "moved.txt")
+
+
+def submodule(tree: Path) -> None:
+    other = tree.parent / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "main")
+    (other / "x").write_text("x")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "x")
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "rename": rename,
+    "rename and edit": lambda t: (rename(t), (t / "moved.txt").write_text("inner\n" * 19 + "outer\n")),
+    "mode": lambda t: (t / "script.sh").chmod(0o755),
+    "binary": lambda t: (t / "binary.bin").write_bytes(os.urandom(5000)),
+    "new binary": lambda t: (t / "new.bin").write_bytes(os.urandom(5000)),
+    "empty file": lambda t: (t / "empty").write_bytes(b""),
+    "deletion": lambda t: (t / "keep.txt").unlink(),
+    "windows line ends": lambda t: (t / "windows.txt").write_bytes(b"a\r\nB\r\nc\n"),
+    "no final newline": lambda t: (t / "unended.txt").write_bytes(b"still none"),
+    "final newline added": lambda t: (t / "unended.txt").write_bytes(b"no end\n"),
+    "spaces": lambda t: (t / "with space.txt").write_text("x\n"),
+    "quotes and backslash": lambda t: (t / 'we"ird\\name.txt').write_text("x\n"),
+    "tab and newline": lambda t: (t / "tab\there\nthere.txt").write_text("x\n"),
+    "letters of the world": lambda t: (t / "été-日本.txt").write_text("é\n"),
+    "path that is not UTF-8": lambda t: Path(os.fsdecode(os.fsencode(t) + b"/\xff.txt")).write_text("x\n"),
+    "text that is not UTF-8": lambda t: (t / "latin.txt").write_bytes("th\xe9\n".encode("latin-1")),
+    "one line of ten thousand": lambda t: (t / "long.txt").write_text(
+        (t / "long.txt").read_text().replace("line 5000\n", "LINE 5000\n")
+    ),
+    "link inside": lambda t: (t / "folder" / "link").symlink_to("../keep.txt"),
+    "file becomes link": lambda t: ((t / "keep.txt").unlink(), (t / "keep.txt").symlink_to("long.txt")),
+    "file becomes folder": lambda t: (
+        (t / "keep.txt").unlink(),
+        (t / "keep.txt").mkdir(),
+        (t / "keep.txt" / "a").write_text("a"),
+    ),
+    "submodule": submodule,
+    "lines that look like a patch": lambda t: (t / "x.txt").write_text("diff --git a/x b/x\n--- a/x\n+++ b/x\n-- \n"),
+    "the agent's own commit": lambda t: (
+        (t / "keep.txt").write_text("committed\n"),
+        git(t, "commit", "-qam", "mine"),
+        (t / "more.txt").write_text("and more\n"),
+    ),
+    "twenty megabytes": lambda t: (t / "large.bin").write_bytes(os.urandom(20 * 1024 * 1024)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) -> None:
+    CHANGES[name](tree)
+    before = git(tree, "status", "--porcelain=v2", "--branch")
+    patch = extract_patch(tree, "base")
+    assert git(tree, "status", "--porcelain=v2", "--branch") == before, "the caller's tree is left as it was"
+    patch.decode()
+    bare = tmp_path / "bare.git"
+    git(tree, "clone", "-q", "--bare", ".", str(bare))
+    made = apply_patch(Git(bare), patch, "base")
+    git(tree, "add", "-A")
+    assert git(bare, "rev-parse", made) == git(tree, "write-tree")
+
+
+def test_what_is_ignored_or_left_behind_by_agents_is_not_taken(tree: Path) -> None:
+    (tree / "ignored").mkdir()
+    (tree / "ignored" / "x").write_text("x")
+    for dropping in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
+        (tree / dropping).parent.mkdir(exist_ok=True)
+        (tree / dropping).write_text("x")
+    (tree / "real.txt").write_text("x")
+    patch = extract_patch(tree, "base").decode()
+    assert patch.count("diff --git") == 1
+    assert "real.txt" in patch
+
+
+def test_a_tracked_file_of_an_agents_folder_is_taken_when_it_changes(tree: Path) -> None:
+    (tree / ".claude").mkdir()
+    (tree / ".claude" / "commands.md").write_text("x\n")
+    git(tree, "add", "-fA")
+    git(tree, "commit", "-qm", "ours")
+    git(tree, "branch", "-f", "base")
+    (tree / ".claude" / "commands.md").write_text("y\n")
+    assert ".claude/commands.md" in extract_patch(tree, "base").decode()
+
+
+def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
+    (tree / "mine.txt").write_text("mine\n")
+    git(tree, "checkout", "-q", "base")
+    (tree / "theirs.txt").write_text("theirs\n")
+    git(tree, "add", "theirs.txt")
+    git(tree, "commit", "-qm", "theirs")
+    git(tree, "checkout", "-q", "main")
+    patch = extract_patch(tree, "base").decode()
+    assert "mine.txt" in patch
+    assert "theirs.txt" not in patch
+
+
+def test_a_patch_applies_where_the_base_has_moved_on(tree: Path) -> None:
+    (tree / "long.txt").write_text((tree / "long.txt").read_text().replace("line 9000\n", "mine\n"))
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-q")
+    (tree / "long.txt").write_text("new first\n" + (tree / "long.txt").read_text())
+    git(tree, "commit", "-qam", "theirs")
+    made = apply_patch(Git(tree), patch, "main")
+    text = git(tree, "show", f"{made}:long.txt")
+    assert text.startswith("new first\n")
+    assert "\nmine\n" in text
+
+
+def test_a_conflict_is_refused_with_its_paths(tree: Path) -> None:
+    (tree / "keep.txt").write_text("mine\n")
+    patch = extract_patch(tree, "base")
+    (tree / "keep.txt").write_text("theirs\n")
+    git(tree, "commit", "-qam", "theirs")
+    with pytest.raises(Refused, match=r"keep\.txt"):
+        apply_patch(Git(tree), patch, "main")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "this is no patch",
+        NEW_FILE.replace("PATH", "../x"),
+        NEW_FILE.replace("PATH", ".git/config"),
+        NEW_FILE.replace("PATH", "/etc/x"),
+        "diff --git a/keep.txt b/keep.txt\n--- a/keep.txt\n+++ b/keep.txt\n@@ -1 +1 @@\n-other\n+x\n",
+    ],
+)
+def test_a_patch_that_cannot_be_one_is_sent_back(tree: Path, patch: str) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        apply_patch(Git(tree), patch.encode(), "base")
+    assert caught.value.findings[0].code == "patch-invalid"
+
+
+@pytest.mark.parametrize(
+    ("target", "is_outside"),
+    [("../keep.txt", False), ("inner.txt", False), ("../../x", True), ("/etc/passwd", True), ("../.git/config", True)],
+)
+def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bool) -> None:
+    (tree / "folder" / "link").symlink_to(target)
+    made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
+    inside = Git(tree)
+    assert bool(escaping_links(inside, changes_between(inside, "base", made))) == is_outside
+
+
+def test_a_base_that_is_not_there_is_said_so(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="no commit here"):
+        extract_patch(tree, "origin/nowhere")
+    with pytest.raises(WrongUsage, match="no commit here"):
+        extract_patch(tree, "--output=x")
+    with pytest.raises(WrongUsage, match="no git repository"):
+        extract_patch(tmp_path, "base")

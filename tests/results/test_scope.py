@@ -1,0 +1,81 @@
+"""The scope audit: nothing that a patch touches is missing from the report, and tests beside the work are no surprise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.results.scope import audit_scope, is_test_of
+
+CO_LOCATED = [
+    ("src/foo.ts", "src/foo.test.ts"),
+    ("src/foo.tsx", "src/foo.spec.ts"),
+    ("src/foo.js", "src/__tests__/foo.test.js"),
+    ("src/foo.ts", "src/__tests__/foo.test.tsx"),
+    ("pkg/foo.py", "pkg/test_foo.py"),
+    ("pkg/foo.py", "pkg/tests/test_foo.py"),
+    ("pkg/foo.py", "pkg/foo_test.py"),
+    ("foo.go", "foo_test.go"),
+    ("app/Foo.java", "app/FooTest.java"),
+    ("src/main/java/a/Foo.java", "src/test/java/a/FooTest.java"),
+    ("src/main/kotlin/a/Foo.kt", "src/test/kotlin/a/FooTests.kt"),
+    ("lib/foo.rb", "lib/foo_spec.rb"),
+    ("lib/foo.rb", "lib/spec/foo_spec.rb"),
+    ("src/foo.rs", "src/foo_test.rs"),
+    ("src/Foo.cs", "src/FooTests.cs"),
+]
+NOT_CO_LOCATED = [
+    ("src/foo.ts", "other/foo.test.ts"),
+    ("src/foo.ts", "src/bar.test.ts"),
+    ("src/foo.ts", "src/foo.ts"),
+    ("src/foo.ts", "src/foo.test.py"),
+    ("pkg/foo.py", "pkg/contest_foo.py"),
+    ("src", "src/foo.test.ts"),
+    ("Makefile", "test_Makefile"),
+]
+
+
+@pytest.mark.parametrize(("subject", "test"), CO_LOCATED)
+def test_a_test_beside_its_subject_needs_no_listing(subject: str, test: str) -> None:
+    assert is_test_of(test, subject)
+
+
+@pytest.mark.parametrize(("subject", "other"), NOT_CO_LOCATED)
+def test_any_other_file_is_not_taken_for_one(subject: str, other: str) -> None:
+    assert not is_test_of(other, subject)
+
+
+def test_files_folders_and_globs_are_scopes() -> None:
+    report = audit_scope(
+        ["src/a.py", "src/deep/b.py", "docs/x.md", "lib/c.py", "src2/a.py", "deep/src/a.py", "lib/c#.py"],
+        ["src", "docs/*.md", "lib/c#.py"],
+    )
+    assert report.in_scope == ("src/a.py", "src/deep/b.py", "docs/x.md", "lib/c#.py")
+    assert report.outside == ("lib/c.py", "src2/a.py", "deep/src/a.py")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".github/workflows/ci.yml",
+        "CODEOWNERS",
+        "docs/CODEOWNERS",
+        "AGENTS.md",
+        "sub/CLAUDE.md",
+        ".cursorrules",
+        "sub/.claude/settings.json",
+        ".gitlab-ci.yml",
+        "infra/prod.tf",
+    ],
+)
+def test_what_steers_agents_and_ci_is_protected_also_when_it_is_in_scope(path: str) -> None:
+    report = audit_scope([path, "src/a.py"], [path, "src/a.py"], ["infra/"])
+    assert report.protected == (path,)
+    assert path in report.in_scope
+
+
+@given(st.lists(st.text(min_size=1, max_size=12), max_size=8), st.lists(st.text(min_size=1, max_size=12), max_size=4))
+def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> None:
+    report = audit_scope(touched, scope)
+    assert sorted([*report.in_scope, *report.tests, *report.outside]) == sorted(set(touched))
