@@ -1,4 +1,4 @@
-"""The scope audit: nothing that a patch touches is missing from the report, and tests beside the work are no surprise."""
+"""The scope audit: nothing that a patch touches is missing from the report, and tests beside the work are expected."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ def _planner(value: Any, way: Way, setting: Setting, choices: Choices) -> Receip
 
 
 def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.implement_run import Implementation, apply_implementation
+    from accord.results.implement_apply import Implementation
+    from accord.results.implement_run import apply_implementation
     from accord.results.revision_branch import DEFAULT_AUTHOR, Remote
 
     for name in (choices.author, *choices.co_author):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
-from accord.github.once import send_once
-from accord.kernel.errors import AccordError, BrokenContract, Stopped
+from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
 from accord.results.facts import require_writable
+from accord.results.implement_apply import Implementation, State, carry_out, entry_of
 from accord.results.implement_plan import (
     NEEDS_HUMAN,
     ImplementOperation,
@@ -27,65 +27,30 @@ from accord.results.implement_plan import (
     scope_findings,
 )
 from accord.results.implementor_rules import implementor_findings
-from accord.results.operations import Entry, Status
+from accord.results.operations import Status
 from accord.results.patches import changes_between, escaping_links
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_branch import (
-    DEFAULT_AUTHOR,
     CommitText,
-    Remote,
     branch_facts,
     commit_patch,
     fetched,
-    push,
 )
 from accord.results.revision_texts import commit_message, outcome_comment, posted_text, pull_body, pull_title
-from accord.results.scope import ScopeReport, audit_scope
-from accord.results.status import carry_out_move, legal_move
+from accord.results.scope import audit_scope
+from accord.results.status import legal_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from accord.github.adapter import Adapter
     from accord.github.comments import Comment
-    from accord.github.port import Identity, Issue
-    from accord.github.pull_port import Pull
-    from accord.kernel.git import Git
     from accord.results.models import ImplementorResult
     from accord.results.run import Setting
 
 KIND = "implementor-result"
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}
-
-
-@dataclass(frozen=True)
-class Implementation:
-    """What applying needs besides the result: the work item, the remote, and how to commit."""
-
-    number: int
-    remote: Remote
-    base: str = ""
-    checkout: Path | None = None
-    author: str = DEFAULT_AUTHOR
-    co_authors: tuple[str, ...] = ()
-    commit_prefix: str = "feat"
-    protected: tuple[str, ...] = ()
-
-
-@dataclass
-class _State:
-    """What is known while operations are carried out."""
-
-    issue: Issue
-    identity: Identity
-    token: str
-    git: Git | None = None
-    pull: Pull | None = None
-    head: str = ""
-    scope: ScopeReport | None = None
-    findings: list[Finding] = field(default_factory=list)
 
 
 def apply_implementation(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
@@ -127,22 +92,22 @@ def _applied(
         return replace(receipt, outcome=outcome_of((), error), error=error)
     receipt = replace(receipt, findings=[*receipt.findings, *state.findings], titles={"": state.issue.title})
     if setting.is_dry_run:
-        entries = [_entry(operation, operation.found or Status.PLANNED, state) for operation in operations]
+        entries = [entry_of(operation, operation.found or Status.PLANNED, state) for operation in operations]
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries)
     else:
-        entries, problem = _carry_out(github, operations, state, work, setting)
+        entries, problem = carry_out(github, operations, state, work, setting)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
     return replace(receipt, details=_details(state, operations))
 
 
-def _gather(github: Adapter, work: Implementation, token: str) -> tuple[_State, str]:
+def _gather(github: Adapter, work: Implementation, token: str) -> tuple[State, str]:
     identity = github.identity()
     repository = require_writable(github, identity)
     issue = github.issue(work.number)
     if issue is None or issue.is_pull:
         message = f"There is no work item #{work.number} in this repository. Name one with --work-item."
         raise BrokenContract(message, findings=[Finding("unknown-reference", message)])
-    return _State(issue, identity, token), work.base or repository.default_branch
+    return State(issue, identity, token), work.base or repository.default_branch
 
 
 def _completed(
@@ -150,7 +115,7 @@ def _completed(
     result: ImplementorResult,
     work: Implementation,
     setting: Setting,
-    state: _State,
+    state: State,
     stack: ExitStack,
 ) -> list[ImplementOperation]:
     branch = f"accord/{work.number}"
@@ -199,7 +164,7 @@ def _completed(
 
 
 def _not_completed(
-    github: Adapter, outcome: str, summary: str, setting: Setting, state: _State
+    github: Adapter, outcome: str, summary: str, setting: Setting, state: State
 ) -> list[ImplementOperation]:
     comments: list[Comment] = list(github.comments(state.issue.number))
     comment = our_comment(comments, state.identity, state.issue.number)
@@ -209,7 +174,7 @@ def _not_completed(
     return [write, *_move(state, TARGETS[outcome], is_settled=is_written)]
 
 
-def _move(state: _State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
+def _move(state: State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
     """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
     try:
         return [MoveWorkItem(legal_move(state.issue, target))]
@@ -219,91 +184,7 @@ def _move(state: _State, target: str, *, is_settled: bool) -> list[ImplementOper
         raise
 
 
-def _carry_out(
-    github: Adapter,
-    operations: Sequence[ImplementOperation],
-    state: _State,
-    work: Implementation,
-    setting: Setting,
-) -> tuple[list[Entry], AccordError | None]:
-    entries: list[Entry] = []
-    problem: AccordError | None = None
-    for operation in operations:
-        status = operation.found or Status.PLANNED
-        if status is Status.PLANNED and problem is None:
-            try:
-                _do(github, operation, state, work, setting)
-                status = Status.DONE
-            except AccordError as error:
-                problem, status = error, Status.FAILED
-        entries.append(_entry(operation, status, state))
-        setting.tell(entries[-1], len(entries), len(operations))
-    return entries, problem
-
-
-def _do(github: Adapter, operation: ImplementOperation, state: _State, work: Implementation, setting: Setting) -> None:
-    match operation:
-        case PushBranch():
-            _push(operation, state, work)
-        case WriteRevision():
-            state.pull = _write_revision(github, operation, state, setting)
-        case LabelRevision():
-            if state.pull:
-                github.add_labels(state.pull.number, [operation.label])
-        case WriteComment():
-            _write_comment(github, operation, state, setting)
-        case MoveWorkItem():
-            carry_out_move(github, operation.move)
-
-
-def _push(operation: PushBranch, state: _State, work: Implementation) -> None:
-    if state.git and not push(state.git, work.remote, operation.commit, operation.branch, operation.expected):
-        raise Stopped(
-            f"The branch {operation.branch} moved while the patch was applied.",
-            mend="Run the same command again; it applies the patch on top of what came in between.",
-        )
-
-
-def _write_revision(github: Adapter, operation: WriteRevision, state: _State, setting: Setting) -> Pull:
-    if operation.pull is not None:
-        return github.change_pull(operation.pull.number, title=operation.title, body=operation.body)
-
-    def find() -> Pull | None:
-        pull, is_written = our_pull(github.pulls_from(operation.branch), state.identity, state.token)
-        return pull if is_written else None
-
-    return send_once(
-        lambda: github.create_pull(
-            operation.title, operation.body, operation.branch, operation.base, draft=operation.is_draft
-        ),
-        find,
-        setting.clock,
-    )
-
-
-def _write_comment(github: Adapter, operation: WriteComment, state: _State, setting: Setting) -> None:
-    if operation.comment is not None:
-        github.change_comment(operation.comment.id, operation.body)
-        return
-    send_once(
-        lambda: github.create_comment(operation.number, operation.body),
-        lambda: our_comment(list(github.comments(operation.number)), state.identity, operation.number),
-        setting.clock,
-    )
-
-
-def _entry(operation: ImplementOperation, status: Status, state: _State) -> Entry:
-    match operation:
-        case PushBranch():
-            target = operation.commit or None
-        case WriteRevision() | LabelRevision():
-            target = str(state.pull.number) if state.pull else None
-        case WriteComment() | MoveWorkItem():
-            target = str(state.issue.number)
-    return Entry(operation.op, operation.key, status, target)
-
-
-def _details(state: _State, operations: Sequence[ImplementOperation]) -> dict[str, Any]:
+def _details(state: State, operations: Sequence[ImplementOperation]) -> dict[str, Any]:
     details: dict[str, Any] = {}
     if state.scope is not None:
         details["scope"] = state.scope.as_json()
