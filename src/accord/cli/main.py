@@ -104,6 +104,9 @@ def main(args: list[str] | None = None) -> None:
         _say(error.message, error.mend)
         _report(error.message, error.mend)
         sys.exit(error.exit_code)
+    except OSError as error:
+        _say(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", "Mend that, and run the same again.")
+        sys.exit(Stopped.exit_code)
 
 
 def _say(message: str, mend: str) -> None:

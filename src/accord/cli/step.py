@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +116,9 @@ def _annotate(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    redact = redactor_for(os.environ)
-    for line in annotate(findings, None if file == "-" else file):
-        click.echo(redact(line), err=True)
+    safe = [replace(finding, message=_redact(finding.message)) for finding in findings]
+    for line in annotate(safe, None if file in (None, "-") else _redact(file)):
+        click.echo(line, err=True)
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

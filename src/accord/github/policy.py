@@ -68,7 +68,7 @@ def judge(attempt: Attempt) -> Verdict:
 
 def backoff(tries: int) -> float:
     """Seconds to wait after so many tries: 1, 2, 4, … up to 30."""
-    return float(min(FIRST_BACKOFF_SECONDS * 2 ** (tries - 1), LONGEST_BACKOFF_SECONDS))
+    return float(min(FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 10), LONGEST_BACKOFF_SECONDS))
 
 
 def _rate_limit_wait(attempt: Attempt) -> float | None:
@@ -86,5 +86,5 @@ def _rate_limit_wait(attempt: Attempt) -> float | None:
         return max(float(reset) - attempt.now, 0.0) + 1.0
     says_limit = "rate limit" in attempt.message.lower() or "abuse detection" in attempt.message.lower()
     if attempt.status == 429 or says_limit:
-        return float(SECONDARY_WAIT_SECONDS * 2 ** (attempt.tries - 1))
+        return float(SECONDARY_WAIT_SECONDS * 2 ** min(attempt.tries - 1, 10))
     return None

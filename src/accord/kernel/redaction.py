@@ -6,15 +6,16 @@ A shape is documented by its issuer; only long, unmistakable ones are listed, be
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _SHAPES = {
-    "github-token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
+    "github-token": r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
     "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
     "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
     "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
@@ -59,8 +60,16 @@ class Redactor:
 def redactor_for(environment: Mapping[str, str]) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one."""
     values = {
-        value.strip()
+        form
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and len(value.strip()) >= _SHORTEST_VALUE and not value.startswith("/")
+        if _SECRET_NAME.search(name) and not value.startswith("/")
+        for form in _forms(value.strip())
     }
     return Redactor(tuple(sorted(values, key=len, reverse=True)))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield a secret, each of its lines (GitHub masks them one by one too), and all as JSON or Python quote them."""
+    for text in {secret, *(line.strip() for line in secret.splitlines())}:
+        if len(text) >= _SHORTEST_VALUE:
+            yield from (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])

@@ -43,15 +43,16 @@ def _loader() -> type[yaml.SafeLoader]:
     }
     Loader.yaml_implicit_resolvers = resolvers
     Loader.add_implicit_resolver(
-        "tag:yaml.org,2002:bool", re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF")
+        "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF")
     )
-    Loader.add_constructor("tag:yaml.org,2002:str", lambda loader, node: _whole(loader.construct_scalar(node)))
+    Loader.add_constructor("tag:yaml.org,2002:str", _text)
     Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
     return Loader
 
 
-def _whole(text: str) -> str:
+def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
     r"""Join the halves of a character that JSON escapes as two (``\ud83d\ude00``); a lone half is a ValueError."""
+    text = str(loader.construct_scalar(node))
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")
 
 

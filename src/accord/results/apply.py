@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from accord.github.once import send_once
 from accord.github.port import IssueChange, NotThere
@@ -28,6 +28,18 @@ if TYPE_CHECKING:
     from accord.github.port import GitHub, Identity, Issue
     from accord.kernel.clock import Clock
 
+
+class Findable(Protocol):
+    """An operation of any kind of result: it knows whether an earlier run did its work."""
+
+    @property
+    def found(self) -> Status | None:
+        """Whether the work is done already."""
+        ...
+
+
+Op = TypeVar("Op", bound=Findable)
+
 Tell: TypeAlias = "Callable[[Entry, int, int], None]"
 """Called with each operation as it ends, how many ended, and how many there are."""
 
@@ -48,24 +60,32 @@ class Ledger:
 
 
 def carry_out(
-    github: GitHub,
-    operations: Sequence[Operation],
-    ledger: Ledger,
-    clock: Clock,
-    tell: Tell,
+    github: GitHub, operations: Sequence[Operation], ledger: Ledger, clock: Clock, tell: Tell
 ) -> tuple[list[Entry], AccordError | None]:
-    """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    """Carry out the operations of a planner's result."""
+    return in_order(
+        operations,
+        lambda operation: _do(github, operation, ledger, clock),
+        lambda operation, status: entry_of(operation, status, ledger),
+        tell,
+    )
+
+
+def in_order(
+    operations: Sequence[Op], do: Callable[[Op], None], entry: Callable[[Op, Status], Entry], tell: Tell
+) -> tuple[list[Entry], AccordError | None]:
+    """Do what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
     entries: list[Entry] = []
     problem: AccordError | None = None
     for operation in operations:
         status = operation.found or Status.PLANNED
         if status is Status.PLANNED and problem is None:
             try:
-                _do(github, operation, ledger, clock)
+                do(operation)
                 status = Status.DONE
             except AccordError as error:
                 problem, status = error, Status.FAILED
-        entries.append(entry_of(operation, status, ledger))
+        entries.append(entry(operation, status))
         tell(entries[-1], len(entries), len(operations))
     return entries, problem
 

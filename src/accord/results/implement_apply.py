@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.github.once import send_once
 from accord.kernel.errors import AccordError, Stopped
 from accord.kernel.findings import Finding
+from accord.results.apply import in_order
 from accord.results.implement_plan import (
     ImplementOperation,
     LabelRevision,
@@ -69,20 +70,13 @@ def carry_out(
     work: Implementation,
     setting: Setting,
 ) -> tuple[list[Entry], AccordError | None]:
-    """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
-    entries: list[Entry] = []
-    problem: AccordError | None = None
-    for operation in operations:
-        status = operation.found or Status.PLANNED
-        if status is Status.PLANNED and problem is None:
-            try:
-                _do(github, operation, state, work, setting)
-                status = Status.DONE
-            except AccordError as error:
-                problem, status = error, Status.FAILED
-        entries.append(entry_of(operation, status, state))
-        setting.tell(entries[-1], len(entries), len(operations))
-    return entries, problem
+    """Carry out the operations of an implementor's result."""
+    return in_order(
+        operations,
+        lambda operation: _do(github, operation, state, work, setting),
+        lambda operation, status: entry_of(operation, status, state),
+        setting.tell,
+    )
 
 
 def _do(github: Adapter, operation: ImplementOperation, state: State, work: Implementation, setting: Setting) -> None:

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.stage import Stage, staged
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RUNNER = ("GITHUB_", "ACCORD_", "RUNNER_", "XDG_STATE_HOME")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Accord:
+    """Runs ``accord`` the way ``main`` is called, in this process or in one of its own."""
+
+    capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch
+    home: Path
+
+    def __call__(self, *arguments: object) -> Ended:
+        from accord.cli.main import main
+
+        terminator, threshold = signal.getsignal(signal.SIGTERM), gc.get_threshold()
+        self.capsys.readouterr()
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main([str(argument) for argument in arguments])
+        finally:
+            signal.signal(signal.SIGTERM, terminator)
+            gc.set_threshold(*threshold)
+        captured = self.capsys.readouterr()
+        return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    def on(self, stage: Stage, **more: str) -> None:
+        """Point the environment at a stage."""
+        variables = {
+            "GITHUB_API_URL": stage.server.url,
+            "GITHUB_TOKEN": stage.server.token,
+            "GITHUB_REPOSITORY": stage.repository,
+        }
+        for name, value in (variables | more).items():
+            self.monkeypatch.setenv(name, value)
+
+    def file(self, name: str, content: Any) -> Path:
+        """Write a document into the working directory."""
+        path = self.home / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
+        return path
+
+    def start(self, *arguments: object, **options: Any) -> subprocess.Popen[str]:
+        """Start a process of its own."""
+        command = [sys.executable, "-P", "-m", "accord", *map(str, arguments)]
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
+        return subprocess.Popen(command, text=True, encoding="utf-8", cwd=self.home, **options)
+
+    def process(self, *arguments: object, given: str | None = None) -> Ended:
+        """Run to its end in a process of its own."""
+        with self.start(*arguments, stdin=subprocess.PIPE) as started:
+            out, err = started.communicate(given or "", timeout=60)
+        return Ended(started.returncode, out, err)
+
+
+@pytest.fixture
+def accord(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Accord:
+    for name in os.environ:
+        if name.startswith(RUNNER):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    monkeypatch.chdir(tmp_path)
+    return Accord(capsys, monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with staged(tmp_path_factory.mktemp("sandbox")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Stage:
+    shared_stage.server.reset()
+    return shared_stage

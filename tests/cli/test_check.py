@@ -1,0 +1,204 @@
+"""``accord check`` and ``accord schema``: a verdict with lines, one JSON document, and nothing heavy loaded."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
+import pytest
+from support.plans import plan, task
+
+if TYPE_CHECKING:
+    from conftest import Accord
+
+GOOD = plan(task("a"), task("b", "a"))
+BAD = plan(task("a"), task("a", in_scope="- src/b.py"), task("c", "nobody"))
+
+
+def test_a_valid_result_is_ok(accord: Accord) -> None:
+    ended = accord("check", accord.file("plan.json", GOOD))
+    assert ended.code == 0
+    assert "ok (planner-result)" in ended.out
+    assert ended.err == ""
+
+
+def test_a_broken_result_exits_1_with_every_finding_on_its_line(accord: Accord) -> None:
+    file = accord.file("plan.json", BAD)
+    ended = accord("check", "--format", "json", file)
+    assert ended.code == 1
+    assert ended.document["ok"] is False
+    (document,) = ended.document["documents"]
+    assert (document["path"], document["kind"]) == (str(file), "planner-result")
+    assert {finding["code"] for finding in document["findings"]} == {"duplicate-temp-id", "unknown-reference"}
+    lines = file.read_text().splitlines()
+    for finding in document["findings"]:
+        key = finding["path"].rpartition("/")[2]
+        assert key.isdigit() or f'"{key}"' in lines[finding["line"] - 1]
+        assert finding["severity"] == "error"
+
+
+def test_text_names_file_and_line_like_a_compiler(accord: Accord) -> None:
+    file = accord.file("plan.json", BAD)
+    ended = accord("check", file)
+    lines = file.read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "nobody" in text)
+    assert ended.code == 1
+    assert f"plan.json:{line}: error unknown-reference" in ended.out
+
+
+def test_a_warning_alone_is_told_and_passes(accord: Accord) -> None:
+    shared = plan(task("a", in_scope="- src/x.py"), task("b", in_scope="- src/x.py"))
+    ended = accord("check", "--format", "json", accord.file("plan.json", shared))
+    assert ended.code == 0
+    assert ended.document["ok"] is True
+    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["shared-scope"]
+
+
+def test_one_broken_document_among_many_is_enough(accord: Accord) -> None:
+    ended = accord("check", "--format", "json", accord.file("a.json", GOOD), accord.file("b.json", BAD))
+    assert ended.code == 1
+    assert [bool(document["findings"]) for document in ended.document["documents"]] == [False, True]
+
+
+def test_a_result_may_come_by_stdin(accord: Accord) -> None:
+    content = f"Here is my plan:\n```json\n{json.dumps(GOOD)}\n```\n"
+    accord.monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
+    ended = accord("check", "-", "--format", "json")
+    assert (ended.code, ended.document["documents"][0]["path"]) == (0, "-")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "code"),
+    [
+        ("", None, "not-json"),
+        ("just words", None, "not-json"),
+        ('{"role": "planner"', None, "not-json"),
+        ('{"a": 1}\n{"a": 2}', None, "several-objects"),
+        ('{"role": "planner", "role": "x"}', None, "duplicate-key"),
+        ('{"title": "x"}', None, "schema"),
+        ('{"role": "boss"}', None, "schema"),
+        ('{"role": ["x"]}', None, "schema"),
+        ('{"role": "planner"}', "planner-result", "schema"),
+        ('{"title": "x"}', "planner-result", "schema"),
+    ],
+)
+def test_anything_an_agent_may_write_is_a_finding(accord: Accord, content: str, kind: str | None, code: str) -> None:
+    options = ["--kind", kind] if kind else []
+    ended = accord("check", "--format", "json", *options, accord.file("x.json", content))
+    assert ended.code == 1
+    assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check"],
+        ["check", "nowhere.json"],
+        ["check", "."],
+        ["check", "--kind", "nonsense", "x"],
+        ["check", "--format", "xml", "x"],
+        ["nonsense"],
+        ["schema", "nonsense"],
+        ["--nonsense"],
+        ["machine", "show", "nonsense"],
+        ["apply"],
+        ["apply", "nowhere.json"],
+        ["apply", "--max-wait", "-1", "x"],
+        ["items", "move", "7"],
+        ["labels", "sync", "--file", "nowhere.yml", "--repo", "o/r"],
+    ],
+)
+def test_wrong_words_exit_2_and_leave_stdout_empty(accord: Accord, arguments: list[str]) -> None:
+    ended = accord(*arguments)
+    assert ended.code == 2
+    assert ended.out == ""
+    assert ended.err != ""
+
+
+HOSTILE = "\x1b[31mred\x07\r\n::add-mask::e\n##[stop-commands]x \u202etxt"
+
+
+def assert_harmless(text: str) -> None:
+    """No control character reaches a terminal, and no line reaches a runner as a command."""
+    for line in text.split("\n"):
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+        assert not {c for c in line if ord(c) < 32 or 127 <= ord(c) < 160 or 0x202A <= ord(c) <= 0x202E}
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_hostile_text_is_shown_and_obeyed_by_nobody(accord: Accord, output: str) -> None:
+    hostile = {**plan(task(HOSTILE), task(HOSTILE, HOSTILE + "2")), HOSTILE: 1, "close": [HOSTILE]}
+    ended = accord("check", "--format", output, accord.file("plan.json", hostile))
+    assert ended.code == 1
+    if output == "json":
+        assert any("##[stop-commands]x" in f["message"] for f in ended.document["documents"][0]["findings"])
+        assert "##[" not in ended.out
+    else:
+        assert "red" in ended.out
+        assert_harmless(ended.out)
+    assert_harmless(ended.err)
+
+
+def test_a_hostile_file_name_is_obeyed_by_nobody(accord: Accord) -> None:
+    assert_harmless(accord("check", accord.file("::add-mask::e\x1b[31m.json", GOOD)).out)
+    missing = accord("check", "::no\x1bfile")
+    assert missing.code == 2
+    assert_harmless(missing.err)
+
+
+def test_the_kinds_are_listed_and_each_has_its_schemas(accord: Accord) -> None:
+    kinds = accord("schema").out.split()
+    assert "planner-result" in kinds
+    for kind in kinds:
+        for strict in ([], ["--strict"]):
+            schema: Any = accord("schema", kind, *strict).document
+            jsonschema_rs.Draft202012Validator(schema)
+    validator = jsonschema_rs.Draft202012Validator(accord("schema", "planner-result").document)
+    assert validator.is_valid(GOOD)
+
+
+def test_a_machine_is_drawn(accord: Accord) -> None:
+    ended = accord("machine", "show", "work-item")
+    assert ended.code == 0
+    assert "pending --> ready : all blockers closed" in ended.out
+
+
+HEAVY = {"github", "starlette", "uvicorn", "requests", "urllib3", "jinja2", "sqlite3", "asyncio"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"), [(["--version"], set()), (["--help"], set()), (["check", "plan.json"], set())]
+)
+def test_a_quick_command_loads_nothing_slow(accord: Accord, arguments: list[str], allowed: set[str]) -> None:
+    accord.file("plan.json", GOOD)
+    code = (
+        "import sys\nfrom accord.cli.main import main\n"
+        f"try: main({arguments!r})\nexcept SystemExit as end: assert not end.code\n"
+        "print('MODULES', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stdout.partition("MODULES")[2].split())
+    assert "accord.cli.main" in loaded
+    assert not loaded & HEAVY - allowed
+
+
+def test_version_and_stdin_work_in_a_process_of_their_own(accord: Accord) -> None:
+    assert accord.process("--version").out.startswith("accord, version ")
+    ended = accord.process("check", "-", "--format", "json", given=json.dumps(BAD))
+    assert (ended.code, ended.document["ok"], ended.err) == (1, False, "")
+
+
+def test_a_reader_that_goes_away_is_no_traceback(accord: Accord) -> None:
+    with accord.start("schema", "planner-result", stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stdout.close()
+        err = started.stderr.read()
+        assert started.wait(30) == 3
+    assert err == ""

@@ -1,0 +1,136 @@
+"""Outputs that no value can forge, and a summary that GitHub shows."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.gha.files import OUTPUT_BYTES, SUMMARY_BYTES, clean, utf16_size, write_outputs, write_summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def as_the_runner_reads(text: str) -> dict[str, str]:
+    """Read an output file the way actions/runner does (FileCommandManager: heredoc, or name=value)."""
+    values: dict[str, str] = {}
+    lines = text.split("\n")
+    assert lines.pop() == ""
+    while lines:
+        line = lines.pop(0)
+        name, heredoc, delimiter = line.partition("<<")
+        equals = line.find("=")
+        if equals >= 0 and (not heredoc or equals < len(name)):
+            values[line[:equals]] = line[equals + 1 :]
+            continue
+        assert heredoc, line
+        end = lines.index(delimiter)
+        values[name] = "\n".join(lines[:end])
+        del lines[: end + 1]
+    return values
+
+
+HOSTILE = [
+    "",
+    "\n",
+    "EOF\nevil=1",
+    "evil<<EOF\n1\nEOF",
+    "::set-output name=evil::1",
+    "accord-\nevil=1",
+    "a\r\nb\rc",
+    "a\0b",
+    "\ud83d and \ude00",
+    "\ud83d\ude00",
+    "\ufeffa",
+    "x=y",
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_no_value_forges_an_output(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "output"
+    file.write_text("before=1\n")
+    write_outputs(file, {"outcome": value, "items": "{}"})
+    assert as_the_runner_reads(file.read_text(encoding="utf-8")) == {
+        "before": "1", "outcome": clean(value), "items": "{}",
+    }  # fmt: skip
+
+
+def test_one_who_saw_a_delimiter_knows_nothing_of_the_next(tmp_path: Path) -> None:
+    file = tmp_path / "output"
+    write_outputs(file, {"a": "1"})
+    seen = file.read_text().splitlines()[-1]
+    write_outputs(file, {"b": f"1\n{seen}\nevil=1"})
+    assert "evil" not in as_the_runner_reads(file.read_text())
+
+
+@given(st.text() | st.lists(st.sampled_from(["\n", "=", "<<", "EOF", "\r", "\0", "\ud800"])).map("".join))
+def test_any_value_arrives_as_it_was_cleaned(value: str) -> None:
+    cleaned = clean(value)
+    cleaned.encode("utf-8")
+    assert not {"\r", "\0"} & set(cleaned)
+    assert clean(cleaned) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("", 0), ("a", 2), ("é", 2), ("\u4e2d", 2), ("\U0001f600", 4), ("\ud83d", 2)]
+)
+def test_sizes_are_counted_as_github_counts_them(text: str, size: int) -> None:
+    assert utf16_size(text) == size
+
+
+HALF = OUTPUT_BYTES // 4
+"""So many characters of two bytes are half of what GitHub keeps of a job."""
+
+
+@pytest.mark.parametrize(
+    ("outputs", "left_out"),
+    [
+        ({"a": "a" * 2 * HALF}, []),
+        ({"a": "a" * 2 * HALF + "a"}, ["a"]),
+        ({"a": "\u4e2d" * 2 * HALF}, []),
+        ({"a": "\U0001f600" * HALF}, []),
+        ({"a": "\U0001f600" * HALF + "a"}, ["a"]),
+        ({"a": "a" * HALF, "b": "b" * HALF}, []),
+        ({"a": "a" * HALF, "b": "b" * (HALF + 1), "c": "c"}, ["b"]),
+        ({"a": "a" * 3 * HALF, "b": "b" * 4 * HALF, "c": "c"}, ["b", "a"]),
+    ],
+)
+def test_a_value_too_large_for_github_costs_itself_and_not_the_others(
+    tmp_path: Path, outputs: dict[str, str], left_out: list[str]
+) -> None:
+    file = tmp_path / "output"
+    assert write_outputs(file, outputs) == left_out
+    assert as_the_runner_reads(file.read_text()) == outputs | dict.fromkeys(left_out, "")
+
+
+@pytest.mark.parametrize(
+    "sizes", [[10], [SUMMARY_BYTES * 2], [SUMMARY_BYTES - 1, 5], [SUMMARY_BYTES * 2] * 3, [400_000] * 4]
+)
+@pytest.mark.parametrize("letter", ["a", "é", "\U0001f600"])
+def test_a_summary_is_cut_with_a_notice_and_never_lost(tmp_path: Path, sizes: list[int], letter: str) -> None:
+    file = tmp_path / "summary"
+    for size in sizes:
+        write_summary(file, letter * (size // len(letter.encode())))
+    written = file.read_bytes()
+    assert len(written) <= SUMMARY_BYTES
+    text = written.decode("utf-8")
+    assert text.startswith(letter)
+    assert text.count("The summary is cut here") == (1 if sum(sizes) > SUMMARY_BYTES - 200 else 0)
+
+
+def test_a_second_summary_stands_below_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "summary"
+    write_summary(file, "# one")
+    write_summary(file, "# two")
+    assert file.read_text() == "# one\n# two\n"
+
+
+def test_a_summary_takes_any_text(tmp_path: Path) -> None:
+    file = tmp_path / "summary"
+    write_summary(file, "a\0\ud800\r\nb" + secrets.token_hex(4))
+    assert file.read_bytes().startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}\nb".encode())

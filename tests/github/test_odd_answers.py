@@ -1,0 +1,173 @@
+"""Answers that the local GitHub does not give: redirects, proxies, clocks, permissions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import responses
+
+from accord.github.adapter import Adapter
+from accord.github.port import Access, IssueChange
+from accord.kernel.clock import ManualClock
+from accord.kernel.errors import Refused, Stopped
+
+ROOT = "https://api.github.com:443/repos/octo/tools"
+START = datetime(2026, 1, 1, tzinfo=UTC)
+TOKEN = "ghp_" + "s3cretS3CRET" * 3
+ISSUE = {
+    "id": 1,
+    "number": 7,
+    "html_url": "https://github.com/octo/tools/issues/7",
+    "title": "T",
+    "body": None,
+    "user": None,
+    "labels": ["plain", {"name": "object"}],
+    "state": "open",
+    "created_at": "2026-01-01T00:00:00Z",
+}
+
+
+def adapter(max_wait: float = 900) -> Adapter:
+    return Adapter(Access("octo/tools", TOKEN, max_wait_seconds=max_wait), ManualClock(START), lambda *_: None)
+
+
+@responses.activate
+def test_an_issue_that_was_transferred_is_not_there() -> None:
+    elsewhere = "https://api.github.com:443/repositories/9/issues/3"
+    responses.get(
+        f"{ROOT}/issues/7", status=301, headers={"location": elsewhere}, json={"message": "Moved Permanently"}
+    )
+    responses.get(elsewhere, json={**ISSUE, "number": 3})
+    assert adapter().issue(7) is None
+    assert len(responses.calls) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@responses.activate
+def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_list(status: int) -> None:
+    for method in (responses.GET, responses.POST):
+        responses.add(
+            method, f"{ROOT}/issues", status=status, json={"message": "Moved"}, headers={"location": f"{ROOT}2/issues"}
+        )
+    for call in (lambda: list(adapter().issues()), lambda: adapter().create_issue("T", "", [])):
+        with pytest.raises(Refused, match="refused") as caught:
+            call()
+        assert "called now" in caught.value.mend
+    assert len(responses.calls) == 2
+
+
+@responses.activate
+def test_the_missing_permission_is_named() -> None:
+    responses.post(
+        f"{ROOT}/labels",
+        status=403,
+        json={"message": "Resource not accessible by personal access token"},
+        headers={"x-accepted-github-permissions": "issues=write"},
+    )
+    from accord.github.port import Label
+
+    with pytest.raises(Refused) as caught:
+        adapter().create_label(Label("a", "", "000000"))
+    assert "issues: write" in caught.value.mend
+
+
+@responses.activate
+def test_a_page_of_a_proxy_is_no_answer() -> None:
+    responses.get(f"{ROOT}/labels", body="<html>Sign in to the hotel</html>")
+    with pytest.raises(Stopped, match="cannot be reached"):
+        adapter().labels()
+    assert len(responses.calls) == 5
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("Thu, 01 Jan 2026 10:00:00 GMT", datetime(2026, 1, 1, 10, tzinfo=UTC)),
+        ("Thu, 01 Jan 2026 10:00:00 -0000", datetime(2026, 1, 1, 10, tzinfo=UTC)),
+        ("yesterday", START),
+    ],
+)
+@responses.activate
+def test_the_servers_clock_is_read_where_it_makes_sense(date: str, expected: datetime) -> None:
+    responses.get(f"{ROOT}/issues/7", json=ISSUE, headers={"date": date})
+    github = adapter()
+    assert github.server_time() == START
+    github.issue(7)
+    assert github.server_time() == expected
+
+
+@pytest.mark.parametrize("after", ["9" * 6, "9" * 12, "9" * 400])
+@responses.activate
+def test_a_wait_beyond_all_reason_stops_in_words(after: str) -> None:
+    responses.get(f"{ROOT}/labels", status=429, json={"message": "slow down"}, headers={"retry-after": after})
+    with pytest.raises(Stopped, match="would take"):
+        adapter().labels()
+
+
+@responses.activate
+def test_a_limit_that_says_zero_for_ever_ends_the_run() -> None:
+    responses.get(f"{ROOT}/labels", status=429, json={"message": "slow down"}, headers={"retry-after": "0"})
+    with pytest.raises(Stopped):
+        adapter().labels()
+    assert len(responses.calls) < 100
+
+
+@responses.activate
+def test_what_github_leaves_out_is_read_as_nothing() -> None:
+    responses.get(f"{ROOT}/issues/7", json=ISSUE)
+    issue = adapter().issue(7)
+    assert issue is not None
+    assert (issue.body, issue.author, issue.labels, issue.blocker_count) == ("", "", ("plain", "object"), None)
+
+
+@responses.activate
+def test_only_the_fields_that_change_are_sent() -> None:
+    responses.patch(f"{ROOT}/issues/7", json=ISSUE)
+    adapter().change_issue(7, IssueChange(labels=()))
+    assert responses.calls[0].request.body == '{"labels": []}'
+
+
+@responses.activate
+def test_the_next_page_is_asked_of_our_own_server_whatever_the_link_says() -> None:
+    link = '<https://evil.example/issues?page=2&per_page=100>; rel="next", <https://evil.example/>; rel="last"'
+    first = responses.get(f"{ROOT}/labels", json=[], headers={"link": link})
+    second = responses.get(
+        f"{ROOT}/labels", json=[], match=[responses.matchers.query_param_matcher({"page": "2", "per_page": "100"})]
+    )
+    assert adapter().labels() == []
+    assert (first.call_count, second.call_count) == (1, 1)
+
+
+@pytest.mark.parametrize("problem", [ConnectionError(TOKEN), TimeoutError(TOKEN)])
+@responses.activate
+def test_no_error_tells_the_token(problem: Any) -> None:
+    import requests
+
+    responses.get(f"{ROOT}/labels", body=requests.exceptions.ConnectionError(f"{problem} {TOKEN}"))
+    with pytest.raises(Stopped) as caught:
+        adapter().labels()
+    shown = "".join(map(repr, [caught.value, caught.value.args, caught.value.__cause__]))
+    assert TOKEN not in shown
+    assert TOKEN not in str(caught.value)
+
+
+@responses.activate
+def test_a_search_that_github_will_not_answer_is_an_incomplete_one() -> None:
+    responses.get("https://api.github.com:443/search/issues", status=422, json={"message": "Validation Failed"})
+    found = adapter().search("word")
+    assert (found.issues, found.is_complete) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "total", "is_complete"), [(False, 1, True), (True, 1, False), (False, 1001, False)]
+)
+@responses.activate
+def test_a_search_that_tells_less_than_it_found_is_an_incomplete_one(
+    incomplete: bool, total: int, is_complete: bool
+) -> None:
+    document = {"incomplete_results": incomplete, "total_count": total, "items": [ISSUE]}
+    responses.get("https://api.github.com:443/search/issues", json=document)
+    found = adapter().search("word")
+    assert ([issue.number for issue in found.issues], found.is_complete) == ([7], is_complete)

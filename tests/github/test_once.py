@@ -1,0 +1,67 @@
+"""What must not be sent twice is looked for before it is sent again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from accord.github.once import TRIES, send_once
+from accord.github.port import AnswerLost
+from accord.kernel.clock import ManualClock
+from accord.kernel.errors import Refused, Stopped
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Post:
+    """A request whose first answers are lost; it arrives late, after so many looks."""
+
+    def __init__(self, lost: int, *, arrives: bool) -> None:
+        self.lost, self.arrives = lost, arrives
+        self.log: list[str] = []
+
+    def send(self) -> str:
+        self.log.append("send")
+        if self.log.count("send") <= self.lost:
+            raise AnswerLost("POST got no answer.")
+        return "sent"
+
+    def find(self) -> str | None:
+        self.log.append("find")
+        return "found" if self.arrives else None
+
+
+@pytest.mark.parametrize(
+    ("lost", "arrives", "result", "log", "seconds"),
+    [
+        (0, False, "sent", ["send"], 0),
+        (1, True, "found", ["send", "find"], 2),
+        (1, False, "sent", ["send", "find", "send"], 2),
+        (3, False, "sent", ["send", "find"] * 3 + ["send"], 2 + 4 + 8),
+    ],
+)
+def test_a_lost_answer_is_looked_for_before_anything_is_sent_again(
+    lost: int, arrives: bool, result: str, log: list[str], seconds: int
+) -> None:
+    clock, post = ManualClock(START), Post(lost, arrives=arrives)
+    assert send_once(post.send, post.find, clock) == result
+    assert post.log == log
+    assert (clock.now() - START).total_seconds() == seconds
+
+
+def test_after_four_lost_answers_the_run_stops_and_says_how_to_go_on() -> None:
+    post = Post(99, arrives=False)
+    with pytest.raises(Stopped) as caught:
+        send_once(post.send, post.find, ManualClock(START))
+    assert post.log == ["send", "find"] * TRIES
+    assert "POST got no answer" in caught.value.message
+    assert "again" in caught.value.mend
+
+
+def test_a_refusal_is_no_lost_answer() -> None:
+    def send() -> str:
+        raise Refused("no")
+
+    with pytest.raises(Refused):
+        send_once(send, lambda: "found", ManualClock(START))

@@ -1,0 +1,64 @@
+"""Each refusal keeps GitHub's words and says what to change."""
+
+from __future__ import annotations
+
+import pytest
+
+from accord.github.port import NotThere
+from accord.github.refusals import refusal
+from accord.kernel.errors import Refused
+
+PERMISSIONS = "x-accepted-github-permissions"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "headers", "kind", "mend"),
+    [
+        (301, "Moved Permanently", {}, NotThere, "name octo/tools as it is called now"),
+        (401, "Bad credentials", {}, Refused, "GITHUB_TOKEN"),
+        (403, "Repository was archived so is read-only.", {PERMISSIONS: "issues=write"}, Refused, "unarchive it"),
+        (403, "Unable to create comment because issue is locked.", {}, Refused, "unlock it"),
+        (403, "Resource not accessible by integration", {}, Refused, '"issues: write"'),
+        (
+            403,
+            "Resource not accessible by integration",
+            {PERMISSIONS: "issues=write"},
+            Refused,
+            "it needs issues: write",
+        ),
+        (
+            403,
+            "no",
+            {PERMISSIONS: "issues=write; pull_requests=write"},
+            Refused,
+            "issues: write or  pull_requests: write",
+        ),
+        (403, "Resource protected by organization SAML enforcement.", {}, Refused, "single sign-on"),
+        (403, "Must have admin rights to Repository.", {}, Refused, "write access"),
+        (404, "Not Found", {}, NotThere, "octo/tools exists"),
+        (410, "Issues are disabled for this repo", {}, NotThere, "octo/tools exists"),
+        (422, "Validation Failed", {}, Refused, "correct what GitHub names"),
+    ],
+)
+def test_a_refusal_says_what_to_change(
+    status: int, message: str, headers: dict[str, str], kind: type[Refused], mend: str
+) -> None:
+    error = refusal("POST /x", status, message, [], headers, "octo/tools")
+    assert type(error) is kind
+    assert error.exit_code == 4
+    assert f'GitHub refused POST /x with {status}: "{message}"' in error.message
+    assert " ".join(mend.split()) in " ".join(error.mend.split())
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ([{"resource": "Label", "field": "name", "code": "already_exists"}], "Label.name: already_exists"),
+        ([{"field": "body", "message": "body is too long"}], "body: body is too long"),
+        ([{"message": "only words"}, "a text"], "only words; a text"),
+        ([{}], "invalid"),
+        ([], '"m".'),
+    ],
+)
+def test_the_fields_that_github_names_are_told(errors: list[object], said: str) -> None:
+    assert said in refusal("POST /x", 422, "m", errors, {}, "octo/tools").message

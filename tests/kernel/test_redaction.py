@@ -1,0 +1,107 @@
+"""Secrets leave no trace, and ordinary text stays as it is."""
+
+from __future__ import annotations
+
+import base64
+import string
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.kernel.redaction import Redactor, redactor_for
+
+GITHUB = "ghp_" + "aB3" * 12
+SECRETS = {
+    "github-token": GITHUB,
+    "github-token of an app": "ghs_" + "aB3" * 12,
+    "github-token, fine-grained": "github_pat_" + "A1" * 11 + "_" + "b2C" * 19 + "xy",
+    "anthropic-key": "sk-ant-api03-" + "Ab1_" * 20,
+    "openai-key": "sk-proj-" + "Ab1_" * 20,
+    "openai-key, old": "sk-" + "aB3d" * 12,
+    "google-key": "AIza" + "Sy1_-" * 7,
+    "slack-token": "xoxb-123456789012-abcdefABCDEF",
+    "aws-key": "AKIA" + "ABCD2345" * 2,
+    "json-web-token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+    "private-key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
+    "private-key, cut": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA",
+}
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+@pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore", "https://x:{}@github.com/"])
+def test_a_secret_of_a_known_shape_never_leaves(kind: str, around: str) -> None:
+    text, count = Redactor().redact(around.replace("{}", SECRETS[kind]))
+    assert SECRETS[kind] not in text
+    assert SECRETS[kind][-12:] not in text
+    assert f"[redacted: {kind.split(',')[0].split(' ')[0]}]" in text
+    assert count == 1
+
+
+ORDINARY = [
+    "The task-force asked for a risk-assessment-of-the-whole-supply-chain-and-its-tokens.",
+    "5f2b6c1d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b",
+    "sha256:" + "0123456789abcdef" * 4,
+    str(uuid.UUID(int=2**127 + 12345)),
+    "ghp_ is how a token begins; github_pat_ is the other way.",
+    "sk-learn and sk-SK are no keys, AKIA is none, eyJ is none.",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 20).decode(),
+    "src/a_very_long_module_name_with_underscores_and_1234567890_digits/test_tokens.py",
+    "https://github.com/octo/tools/blob/5f2b6c1d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b/README.md#L1-L20",
+    "Author: Alexandra <alexandra@example.org>",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_left_alone(text: str) -> None:
+    assert Redactor().redact(text) == (text, 0)
+
+
+@given(st.binary(min_size=200, max_size=600))
+def test_a_picture_in_base64_is_left_alone(picture: bytes) -> None:
+    text = base64.b64encode(picture).decode()
+    assert Redactor().redact(text) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_secret"),
+    [
+        ("DEPLOY_TOKEN", "correct-horse", True),
+        ("db_password", "correct-horse", True),
+        ("OPENAI_API_KEY", "correct-horse", True),
+        ("AWS_SECRET_ACCESS_KEY", "correct-horse", True),
+        ("BASIC_AUTH", "correct-horse", True),
+        ("DEPLOY_TOKEN", "correct-horse\n", True),
+        ("DEPLOY_TOKEN", "short", False),
+        ("DEPLOY_TOKEN", "       x       ", False),
+        ("SSH_AUTH_SOCK", "/run/user/1000/ssh", False),
+        ("GIT_AUTHOR_NAME", "correct-horse", False),
+        ("HOME", "correct-horse", False),
+    ],
+)
+def test_the_environment_tells_which_words_are_secret(name: str, value: str, is_secret: bool) -> None:
+    redactor = redactor_for({name: value})
+    said = f"he said {value.strip()}!"
+    assert (redactor(said) != said) is is_secret
+
+
+def test_a_secret_that_holds_another_goes_whole() -> None:
+    redactor = redactor_for({"A_TOKEN": "correct-horse", "B_TOKEN": "correct-horse-battery"})
+    assert redactor.redact("correct-horse-battery") == ("[redacted: secret of the environment]", 1)
+
+
+def test_the_redactor_itself_tells_nothing() -> None:
+    assert "correct-horse" not in repr(redactor_for({"A_TOKEN": "correct-horse"}))
+
+
+@given(
+    st.lists(st.sampled_from(list(SECRETS.values())) | st.text(max_size=8)).map(" ".join),
+    st.lists(st.text(alphabet=string.digits + "#%&", min_size=8, max_size=10), max_size=3),
+)
+def test_what_was_redacted_stays_as_it_is(text: str, values: list[str]) -> None:
+    redactor = redactor_for({f"A{i}_TOKEN": value for i, value in enumerate(values)})
+    once = redactor(f"{text} {chr(10).join(values)}")
+    assert redactor.redact(once) == (once, 0)
+    assert not any(secret in once for secret in [*values, *SECRETS.values()])

@@ -1,0 +1,270 @@
+"""Labels in step with a file: what is asked for and nothing else, and issues keep what they carry."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accord.github.port import Label
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.results.label_files import LabelEntry, parse_labels
+from accord.results.label_record import extend_record, read_record
+from accord.results.label_sync import LabelAction, plan_labels, sync_labels
+from accord.results.labels import shipped_labels
+from accord.sandbox.faults import KINDS, Fault
+from accord.sandbox.seed import STRANGER_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from support.stage import Stage
+
+    from accord.github.adapter import Adapter
+    from accord.kernel.errors import AccordError
+
+
+def entry(name: str, *aliases: str, description: str = "d", color: str = "aabbcc") -> LabelEntry:
+    return LabelEntry(name, description, color, aliases)
+
+
+def sync(
+    stage: Stage, entries: Sequence[LabelEntry], removable: Collection[str] = (), *, github: Adapter | None = None
+) -> tuple[list[LabelAction], AccordError | None]:
+    github = github or stage.adapter()
+    actions, _ = plan_labels(entries, github.labels(), removable)
+    return sync_labels(github, actions, stage.clock, lambda _: None)
+
+
+def changes(actions: Sequence[LabelAction]) -> dict[str, str]:
+    return {action.name: action.action for action in actions if action.is_change}
+
+
+def make(stage: Stage, *names: str) -> None:
+    for name in names:
+        stage.send("POST", f"/repos/{stage.repository}/labels", name=name, color="aabbcc", description="d")
+
+
+def labels_on(stage: Stage) -> dict[str, tuple[str, str]]:
+    return {label.name: (label.description, label.color) for label in stage.adapter().labels()}
+
+
+def test_a_new_repository_gets_every_label_and_keeps_its_own(stage: Stage) -> None:
+    before = labels_on(stage)
+    ended, problem = sync(stage, shipped_labels())
+    assert problem is None
+    assert {action.action for action in ended} == {"created"}
+    assert labels_on(stage) == before | {e.name: (e.description, e.color) for e in shipped_labels()}
+
+
+def test_a_repository_in_step_costs_one_read_and_no_write(stage: Stage) -> None:
+    entries = [entry(f"label {i}") for i in range(90)]
+    sync(stage, entries)
+    github = stage.adapter()
+    ended, _ = sync(stage, entries, github=github)
+    assert not changes(ended)
+    assert (github.requests.read, github.requests.write) == (1, 0)
+
+
+def test_only_what_differs_is_written(stage: Stage) -> None:
+    make(stage, "same", "faded", "silent")
+    github = stage.adapter()
+    wanted = [entry("same"), entry("faded", color="000000"), entry("silent", description=""), entry("new")]
+    ended, _ = sync(stage, wanted, github=github)
+    assert changes(ended) == {"faded": "updated", "silent": "updated", "new": "created"}
+    assert github.requests.write == 3
+
+
+@pytest.mark.parametrize(("old", "aliases"), [("bug", ["bug"]), ("BUG", ["bug"]), ("Type: Bug", ["defect"])])
+def test_a_renamed_label_stays_on_its_issues(stage: Stage, old: str, aliases: list[str]) -> None:
+    for name in ("bug", "defect"):
+        stage.adapter().delete_label(name)
+    make(stage, "defect" if "defect" in aliases else old)
+    labels = ["defect" if "defect" in aliases else old, "other"]
+    issue = stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=labels)
+    ended, _ = sync(stage, [entry("type: bug", *aliases)])
+    assert changes(ended) == {"type: bug": "renamed"}
+    carried = stage.adapter().issue(issue["number"])
+    assert carried is not None
+    assert set(carried.labels) == {"type: bug", "other"}
+
+
+def test_a_name_that_differs_only_in_case_is_renamed(stage: Stage) -> None:
+    make(stage, "PRIORITY:High")
+    ended, _ = sync(stage, [entry("priority:high")])
+    assert changes(ended) == {"priority:high": "renamed"}
+    assert "priority:high" in labels_on(stage)
+
+
+def test_where_alias_and_name_both_exist_a_person_is_told_and_nothing_is_lost(stage: Stage) -> None:
+    make(stage, "old", "new")
+    actions, findings = plan_labels([entry("new", "old")], stage.adapter().labels(), ["old"])
+    assert changes(actions) == {}
+    assert [finding.code for finding in findings] == ["alias-left"]
+    assert '"old" is an alias of "new"' in findings[0].message
+
+
+def test_of_two_aliases_the_first_is_renamed_and_the_other_told(stage: Stage) -> None:
+    make(stage, "older", "old")
+    actions, findings = plan_labels([entry("new", "old", "older")], stage.adapter().labels(), ())
+    assert [(action.action, action.found and action.found.name) for action in actions] == [("renamed", "old")]
+    assert len(findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("removable", "deleted"),
+    [([], set()), (["gone"], {"gone"}), (["GONE"], {"gone"}), (["kept", "gone"], {"gone"}), (["absent"], set())],
+)
+def test_a_label_goes_only_when_it_is_named_and_not_wanted(
+    stage: Stage, removable: list[str], deleted: set[str]
+) -> None:
+    make(stage, "gone", "kept", "somebody's")
+    ended, _ = sync(stage, [entry("kept")], removable)
+    assert changes(ended) == dict.fromkeys(deleted, "deleted")
+    assert labels_on(stage).keys() & {"gone", "kept", "somebody's"} == {"gone", "kept", "somebody's"} - deleted
+
+
+def test_the_record_knows_what_syncs_created_through_deletion_and_renaming(stage: Stage, tmp_path: Path) -> None:
+    record = tmp_path / "deep" / "labels.json"
+    make(stage, "somebody's")
+    for wanted, known in [
+        ([entry("a"), entry("b"), entry("somebody's")], {"a", "b"}),
+        ([entry("a2", "a"), entry("b"), entry("mine", "somebody's")], {"a2", "b"}),
+        ([entry("b")], {"b"}),
+    ]:
+        before = read_record(record)
+        ended, _ = sync(stage, wanted, before)
+        extend_record(record, before, ended)
+        assert read_record(record) == known
+    assert "mine" in labels_on(stage)
+    assert "a2" not in labels_on(stage)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]", "\udcff"])
+def test_a_record_that_cannot_be_read_is_no_reason_to_delete(tmp_path: Path, text: str) -> None:
+    record = tmp_path / "labels.json"
+    record.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(WrongUsage):
+        read_record(record)
+
+
+def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:
+    wanted = [Label("ok", "", "aabbcc"), Label("bad", "", "red"), Label("fine", "", "aabbcc")]
+    actions = [LabelAction(label.name, "created", label) for label in wanted]
+    ended, problem = sync_labels(stage.adapter(), actions, stage.clock, lambda _: None)
+    assert problem is None
+    assert [action.action for action in ended] == ["created", "failed", "created"]
+    assert "422" in ended[1].error
+
+
+def test_without_the_permission_one_refusal_is_enough(stage: Stage) -> None:
+    github = stage.adapter(token=STRANGER_TOKEN)
+    ended, problem = sync(stage, [entry("a"), entry("b"), entry("c")], github=github)
+    assert problem is not None
+    assert problem.exit_code == 4
+    assert github.requests.write == 1
+    assert {action.action for action in ended} == {"failed"}
+
+
+FAULTS_FILE = [entry("new"), entry("renamed", "old"), entry("same"), entry("Case"), entry("redrawn", color="000000")]
+
+
+def prepare(stage: Stage) -> None:
+    stage.server.reset()
+    make(stage, "old", "same", "case", "redrawn", "gone")
+    stage.server.requests.clear()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "slow"])
+def test_a_fault_at_any_request_leaves_the_labels_of_a_clean_run(stage: Stage, kind: str) -> None:
+    prepare(stage)
+    assert sync(stage, FAULTS_FILE, ["gone"])[1] is None
+    count, clean = len(stage.server.requests), labels_on(stage)
+    assert count == 6
+    for nth in range(1, count + 1):
+        prepare(stage)
+        stage.server.faults.add(Fault(kind, nth=nth, seconds=30))
+        ended, problem = sync(stage, FAULTS_FILE, ["gone"])
+        assert problem is None, (nth, problem)
+        assert not [action for action in ended if action.action == "failed"], nth
+        assert labels_on(stage) == clean, nth
+        github = stage.adapter()
+        assert not changes(sync(stage, FAULTS_FILE, ["gone"], github=github)[0]), nth
+        assert github.requests.write == 0
+
+
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-503"])
+def test_when_github_stays_away_the_next_sync_finishes(stage: Stage, kind: str) -> None:
+    prepare(stage)
+    sync(stage, FAULTS_FILE, ["gone"])
+    count, clean = len(stage.server.requests), labels_on(stage)
+    for nth in range(2, count + 1):
+        prepare(stage)
+        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
+        _, problem = sync(stage, FAULTS_FILE, ["gone"])
+        assert problem is not None
+        assert problem.exit_code == 3
+        stage.server.faults.clear()
+        assert sync(stage, FAULTS_FILE, ["gone"])[1] is None
+        assert labels_on(stage) == clean, nth
+
+
+GOOD = {"name": "bug", "description": "Broken", "color": "D73A4A", "aliases": ["defect"]}
+
+
+@pytest.mark.parametrize("write", [json.dumps, lambda value: json.dumps(value, indent="\t")])
+def test_a_label_file_may_be_json(write: Any) -> None:
+    content = [GOOD, {"name": "caf\u00e9 \U0001f600", "color": "000000"}]
+    assert parse_labels(write(content).encode()) == (
+        LabelEntry("bug", "Broken", "d73a4a", ("defect",)),
+        LabelEntry("caf\u00e9 \U0001f600", "", "000000", ()),
+    )
+
+
+def test_limits_are_counted_in_characters_and_reached_exactly() -> None:
+    (label,) = parse_labels(json.dumps([{**GOOD, "name": "ä" * 50, "description": "ü" * 100}]).encode())
+    assert (len(label.name), len(label.description)) == (50, 100)
+
+
+@pytest.mark.parametrize("color", ["000000", "'123456'", '"0e1000"', "1e1000", "ABCDEF"])
+def test_a_color_that_yaml_leaves_a_text_is_taken(color: str) -> None:
+    (label,) = parse_labels(f"- name: a\n  color: {color}\n".encode())
+    assert label.color == color.strip("'\"").lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "path", "line"),
+    [
+        ("name: a\ncolor: aabbcc", "schema", "", 1),
+        ("", "schema", "", 1),
+        ("- a", "schema", "/0", 1),
+        ("- {name: a, color: aabbcc}\n- {color: aabbcc}", "schema", "/1/name", 2),
+        (f"- name: {'n' * 51}\n  color: aabbcc", "schema", "/0/name", 1),
+        ("- name: ''\n  color: aabbcc", "schema", "/0/name", 1),
+        ("- name: ' a'\n  color: aabbcc", "schema", "/0/name", 1),
+        ("- name: 7\n  color: aabbcc", "schema", "/0/name", 1),
+        (f"- name: a\n  color: aabbcc\n  description: {'d' * 101}", "schema", "/0/description", 3),
+        ("- name: a\n  color: aabbcc\n  description: [d]", "schema", "/0/description", 3),
+        ("- name: a", "schema", "/0/color", 1),
+        ("- name: a\n  color: 123456", "schema", "/0/color", 2),
+        ("- name: a\n  color: '#aabbcc'", "schema", "/0/color", 2),
+        ("- name: a\n  color: red", "schema", "/0/color", 2),
+        ("- name: a\n  color: aabbc", "schema", "/0/color", 2),
+        ("- name: a\n  color: 'aabbcc\n\n    '", "schema", "/0/color", 2),
+        ("- name: a\n  color: aabbcc\n  colour: x", "schema", "/0", 1),
+        ("- name: a\n  color: aabbcc\n  aliases: b", "schema", "/0/aliases", 3),
+        ("- name: a\n  color: aabbcc\n  aliases: [b, '']", "schema", "/0/aliases/1", 3),
+        ("- {name: a, color: aabbcc}\n- {name: A, color: aabbcc}", "label-repeated", "/1/name", 2),
+        ("- {name: a, color: aabbcc, aliases: [b]}\n- {name: B, color: aabbcc}", "label-repeated", "/1/name", 2),
+        ("- {name: a, color: aabbcc, aliases: [A]}", "label-repeated", "/0/aliases/0", 1),
+        ("- name: a\n  name: b\n  color: aabbcc", "duplicate-key", "", 2),
+    ],
+)
+def test_a_label_file_that_github_would_refuse_is_refused_before_github_is_asked(
+    text: str, code: str, path: str, line: int
+) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        parse_labels(text.encode())
+    assert [(found.code, found.path, found.line) for found in caught.value.findings] == [(code, path, line)]

@@ -1,0 +1,158 @@
+"""Work items move only where the table lets them, in one request, and keep every other label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.plans import plan, task
+
+from accord.github.port import IssueChange
+from accord.kernel.errors import BrokenContract
+from accord.results.status import WORK_ITEM, carry_out_move, current_status, open_blockers, plan_move, work_items
+from accord.sandbox.faults import Fault
+from accord.sandbox.seed import INSTALLATION_TOKEN
+
+if TYPE_CHECKING:
+    from support.stage import Stage
+
+STATES = ["pending", "ready", "in-progress", "review", "approved", "blocked", "needs-refinement", "closed"]
+CLOSE = IssueChange(state="closed", state_reason="completed")
+LEGAL = {
+    ("pending", "ready"),
+    ("ready", "in-progress"),
+    ("in-progress", "review"),
+    ("in-progress", "blocked"),
+    ("in-progress", "needs-refinement"),
+    ("in-progress", "pending"),
+    ("review", "approved"),
+    ("review", "needs-refinement"),
+    ("review", "pending"),
+    ("blocked", "pending"),
+    ("needs-refinement", "pending"),
+    ("approved", "closed"),
+}
+
+
+def item(stage: Stage, status: str, *more: str, body: str = "") -> int:
+    labels = ["task:implement", "priority:low", *more, *([f"status:{status}"] if status != "closed" else [])]
+    number = stage.send("POST", f"/repos/{stage.repository}/issues", title="T", body=body, labels=labels)["number"]
+    if status == "closed":
+        stage.send("PATCH", f"/repos/{stage.repository}/issues/{number}", state="closed")
+    return int(number)
+
+
+def code_of(stage: Stage, number: int, target: str, **access: str) -> str:
+    with pytest.raises(BrokenContract) as caught:
+        plan_move(stage.adapter(**access), number, target)  # type: ignore[arg-type]
+    (found,) = caught.value.findings
+    return f"{found.code}: {found.message}"
+
+
+def test_the_table_is_the_decision() -> None:
+    assert set(WORK_ITEM.states) == set(STATES)
+    assert {(edge.source, edge.target) for edge in WORK_ITEM.edges} == LEGAL
+
+
+@pytest.mark.parametrize("source", STATES)
+def test_every_move_is_made_or_refused_as_the_table_says(stage: Stage, source: str) -> None:
+    for target in STATES:
+        number = item(stage, source, "needs-human")
+        writes = sum(method != "GET" for method, _, _ in stage.server.requests)
+        if (source, target) not in LEGAL and source != target:
+            assert code_of(stage, number, target).startswith("illegal-move: ")
+            for legal in WORK_ITEM.targets(source):
+                assert legal in code_of(stage, number, target)
+            expected, cost = source, 0
+        else:
+            github = stage.adapter()
+            carry_out_move(github, plan_move(github, number, target))
+            expected, cost = target, int(source != target)
+            assert github.requests.write == cost
+        moved = stage.adapter().issue(number)
+        assert moved is not None
+        assert current_status(moved) == expected
+        assert {"task:implement", "priority:low", "needs-human"} <= set(moved.labels)
+        assert sum(method != "GET" for method, _, _ in stage.server.requests) == writes + cost
+
+
+def test_a_merged_item_is_closed_as_completed_and_carries_no_status(stage: Stage) -> None:
+    number, github = item(stage, "approved"), stage.adapter()
+    carry_out_move(github, plan_move(github, number, "closed"))
+    (shown,) = stage.snapshot()
+    assert (shown["state"], shown["reason"]) == ("closed", "completed")
+    assert shown["labels"] == ["priority:low", "task:implement"]
+
+
+def test_an_item_is_not_ready_before_what_blocks_it_is_closed(stage: Stage) -> None:
+    stage.apply(plan(task("a"), task("b", "a")))
+    assert "waits for #1" in code_of(stage, 2, "ready")
+    stage.adapter().change_issue(1, CLOSE)
+    assert plan_move(stage.adapter(), 2, "ready").is_change
+
+
+def test_a_list_of_blockers_in_the_body_counts_like_native_ones(stage: Stage) -> None:
+    blocker = item(stage, "pending")
+    body = f"Text\n\n<!-- accord:blocked-by -->\nBlocked by #{blocker}\nBlocked by #99\n<!-- accord:blocked-by-end -->"
+    number = item(stage, "pending", body=body)
+    github = stage.adapter()
+    issue = github.issue(number)
+    assert issue is not None
+    assert list(open_blockers(github, issue)) == [blocker]
+    assert f"#{blocker}" in code_of(stage, number, "ready")
+    github.change_issue(blocker, CLOSE)
+    assert plan_move(github, number, "ready").target == "ready"
+
+
+@pytest.mark.parametrize("source", ["blocked", "needs-refinement"])
+def test_only_a_person_takes_up_again_what_waits_for_a_person(stage: Stage, source: str) -> None:
+    number = item(stage, source)
+    assert "Only a person" in code_of(stage, number, "pending", token=INSTALLATION_TOKEN)
+    assert plan_move(stage.adapter(), number, "pending").is_change
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["task:implement"], "no status label"),
+        (["status:ready", "status:review"], "status:ready and status:review"),
+        (["status:paused"], "status:paused"),
+    ],
+)
+def test_an_item_whose_labels_say_nothing_clear_is_not_guessed_at(stage: Stage, labels: list[str], said: str) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=labels)
+    refused = code_of(stage, 1, "in-progress")
+    assert refused.startswith("status-unclear: ")
+    assert said in refused
+
+
+def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None:
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=["task:implement", "Status:Ready"])
+    github = stage.adapter()
+    carry_out_move(github, plan_move(github, 1, "in-progress"))
+    moved = github.issue(1)
+    assert moved is not None
+    assert moved.labels == ("task:implement", "status:in-progress")
+
+
+def test_what_is_no_work_item_of_this_repository_is_not_moved(stage: Stage) -> None:
+    assert code_of(stage, 12, "ready").startswith("unknown-reference: ")
+
+
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "secondary-403", "truncated"])
+def test_a_fault_during_a_move_changes_nothing_of_its_end(stage: Stage, kind: str) -> None:
+    for nth in (1, 2):
+        stage.server.reset()
+        number, github = item(stage, "ready"), stage.adapter()
+        stage.server.faults.add(Fault(kind, nth=nth))
+        carry_out_move(github, plan_move(github, number, "in-progress"))
+        assert stage.snapshot()[0]["labels"] == ["priority:low", "status:in-progress", "task:implement"]
+
+
+def test_work_items_are_the_issues_with_a_type_label(stage: Stage) -> None:
+    first = item(stage, "ready")
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="A question", labels=["status:ready"])
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="Odd", labels=["task:unknown"])
+    gone = item(stage, "closed")
+    assert [issue.number for issue in work_items(stage.adapter(), state="open")] == [first]
+    assert [issue.number for issue in work_items(stage.adapter(), state="all")] == [gone, first]
