@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.sources import Lines
 from accord.kernel.errors import WrongUsage
 from accord.kernel.shapes import read_shape
 from accord.results.kinds import IMPLEMENTOR, PLANNER
@@ -51,9 +52,17 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="A checkout whose objects need not be fetched again; it is only read.",
         ),
         click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
-        click.option("--co-author", multiple=True, metavar="'NAME <MAIL>'", help="Co-author of the commit."),
+        click.option(
+            "--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."
+        ),
         click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
-        click.option("--protect", multiple=True, metavar="PATTERN", help="One more protected path, as in .gitignore."),
+        click.option(
+            "--protect",
+            multiple=True,
+            type=Lines(),
+            metavar="PATTERN",
+            help="One more protected path, as in .gitignore.",
+        ),
     ]
     for option in reversed(options):
         command = option(command)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
-from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.cli.sources import Lines, github_for, read_bytes, repository_options
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.results.label_files import LabelEntry, parse_labels
 from accord.results.label_sync import FAILED, LabelAction, plan_labels, sync_labels
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from accord.kernel.findings import Finding
 
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
-
-
-class _Name(click.types.StringParamType):
-    """A label's name. Several in one variable stand one a line, because names hold blanks."""
-
-    envvar_list_splitter = "\n"
 
 
 def _file_option(command: Any) -> Any:
@@ -73,7 +67,7 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 @_file_option
 @click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created and the file dropped.")
 @click.option(
-    "--remove", multiple=True, type=_Name(), metavar="NAME", help="Delete this label too, if the file does not want it."
+    "--remove", multiple=True, type=Lines(), metavar="NAME", help="Delete this label too, if the file does not want it."
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Where it is kept which labels were created by a sync.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from accord.github.adapter import Adapter
     from accord.sandbox.server import Running
 
+
+class Lines(click.types.StringParamType):
+    """A text of which several in one environment variable stand one a line, because each may hold blanks."""
+
+    envvar_list_splitter = "\n"
+
+
 SANDBOX_DIRECTORY = ".accord/sandbox"
 
 

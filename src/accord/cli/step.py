@@ -48,6 +48,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         {
             "outcome": receipt.outcome.value,
             "items": _compact(receipt.as_json()["items"]),
+            **{name: _json_or_nothing(receipt.details.get(name)) for name in ("revision", "review")},
             "run-key": receipt.run_key,
             "receipt": str(receipt_path or ""),
         }
@@ -63,6 +64,10 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(_graph(receipt))
     _summary("\n\n".join(parts))
     _annotate(receipt.findings, file)
+
+
+def _json_or_nothing(value: object) -> str:
+    return "" if value is None else json.dumps(value)
 
 
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:

@@ -99,10 +99,12 @@ def _blocked_findings(summary: str) -> Iterator[Finding]:
         message = 'The summary does not describe the blocker. Add a line "Description: …" saying what stops the work.'
         yield Finding("blocker-description", message, "/summary")
     yield from _option_findings(parts.get("options", ""))
-    for name, why in (("recommendation", "which option, and why"), ("impact", "what happens if it stays unresolved")):
-        if not parts.get(name, "").strip():
-            message = f'The summary has no {name}. Add "{name.capitalize()}: …" saying {why}.'
-            yield Finding(f"blocker-{name}", message, "/summary")
+    if not parts.get("recommendation", "").strip():
+        message = 'The summary recommends nothing. Add "Recommendation: …" saying which option, and why.'
+        yield Finding("blocker-recommendation", message, "/summary")
+    if not parts.get("impact", "").strip():
+        message = 'The summary names no impact. Add "Impact: …" saying what happens if it stays unresolved.'
+        yield Finding("blocker-impact", message, "/summary")
     if blocker in SPEC_BLOCKERS:
         yield from _spec_findings(summary, parts)
 
