@@ -56,6 +56,8 @@ def apply(
 
     if run_key and not _RUN_KEY.fullmatch(run_key):
         raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
+    if receipt and not os.access(receipt.parent, os.W_OK):
+        raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file in a folder that is there.")
     raw = read_bytes(result)
     kind, findings = check_document(raw, None)
     if has_errors(findings):
