@@ -109,13 +109,13 @@ def test_a_run_that_is_told_to_stop_says_so_and_leaves_its_receipt(accord: Accor
     assert [issue["title"] for issue in stage.issues()] == [f"Do t{i}" for i in range(5)]
 
 
-def test_a_receipt_that_cannot_be_written_is_told_and_the_run_can_be_repeated(accord: Accord, stage: Stage) -> None:
+def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_applied(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     file = accord.file("plan.json", GOOD)
     ended = accord("apply", file, "--receipt", file / "receipt.json")
-    assert (ended.code, ended.out) == (3, "")
-    assert "plan.json cannot be used: File exists." in ended.err
-    assert accord("apply", file, "--format", "json").document["outcome"] == "unchanged"
+    assert (ended.code, ended.out) == (2, "")
+    assert "receipt.json cannot be written" in ended.err
+    assert stage.issues() == []
 
 
 def on_a_runner(accord: Accord) -> dict[str, Path]:

@@ -56,6 +56,8 @@ def apply(
 
     if run_key and not _RUN_KEY.fullmatch(run_key):
         raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
+    if receipt and not _can_be_written(receipt):
+        raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file that may be written.")
     raw = read_bytes(result)
     kind, findings = check_document(raw, None)
     if has_errors(findings):
@@ -90,6 +92,12 @@ def _apply(kind: str, document: Document, run_key: str, dry_run: bool, options: 
         receipt = apply_kind(kind, document.value, way, setting, choices)
     placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
     return replace(receipt, findings=placed)
+
+
+def _can_be_written(path: Path) -> bool:
+    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
 
 
 def print_receipt(receipt: Receipt, file: str) -> None:
