@@ -73,9 +73,7 @@ class Adapter:
             raise Refused(absent.message, mend=absent.mend) from absent
         role = data.get("permissions")
         may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
-        return Repository(
-            data["full_name"], bool(data.get("archived")), bool(data.get("has_issues", True)), may_triage
-        )
+        return Repository(data["full_name"], bool(data.get("archived")), bool(data.get("has_issues", True)), may_triage)
 
     def server_time(self) -> datetime:
         """Return GitHub's clock as of its last answer; our own before the first."""
