@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from accord.sandbox.access import Actor
     from accord.sandbox.database import Database
-    from accord.sandbox.routes import Route
+    from accord.sandbox.route import Route
     from accord.sandbox.settings import Settings
 
 ENTERPRISE_PREFIX = "/api/v3"

@@ -25,6 +25,9 @@ DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
 ZERO = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_TEMPLATE = ".template"
+"""What every new repository is a copy of; no account has that name."""
+
 _SETTINGS = {
     "safe.directory": "*",
     "core.quotePath": "false",
@@ -154,19 +157,21 @@ class Bares:
     def wipe(self) -> None:
         """Forget all repositories; costs nothing when there are none."""
         with self._lock:
-            if self.root.exists():
-                shutil.rmtree(self.root)
+            for owner in self.root.iterdir() if self.root.exists() else ():
+                if owner.name != _TEMPLATE:
+                    shutil.rmtree(owner)
 
     def _create(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        template = self.root / ".template"
-        if not template.exists():
+        template = self.root / _TEMPLATE
+        if not (template / "HEAD").exists():
+            arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
+            command = [program(), *arguments, str(template)]
+            subprocess.run(command, env=environment(), check=True)  # noqa: S603 (constants and our own folder)
             hook = template / "hooks" / "update"
-            hook.parent.mkdir(parents=True)
+            hook.parent.mkdir()
             hook.write_bytes((files("accord.sandbox") / "hooks" / "update").read_bytes())
             hook.chmod(0o755)
-        arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", f"--template={template}"]
-        subprocess.run([program(), *arguments, str(path)], env=environment(), check=True)  # noqa: S603
+        shutil.copytree(template, path)
 
 
 def valid_ref(ref: str) -> bool:

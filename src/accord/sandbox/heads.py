@@ -6,12 +6,12 @@ branch is gone is closed. One whose head has got into its base by other ways is 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from accord.sandbox import events
 from accord.sandbox.bare import HEADS
-from accord.sandbox.database import next_id
+from accord.sandbox.positions import relocate
 
 if TYPE_CHECKING:
     from accord.sandbox.bare import Bare
@@ -52,8 +52,6 @@ def follow(move: Move) -> None:
 
 def move_head(move: Move, pull: Row, head: str, base: str) -> None:
     """Give a pull request its new head."""
-    from accord.sandbox.positions import relocate
-
     key = pull["issue_id"]
     move.db.execute("UPDATE pulls SET head_sha = ?, base_sha = ? WHERE issue_id = ?", (head, base, key))
     move.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (move.now, key))
@@ -67,7 +65,7 @@ def mark_merged(move: Move, issue_id: int, commit: str) -> None:
         "UPDATE pulls SET merged_at = ?, merged_by_id = ?, merge_sha = ? WHERE issue_id = ?",
         (move.now, move.actor_id, commit, issue_id),
     )
-    record(move, issue_id, "merged", {})
+    events.insert(move.db, issue_id, "merged", move.actor_id, move.now)
     close(move, issue_id)
 
 
@@ -79,12 +77,4 @@ def close(move: Move, issue_id: int, reason: str | None = None) -> None:
         (reason, move.now, move.actor_id, move.now, issue_id),
     ).rowcount
     if changed:
-        record(move, issue_id, "closed", {"state_reason": reason})
-
-
-def record(move: Move, issue_id: int, event: str, detail: dict[str, Any]) -> None:
-    """Keep an event of the timeline."""
-    move.db.execute(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
-        (next_id(move.db), issue_id, event, move.actor_id, json.dumps(detail), move.now),
-    )
+        events.insert(move.db, issue_id, "closed", move.actor_id, move.now, {"state_reason": reason})

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 def plant_code(db: Connection, bares: Bares, row: Row, author: Row, entry: Mapping[str, Any], now: float) -> None:
     """Give a repository its history, its branches and their protection."""
     if any(name in entry for name in ("git", "files", "branches")):
-        bare, signature = bares.open(row["full_name"]), noreply(author, now)
+        bare, start = bares.open(row["full_name"]), DEFAULT_BRANCH
         if "git" in entry:
-            _import(db, bare, row, entry["git"])
+            start = _import(db, bare, row, entry["git"])
+        stream, signature = b"", noreply(author, now)
         if "files" in entry:
-            _commit(bare, DEFAULT_BRANCH, entry["files"], signature, "Initial commit")
-        start = str(db.execute("SELECT default_branch FROM repositories WHERE id = ?", (row["id"],)).fetchone()[0])
+            stream += _commit(start, entry["files"], signature, "Initial commit", bare.branch(start))
+        parent = f"{HEADS}{start}" if stream else bare.branch(start)
         for branch, files in entry.get("branches", {}).items():
-            _commit(bare, branch, files, signature, f"Work on {branch}", start=start)
+            stream += _commit(branch, files, signature, f"Work on {branch}", parent)
+        bare.run("fast-import", "--quiet", "--force", content=stream)
     for branch, rules in entry.get("protected", {}).items():
         db.execute("INSERT INTO protections VALUES (?, ?, ?)", (row["id"], branch, json.dumps(rules)))
 
@@ -34,7 +36,8 @@ def plant_code(db: Connection, bares: Bares, row: Row, author: Row, entry: Mappi
 def plant_pull(db: Connection, bares: Bares, row: Row, issue_id: int, entry: Mapping[str, Any]) -> None:
     """Make an issue that was just planted a pull request between two branches."""
     bare, base = bares.open(row["full_name"]), entry.get("base", DEFAULT_BRANCH)
-    tips = {name: bare.branch(name) for name in (entry["head"], base)}
+    refs = bare.refs(HEADS)
+    tips = {name: refs.get(HEADS + name) for name in (entry["head"], base)}
     for name, tip in tips.items():
         if tip is None:
             raise WrongUsage(
@@ -49,27 +52,29 @@ def plant_pull(db: Connection, bares: Bares, row: Row, issue_id: int, entry: Map
     bare.set_ref(f"refs/pull/{number}/head", str(tips[entry["head"]]))
 
 
-def _import(db: Connection, bare: Bare, row: Row, source: str) -> None:
+def _import(db: Connection, bare: Bare, row: Row, source: str) -> str:
+    """Take over all branches and tags of a repository, and return the name of its default branch."""
     try:
         bare.run("fetch", "--quiet", "--no-tags", source, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
         listing = bare.text("ls-remote", "--symref", source, "HEAD")
     except GitFailed as error:
         raise WrongUsage(f"The seed is wrong: {source} cannot be read as a git repository: {error}.") from error
+    branch = DEFAULT_BRANCH
     for line in listing.splitlines():
-        if line.startswith("ref: "):
-            head = line.removeprefix("ref: ").split("\t")[0]
-            bare.run("symbolic-ref", "HEAD", head)
-            db.execute("UPDATE repositories SET default_branch = ? WHERE id = ?", (head.removeprefix(HEADS), row["id"]))
+        if line.startswith(f"ref: {HEADS}"):
+            branch = line.removeprefix(f"ref: {HEADS}").split("\t")[0]
+    bare.run("symbolic-ref", "HEAD", f"{HEADS}{branch}")
+    db.execute("UPDATE repositories SET default_branch = ? WHERE id = ?", (branch, row["id"]))
+    return branch
 
 
 def _commit(
-    bare: Bare, branch: str, files: Mapping[str, str | None], signature: Signature, message: str, start: str = ""
-) -> None:
-    """Put one commit on a branch; a file without text is deleted."""
+    branch: str, files: Mapping[str, str | None], signature: Signature, message: str, parent: str | None
+) -> bytes:
+    """Return one commit for ``git fast-import``; a file without text is deleted."""
     ref = f"{HEADS}{branch}"
     if not valid_ref(ref):
         raise WrongUsage(f"The seed is wrong: {branch!r} is no name for a branch.")
-    parent = bare.branch(branch) or (bare.branch(start) if start else None)
     lines = [
         f"commit {ref}",
         f"committer {signature.name} <{signature.email}> {int(signature.moment)} +0000",
@@ -84,4 +89,4 @@ def _commit(
             continue
         content = text.encode()
         stream += f"M 100644 inline {quoted}\ndata {len(content)}\n".encode() + content + b"\n"
-    bare.run("fast-import", "--quiet", "--force", content=stream)
+    return stream
