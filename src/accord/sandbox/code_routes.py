@@ -1,0 +1,46 @@
+"""The operations on branches, commits, files and checks."""
+
+from __future__ import annotations
+
+from accord.sandbox import branches, commits, contents, git_data, protection, pulls
+from accord.sandbox.route import Route
+
+_REPO = "/repos/{owner}/{repo}"
+_REFS = f"{_REPO}/git/refs/{{ref:path}}"
+
+ROUTES = (
+    Route("GET", f"{_REPO}/branches", branches.list_branches, "branches/branches#list-branches"),
+    Route(
+        "GET",
+        f"{_REPO}/branches/{{branch:path}}/protection",
+        protection.get_protection,
+        "branches/branch-protection#get-branch-protection",
+    ),
+    Route("GET", f"{_REPO}/branches/{{branch:path}}", branches.get_branch, "branches/branches#get-a-branch"),
+    Route("GET", f"{_REPO}/commits", commits.list_commits, "commits/commits#list-commits"),
+    Route(
+        "GET",
+        f"{_REPO}/commits/{{ref:path}}/pulls",
+        pulls.list_of_commit,
+        "commits/commits#list-pull-requests-associated-with-a-commit",
+    ),
+    Route("GET", f"{_REPO}/commits/{{ref:path}}", commits.get_commit, "commits/commits#get-a-commit"),
+    Route("GET", f"{_REPO}/compare/{{basehead:path}}", commits.compare, "commits/commits#compare-two-commits"),
+    Route("GET", f"{_REPO}/contents/{{path:path}}", contents.get_contents, "repos/contents#get-repository-content"),
+    Route(
+        "PUT",
+        f"{_REPO}/contents/{{path:path}}",
+        contents.put_contents,
+        "repos/contents#create-or-update-file-contents",
+    ),
+    Route("GET", f"{_REPO}/git/ref/{{ref:path}}", git_data.get_ref, "git/refs#get-a-reference"),
+    Route(
+        "GET", f"{_REPO}/git/matching-refs/{{ref:path}}", git_data.matching_refs, "git/refs#list-matching-references"
+    ),
+    Route("POST", f"{_REPO}/git/refs", git_data.create_ref, "git/refs#create-a-reference"),
+    Route("PATCH", _REFS, git_data.update_ref, "git/refs#update-a-reference"),
+    Route("DELETE", _REFS, git_data.delete_ref, "git/refs#delete-a-reference"),
+    Route("GET", f"{_REPO}/git/commits/{{sha}}", git_data.get_git_commit, "git/commits#get-a-commit-object"),
+    Route("GET", f"{_REPO}/git/trees/{{sha:path}}", git_data.get_tree, "git/trees#get-a-tree"),
+)
+"""In the order in which they are tried."""
