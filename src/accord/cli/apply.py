@@ -106,13 +106,20 @@ def print_receipt(receipt: Receipt, file: str) -> None:
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
     for entry in receipt.operations:
         status = click.style(f"{entry.status.value:<8}", fg=_COLORS[entry.status.value])
-        target = f"#{entry.target}" if entry.target else ""
+        target = issue_or_commit(entry.target)
         click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
     click.echo(click.style(_headline(receipt), bold=True))
     if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+
+
+def issue_or_commit(target: str | None) -> str:
+    """Write what an operation is about: an issue as #12, a commit by the beginning of its id."""
+    if not target:
+        return ""
+    return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
 
 
 def _headline(receipt: Receipt) -> str:

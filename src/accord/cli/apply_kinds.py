@@ -90,7 +90,7 @@ def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Re
     for name in (choices.author, *choices.co_author):
         if name and not _AUTHOR.fullmatch(name):
             raise WrongUsage(f'"{name}" names no author.', mend='Write it as "Name <mail@example.org>".')
-    remote = Remote(f"{way.server_url.rstrip('/')}/{way.repository}.git", way.server_url, way.token)
+    remote = Remote(f"{way.server_url.rstrip('/')}/{way.repository}.git", way.server_url, way.token, setting.clock)
     work = Implementation(
         _number(choices.work_item, "--work-item"),
         remote,

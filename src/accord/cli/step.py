@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.apply import issue_or_commit
 from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
@@ -153,7 +154,7 @@ def _operations_table(receipt: Receipt) -> str:
     rows = []
     for entry in receipt.operations[:_ROWS]:
         item = receipt.items.get(entry.key)
-        target = f"[#{item.id}]({item.url})" if item else f"#{entry.target}" if entry.target else ""
+        target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
         title = receipt.titles.get(entry.key, "")
         rows.append(
             [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, _cell(entry.key), target, _cell(title)]

@@ -12,7 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import AccordError
+from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,10 +34,8 @@ _STEADY = {
 }
 
 
-class GitFailed(AccordError):
+class GitFailed(Refused):
     """Git ended with an error; ``stderr`` is what it said."""
-
-    exit_code = 4
 
     def __init__(self, command: str, status: int, stderr: str) -> None:
         said = " ".join(stderr.split())[-2000:]

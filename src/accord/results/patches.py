@@ -127,7 +127,7 @@ def apply_patch(git: Git, patch: bytes, onto: str) -> str:
         inside("read-tree", onto)
         applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
         if applied.returncode:
-            conflicts = split_nul(inside("diff", "--name-only", "--diff-filter=U", "-z"))
+            conflicts = [entry.partition("\t")[2] for entry in split_nul(inside("ls-files", "--unmerged", "-z"))]
             raise _unfit(conflicts, applied.stderr.decode("utf-8", "replace"))
         return inside.line("write-tree")
 

@@ -5,6 +5,7 @@ Everything happens in a bare repository of our own that is thrown away afterward
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,28 +21,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from accord.kernel.clock import Clock
+
 RUN_TRAILER = "Accord-Run"
-PUSH_TRIES = 3
+PAUSES = (2.0, 10.0, 60.0)
+"""Seconds to wait after each try; a secondary rate limit asks for a minute."""
+
 DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 
-_NETWORK = (
-    "Could not resolve",
-    "Connection",
-    "timed out",
-    "early EOF",
-    "remote end hung up",
-    "HTTP 5",
-    "returned error: 5",
+_FINAL = re.compile(
+    r"returned error: 4|authentication failed|not found|denied|protected branch|remote rejected|refusing|pre-receive"
+    r"|GH0\d\d",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"rate limit|returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up"
+    r"|empty reply|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
+    re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True)
 class Remote:
-    """Where the repository is, and how to get in."""
+    """Where the repository is, how to get in, and the clock to wait on between tries."""
 
     url: str
     server_url: str
     token: str
+    clock: Clock
 
     def __repr__(self) -> str:
         return f"Remote({self.url})"
@@ -122,24 +129,20 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
 
     A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Stopped.
     """
-    for _ in range(PUSH_TRIES):
+    for pause in PAUSES:
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:
             return True
         said = done.stderr.decode("utf-8", "replace")
-        try:
-            tip = _remote_tip(git, remote, branch)
-        except Stopped:
-            continue
+        tip = _remote_tip(git, remote, branch)
         if tip == commit:
             return True
         if tip != expected:
             return False
-        if not _is_network(said):
+        if not _is_passing(said):
             raise _push_refused(said)
-    raise Stopped(
-        f"The push to {remote.url} failed {PUSH_TRIES} times.", mend="Run the same command again to continue."
-    )
+        remote.clock.sleep(pause)
+    raise _unreachable(remote)
 
 
 def _push_refused(said: str) -> Refused:
@@ -153,29 +156,41 @@ def _push_refused(said: str) -> Refused:
 
 
 def _fetch(git: Git, remote: Remote, refspec: str) -> None:
-    for _ in range(PUSH_TRIES):
-        done = git.attempt("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
+    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
+
+
+def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
+    listed = _patiently(git, remote, "ls-remote", remote.url, f"refs/heads/{branch}")
+    return listed.decode().split("\t")[0].strip()
+
+
+def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
+    """Run a command that only reads from the remote, again while the reason is a passing one."""
+    for pause in PAUSES:
+        done = git.attempt(*arguments)
         if done.returncode == 0:
-            return
+            return done.stdout
         said = done.stderr.decode("utf-8", "replace")
-        if not _is_network(said):
+        if not _is_passing(said):
             raise Refused(
                 f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
                 mend="Check the repository, its base branch, and that the token has contents: read.",
             )
-    raise Stopped(f"Git cannot reach {remote.url}.", mend="Run the same command again to continue.")
+        remote.clock.sleep(pause)
+    raise _unreachable(remote)
 
 
-def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
-    for _ in range(PUSH_TRIES):
-        done = git.attempt("ls-remote", remote.url, f"refs/heads/{branch}")
-        if done.returncode == 0:
-            return done.stdout.decode().split("\t")[0].strip()
-    raise Stopped(f"Git cannot reach {remote.url}.", mend="Run the same command again to continue.")
+def _unreachable(remote: Remote) -> Stopped:
+    return Stopped(
+        f"Git could not reach {remote.url} in {len(PAUSES)} tries.", mend="Run the same command again to continue."
+    )
 
 
-def _is_network(said: str) -> bool:
-    return any(word in said for word in _NETWORK)
+def _is_passing(said: str) -> bool:
+    """Tell a passing trouble from a final no; a rate limit is a 403 that passes."""
+    if "rate limit" in said.lower():
+        return True
+    return bool(_PASSING.search(said)) and not _FINAL.search(said)
 
 
 def _objects_of(lender: Path | None) -> str:

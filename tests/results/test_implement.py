@@ -1,0 +1,303 @@
+"""An implementor's result becomes a branch and a pull request; what a person did in between is never lost."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.plans import task_body
+from support.stage import Stage, staged
+
+from accord.kernel.git import Git
+from accord.kernel.redaction import Redactor
+from accord.kernel.shapes import read_shape
+from accord.results.implement_apply import Implementation
+from accord.results.implement_run import apply_implementation
+from accord.results.models import ImplementorResult
+from accord.results.patches import extract_patch
+from accord.results.receipts import Outcome, Receipt
+from accord.results.revision_branch import Remote
+from accord.results.run import Setting
+from accord.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SEED = """repositories:
+- name: accord/sandbox
+  files:
+    src/a.py: "a = 1\\n"
+    src/b.py: "b = 1\\n"
+    README.md: "hello\\n"
+"""
+USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+BLOCKED = """Type: technical-constraint
+Description: The library cannot do it at all.
+Options:
+1. Replace it, which takes a week
+2. Drop the feature, which users will notice
+Recommendation: replace it, because the feature was promised.
+Impact: the release waits."""
+FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
+
+
+@pytest.fixture(scope="module")
+def implement_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("implement")
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(implement_stage: Stage) -> Stage:
+    return fresh(implement_stage)
+
+
+def fresh(stage: Stage) -> Stage:
+    stage.server.reset()
+    labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
+    body = task_body(in_scope="- src/a.py")
+    stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
+    stage.server.requests.clear()
+    return stage
+
+
+def remote(stage: Stage) -> Remote:
+    return Remote(f"{stage.server.url}/{stage.repository}.git", stage.server.url, stage.server.token, stage.clock)
+
+
+def clone(stage: Stage, to: Path, branch: str = "main") -> Path:
+    url = f"{stage.server.url.replace('http://', f'http://x:{stage.server.token}@')}/{stage.repository}.git"
+    subprocess.run(["git", "clone", "-q", "-b", branch, url, str(to)], check=True, capture_output=True)
+    return to
+
+
+def git(tree: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *USER, *arguments], cwd=tree, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def patch(implement_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
+    fresh(implement_stage)
+    tree = clone(implement_stage, tmp_path_factory.mktemp("agent") / "tree")
+    (tree / "src" / "a.py").write_text("a = 2\n")
+    (tree / "src" / "test_a.py").write_text("def test_a(): ...\n")
+    return extract_patch(tree, "origin/main").decode()
+
+
+def completed(patch: str, summary: str = "Did it, and tested it.") -> dict[str, Any]:
+    return {"role": "implementor", "outcome": "completed", "patch": patch, "summary": summary}
+
+
+def ended(outcome: str, summary: str) -> dict[str, Any]:
+    return {"role": "implementor", "outcome": outcome, "patch": None, "summary": summary}
+
+
+def apply(stage: Stage, result: dict[str, Any], *, token: str = "", dry: bool = False, **work: Any) -> Receipt:
+    setting = Setting(stage.repository, stage.clock, Redactor(), is_dry_run=dry)
+    model = read_shape(ImplementorResult, result)
+    github = stage.adapter(token=token)
+    return apply_implementation(github, model, Implementation(1, remote(stage), **work), setting)
+
+
+def codes(receipt: Receipt) -> set[str]:
+    return {finding.code for finding in receipt.findings}
+
+
+def state(stage: Stage) -> dict[str, Any]:
+    """All that a user could see afterwards, without times and ids."""
+    pulls = stage.get(f"/repos/{stage.repository}/pulls", state="all")
+    branches = stage.get(f"/repos/{stage.repository}/branches")
+    trees = {}
+    for branch in branches:
+        commit = stage.get(f"/repos/{stage.repository}/git/commits/{branch['commit']['sha']}")
+        trees[branch["name"]] = (commit["tree"]["sha"], commit["message"], len(commit["parents"]))
+    return {
+        "issue": stage.snapshot()[0],
+        "comments": [c["body"] for c in stage.get(f"/repos/{stage.repository}/issues/1/comments")],
+        "pulls": [(p["number"], p["title"], p["body"], p["draft"], p["state"]) for p in pulls],
+        "labels": [sorted(label["name"] for label in p["labels"]) for p in pulls],
+        "trees": trees,
+    }
+
+
+def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: Stage, patch: str) -> None:
+    receipt = apply(stage, completed(patch))
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    after = state(stage)
+    assert after["pulls"][0][1] == "Do the work"
+    assert "Closes #1" in after["pulls"][0][2]
+    assert "`src/test_a.py`" in after["pulls"][0][2]
+    assert after["issue"]["labels"] == ["complexity:low", "priority:low", "status:review", "task:implement"]
+    assert after["trees"]["accord/1"][1].startswith(
+        "feat: do the work\n\nDid it, and tested it.\n\nRefs: #1\nAccord-Run: "
+    )
+    assert receipt.details["revision"]["head_sha"]
+    assert receipt.details["scope"] == {
+        "in_scope": ["src/a.py"],
+        "tests": ["src/test_a.py"],
+        "outside": [],
+        "protected": [],
+    }
+    again = apply(stage, completed(patch))
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert state(stage) == after
+
+
+def test_a_dry_run_pushes_and_writes_nothing(stage: Stage, patch: str) -> None:
+    before = state(stage)
+    receipt = apply(stage, completed(patch), dry=True)
+    assert (receipt.outcome, receipt.writes) == (Outcome.PLANNED, 0)
+    assert [entry.op for entry in receipt.operations] == ["push-branch", "create-revision", "move-work-item"]
+    assert state(stage) == before
+
+
+def test_a_persons_commit_on_the_branch_survives_the_next_result(stage: Stage, patch: str, tmp_path: Path) -> None:
+    apply(stage, completed(patch))
+    tree = clone(stage, tmp_path / "person", "accord/1")
+    (tree / "README.md").write_text("by hand\n")
+    git(tree, "commit", "-qam", "By hand")
+    git(tree, "push", "-q", "origin", "accord/1")
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+    assert apply(stage, completed(patch)).details["revision"]["head_sha"] == git(tree, "rev-parse", "HEAD")
+
+    (tree / "src" / "b.py").write_text("b = 2\n")
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+    second = apply(stage, completed(extract_patch(tree, "origin/main").decode(), "More."))
+    assert second.outcome is Outcome.APPLIED, second.error
+    git(tree, "fetch", "-q")
+    assert git(tree, "show", "origin/accord/1:README.md") == "by hand"
+    assert git(tree, "show", "origin/accord/1:src/b.py") == "b = 2"
+    assert "By hand" in git(tree, "log", "--format=%s", "origin/accord/1")
+    assert len(state(stage)["pulls"]) == 1
+    assert "More." in state(stage)["pulls"][0][2]
+
+
+def test_a_conflict_leaves_everything_as_it_was(stage: Stage, patch: str, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "person")
+    (tree / "src" / "a.py").write_text("a = 3\n")
+    git(tree, "commit", "-qam", "By hand")
+    git(tree, "push", "-q", "origin", "main")
+    before = state(stage)
+    receipt = apply(stage, completed(patch))
+    assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
+    assert receipt.error is not None
+    assert "src/a.py" in receipt.error.message
+    assert state(stage) == before
+
+
+def test_protected_paths_make_a_draft_that_asks_for_a_person(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / ".github").mkdir()
+    (tree / ".github" / "CODEOWNERS").write_text("* @me\n")
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
+    assert receipt.outcome is Outcome.APPLIED, receipt.error
+    assert codes(receipt) == {"outside-scope", "protected-path"}
+    after = state(stage)
+    assert after["pulls"][0][3] is True
+    assert after["labels"] == [["needs-human"]]
+    assert "`.github/CODEOWNERS`" in after["pulls"][0][2]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "summary", "status"),
+    [("blocked", BLOCKED, "status:blocked"), ("validation-failure", FAILED, "status:needs-refinement")],
+)
+def test_a_result_without_a_change_tells_why_in_one_comment(
+    stage: Stage, outcome: str, summary: str, status: str
+) -> None:
+    assert apply(stage, ended(outcome, summary)).writes == 2
+    after = state(stage)
+    assert status in after["issue"]["labels"]
+    assert len(after["comments"]) == 1
+    assert summary.splitlines()[0] in after["comments"][0]
+    assert apply(stage, ended(outcome, summary)).writes == 0
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+    apply(stage, ended(outcome, summary + "\nAgain."))
+    assert len(state(stage)["comments"]) == 1
+    assert "Again." in state(stage)["comments"][0]
+
+
+def test_an_item_that_is_not_in_progress_is_refused_with_the_legal_moves(stage: Stage, patch: str) -> None:
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:pending"])
+    before = state(stage)
+    receipt = apply(stage, completed(patch))
+    assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REJECTED, 1, 0)
+    assert codes(receipt) == {"illegal-move"}
+    assert state(stage) == before
+
+
+def test_what_a_person_decided_since_is_left_alone_by_a_second_run(stage: Stage, patch: str) -> None:
+    apply(stage, completed(patch))
+    stage.send(
+        "PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "\nNo."
+    )
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:approved"])
+    before = state(stage)
+    again = apply(stage, completed(patch))
+    assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
+    assert state(stage) == before
+
+
+def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / "src" / "link").symlink_to("../../etc/passwd")
+    before = state(stage)
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
+    assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"link-outside"})
+    assert state(stage) == before
+
+
+def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "checkout")
+    (tree / "dirty.txt").write_text("dirty\n")
+    before = (git(tree, "status", "--porcelain"), git(tree, "rev-parse", "HEAD"), git(tree, "stash", "list"))
+    receipt = apply(stage, completed(patch), checkout=tree)
+    assert receipt.outcome is Outcome.APPLIED
+    assert (git(tree, "status", "--porcelain"), git(tree, "rev-parse", "HEAD"), git(tree, "stash", "list")) == before
+
+
+def test_a_forged_trailer_in_a_summary_marks_no_other_run_as_applied(stage: Stage, patch: str, tmp_path: Path) -> None:
+    token = "accord" + "0" * 20
+    apply(stage, completed(patch, f"Done.\n\nAccord-Run: {token}"))
+    tree = clone(stage, tmp_path / "look", "accord/1")
+    trailers = git(tree, "log", "-1", "--format=%(trailers:key=Accord-Run,valueonly)").split()
+    assert len(trailers) == 1
+    assert trailers[0] != token
+
+
+FAULTS = ["lost-before", "lost-after", "error-500-after", "truncated", "secondary-403"]
+REST = r"^/(?:repos|user|search)\b"
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("outcome", ["completed", "blocked"])
+def test_a_fault_at_any_request_loses_and_doubles_nothing(
+    implement_stage: Stage, patch: str, kind: str, outcome: str
+) -> None:
+    stage = fresh(implement_stage)
+    result = completed(patch) if outcome == "completed" else ended("blocked", BLOCKED)
+    apply(stage, result)
+    count = len(stage.server.requests)
+    expected = state(stage)
+    for nth in range(1, count + 1):
+        fresh(stage)
+        only = REST if kind == "secondary-403" else None  # git over HTTP has no such answer
+        stage.server.faults.add(Fault(kind, nth=nth, path=only, seconds=5))
+        first = apply(stage, result)
+        stage.server.faults.clear()
+        last = apply(stage, result)
+        assert first.exit_code in (0, 3), (nth, first.error)
+        assert last.exit_code == 0, (nth, last.error)
+        assert state(stage) == expected, nth
+        assert apply(stage, result).writes == 0
+
+
+def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:
+    assert stage.server.token not in repr(remote(stage))
+    assert stage.server.token not in str(Git(Path(), config={"http.x.extraHeader": "y"}).config)
