@@ -178,7 +178,7 @@ def test_checked_documents_get_marks_and_later_steps_can_call_the_command(run: A
     ended = run(CHECK, files={"good.json": json.dumps(plan(task("one"))), "plans/bad.json": bad})
 
     assert ended.exit_code != 0
-    assert ended.outputs("check") == {"ok": "false"}
+    assert ended.outputs("check") == {"ok": "false", "document": ""}
     (mark,) = ended.annotations
     assert (mark.kind, mark.file, mark.title) == ("error", "plans/bad.json", "unknown-reference")
     assert '"gone"' in bad.splitlines()[(mark.line or 0) - 1]

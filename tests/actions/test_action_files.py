@@ -95,8 +95,8 @@ def as_input(parameter: click.Parameter) -> str:
     default = parameter.get_default(click.Context(click.Command("none")))
     if isinstance(default, bool):
         return str(default).lower()
-    if isinstance(default, float):
-        return f"{default:g}"
+    if isinstance(default, int):
+        return str(default)
     return default if isinstance(default, str) else ""
 
 

@@ -225,7 +225,7 @@ def test_an_illegal_move_exits_1_and_lists_the_legal_ones(accord: Accord, stage:
     assert (ended.code, ended.document["outcome"]) == (1, "rejected")
     assert "review, blocked, needs-refinement, pending" in ended.document["findings"][0]["message"]
     text = accord("items", "move", "2", "--to", HOSTILE)
-    assert (text.code, text.out) == (1, "")
+    assert (text.code, text.out) == (2, "")
     assert_harmless(text.err)
 
 

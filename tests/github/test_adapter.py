@@ -162,8 +162,19 @@ def test_who_writes_is_known_for_persons_and_for_installations(stage: Stage) -> 
     assert stage.adapter().identity().is_person
     installation = stage.adapter(token=INSTALLATION_TOKEN).identity()
     assert (installation.login, installation.is_person) == ("github-actions[bot]", False)
-    named = stage.adapter(identity="my-app[bot]")
-    assert (named.identity().login, named.identity().is_person, named.requests.read) == ("my-app[bot]", False, 0)
+    named = stage.adapter(token=INSTALLATION_TOKEN, identity="my-app[bot]").identity()
+    assert (named.login, named.is_person) == ("my-app[bot]", False)
+
+
+def test_a_login_that_is_vouched_for_makes_nobody_a_person_or_a_bot(stage: Stage) -> None:
+    person = stage.adapter(identity="my-app[bot]").identity()
+    assert (person.login, person.is_person) == ("maintainer", True)
+    assert person.counts("Maintainer")
+    assert person.counts("My-App[bot]")
+    assert not person.counts("stranger")
+    assert not person.counts(None)
+    robot = stage.adapter(token=INSTALLATION_TOKEN, identity="somebody").identity()
+    assert not robot.is_person
 
 
 def test_a_token_that_is_not_valid_is_told_so(stage: Stage) -> None:

@@ -7,6 +7,7 @@ from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, staged
 
 from accord.results.receipts import Outcome, Receipt
+from accord.sandbox.faults import Fault
 
 STRANGER = "accord-sandbox-stranger-token"
 INSTALLATION = "accord-sandbox-installation-token"
@@ -313,3 +314,88 @@ def test_a_token_without_permission_is_refused_with_what_it_lacks(tmp_path_facto
     assert receipt.error is not None
     assert "issues: write" in receipt.error.mend
     assert [entry.status.value for entry in receipt.operations] == ["failed", "planned"]
+
+
+def test_an_app_that_writes_under_another_name_than_was_expected_stops_at_the_first_item(stage: Stage) -> None:
+    wrong = stage.adapter(token=INSTALLATION, identity="planner-app[bot]")
+    result = plan(task("a"), task("b"))
+    receipt = stage.apply(result, adapter=wrong)
+    assert (receipt.outcome, len(stage.issues())) == (Outcome.REFUSED, 1)
+    assert receipt.error is not None
+    assert "--identity 'github-actions[bot]'" in receipt.error.mend
+    right = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
+    assert (right.outcome, len(stage.issues())) == (Outcome.APPLIED, 2)
+
+
+def test_a_run_goes_on_when_somebody_closed_what_it_was_to_close(stage: Stage) -> None:
+    number = old_issue(stage)
+    result = plan(task("a"), close=[str(number)])
+    stage.server.faults.add(Fault("lost-before", method="PATCH", times=100))
+    assert stage.apply(result).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/{number}", state="closed")
+    receipt = stage.apply(result)
+    assert (receipt.outcome, receipt.writes) == (Outcome.UNCHANGED, 0)
+    assert "already-closed" in codes(receipt)
+
+
+def test_what_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
+    number = old_issue(stage)
+    path = f"/repos/{stage.repository}/issues/{number}"
+    result = plan(*(task(f"t{i}") for i in range(90)), update=[update(number, labels=["priority:high"])])
+    seen = False
+
+    def person(entry: object, ended: int, total: int) -> None:
+        nonlocal seen
+        if ended == 90 and not seen:
+            seen = True
+            stage.send(
+                "PATCH", path, body=task_body(criteria="- [x] Ticked meanwhile"), labels=["status:ready", "security"]
+            )
+
+    assert stage.apply(result, tell=person).outcome is Outcome.APPLIED
+    issue = one(stage, number)
+    assert "Ticked meanwhile" in str(issue["body"])
+    assert issue["labels"] == ["priority:high", "status:ready"]
+
+
+def test_more_dependencies_than_github_takes_are_found_before_the_first_write(stage: Stage) -> None:
+    result = plan(task("hub"), *(task(f"t{i}", "hub") for i in range(51)))
+    receipt = stage.apply(result)
+    assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
+    assert codes(receipt) >= {"dependencies-too-many"}
+
+
+def test_a_plan_that_changed_under_its_run_key_is_said_to_change_nothing(stage: Stage) -> None:
+    stage.apply(plan(task("a")), run_key="k")
+    receipt = stage.apply(plan(task("a", title="Another title")), run_key="k")
+    assert (receipt.outcome, codes(receipt)) == (Outcome.UNCHANGED, {"adopted-differs"})
+
+
+@pytest.mark.parametrize("place", ["tempID", "label", "label of an update"])
+def test_a_secret_in_a_name_stops_the_plan(stage: Stage, place: str) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    number = old_issue(stage)
+    labels = [*TASK_LABELS, secret]
+    results = {
+        "tempID": plan(task(secret, in_scope="- src/a.py")),
+        "label": plan({**task("a"), "labels": labels}),
+        "label of an update": plan(update=[update(number, labels=[secret])]),
+    }
+    receipt = stage.apply(results[place])
+    assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
+    assert "secret-in-name" in codes(receipt)
+
+
+def test_an_update_keeps_to_the_template_of_what_the_item_is(stage: Stage) -> None:
+    number = old_issue(stage, labels=["task:refinement", "status:pending", "priority:high"])
+    receipt = stage.apply(plan(update=[update(number, body=task_body(), labels=["priority:low", "complexity:low"])]))
+    assert receipt.outcome is Outcome.REJECTED
+    assert codes(receipt) >= {"section-missing", "label-forbidden"}
+
+
+def test_an_answer_that_is_not_githubs_is_no_item(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    github = stage.adapter()
+    monkeypatch.setattr("accord.github.transport._parse", lambda text, status: ({"message": "proxy"}, True))
+    receipt = stage.apply(plan(task("a")), adapter=github)
+    assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)

@@ -118,3 +118,8 @@ def test_the_template_is_guessed_when_no_label_tells() -> None:
     assert likely_kind(read_body(task_body())) is Kind.TASK
     assert likely_kind(read_body(refinement_body())) is Kind.REFINEMENT
     assert likely_kind(read_body("")) is Kind.TASK
+
+
+def test_a_hostile_reference_section_does_not_hold_up_the_check() -> None:
+    body = refinement_body(quote=".\n" * 20_000)
+    assert codes(body, Kind.REFINEMENT) == {"quote-missing"}

@@ -19,7 +19,7 @@ from accord.kernel.documents import read_object
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors, with_lines
 from accord.kernel.redaction import redactor_for
-from accord.kernel.store import write_whole
+from accord.kernel.store import can_be_written, write_whole
 from accord.results.receipts import Outcome, Receipt
 
 if TYPE_CHECKING:
@@ -56,21 +56,22 @@ def apply(
 
     if run_key and not _RUN_KEY.fullmatch(run_key):
         raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
-    if receipt and not _can_be_written(receipt):
+    if receipt and not can_be_written(receipt):
         raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file that may be written.")
     raw = read_bytes(result)
     kind, findings = check_document(raw, None)
     if has_errors(findings):
-        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, options["repo"] or "", findings)
+        repository = options["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
+        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, repository, findings)
     else:
         report = _apply(kind or "", read_object(raw), run_key, dry_run, options)
     if receipt:
         write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
+    report_receipt(report, result, receipt)
     if output_format == "json":
         print_json(report.as_json())
     else:
         print_receipt(report, result)
-    report_receipt(report, result, receipt)
     ctx.exit(report.exit_code)
 
 
@@ -92,12 +93,6 @@ def _apply(kind: str, document: Document, run_key: str, dry_run: bool, options: 
         receipt = apply_kind(kind, document.value, way, setting, choices)
     placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
     return replace(receipt, findings=placed)
-
-
-def _can_be_written(path: Path) -> bool:
-    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
 
 
 def print_receipt(receipt: Receipt, file: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +30,8 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     """
     from accord.cli.step import report_checks
 
-    documents = [(path, *check_document(read_bytes(path), kind)) for path in paths]
+    contents = {path: read_bytes(path) for path in paths}
+    documents = [(path, *check_document(contents[path], kind)) for path in paths]
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     if output_format == "json":
         print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
@@ -38,7 +40,8 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
             print_findings(findings, path)
             if not findings:
                 click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({found_kind})")
-    report_checks(documents)
+    only = contents[paths[0]] if is_ok and len(paths) == 1 else b""
+    report_checks(documents, json.dumps(read_object(only).value) if only else "")
     ctx.exit(0 if is_ok else 1)
 
 

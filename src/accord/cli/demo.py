@@ -30,7 +30,7 @@ EXAMPLE = "planner-result.json"
 
 @click.command()
 @click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; else it goes away.")
-@click.option("--port", type=int, default=0, help="Serve on this port; a free one when not given.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve on this port; a free one when not given.")
 @click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; the default on a terminal.")
 def demo(directory: Path | None, port: int, stay: bool | None) -> None:
     """Start a local GitHub, sync labels, apply a plan of eleven items, apply it again, and say where to look."""

@@ -25,14 +25,15 @@ def items() -> None:
 
 
 @items.command("list")
-@click.option("--status", metavar="STATUS", help="Only items in this status.")
+@click.option("--status", type=click.Choice(WORK_ITEM.states), help="Only items in this status.")
 @click.option("--all", "show_all", is_flag=True, help="Closed items too.")
 @repository_options
 @format_option
 def list_items(status: str | None, show_all: bool, output_format: str, **access: Any) -> None:
     """List work items, newest first: issues that carry a type label."""
     with github_for(**access) as (github, *_):
-        found = [_summary(issue) for issue in work_items(github, state="all" if show_all else "open")]
+        state = "all" if show_all or status == "closed" else "open"
+        found = [_summary(issue) for issue in work_items(github, state=state)]
     found = [item for item in found if status is None or item["status"] == status]
     if output_format == "json":
         print_json({"items": found})
@@ -71,7 +72,7 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
 
 @items.command()
 @click.argument("number", metavar="N")
-@click.option("--to", "target", required=True, metavar="STATUS", help="One of: " + ", ".join(WORK_ITEM.states) + ".")
+@click.option("--to", "target", required=True, type=click.Choice(WORK_ITEM.states), help="Where the item goes.")
 @click.option("--dry-run", is_flag=True, help="Judge the move, and do nothing.")
 @repository_options
 @format_option

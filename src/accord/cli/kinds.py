@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.documents import shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.kinds import KINDS as RESULTS
@@ -26,5 +27,5 @@ def recognise(value: Mapping[str, Any]) -> Kind[Any]:
     if role is None:
         message = f'The document has no "role", so its kind is not known. Add it ({known}), or pass --kind.'
     else:
-        message = f"The role {str(role)[:40]!r} is none that this version knows ({known}). Correct it."
+        message = f"The role '{shown(str(role))}' is none that this version knows ({known}). Correct it."
     raise BrokenContract(message, findings=[Finding("schema", message, "/role")])

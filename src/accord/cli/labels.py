@@ -11,7 +11,8 @@ import click
 
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
 from accord.cli.sources import Lines, github_for, read_bytes, repository_options
-from accord.kernel.errors import AccordError, BrokenContract
+from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
+from accord.kernel.store import can_be_written
 from accord.results.label_files import LabelEntry, parse_labels
 from accord.results.label_sync import FAILED, LabelAction, plan_labels, sync_labels
 from accord.results.labels import shipped_labels
@@ -93,8 +94,9 @@ def sync(
     with github_for(**access) as (github, repository, *_):
         record = record or _record_path(repository, access["sandbox"])
         created_by_us = read_record(record)
-        removable = {*remove, *(created_by_us if prune else ())}
-        planned, findings = plan_labels(entries, github.labels(), removable)
+        if not can_be_written(record):
+            raise WrongUsage(f"The record {record} cannot be written.", mend="Name a file that may be, with --record.")
+        planned, findings = plan_labels(entries, github.labels(), created_by_us if prune else (), remove)
         progress = Progress(len(planned))
         if dry_run:
             _report("planned", planned, findings, file, output_format)
@@ -112,9 +114,9 @@ def _entries(file: str | None) -> Sequence[LabelEntry]:
     try:
         return parse_labels(read_bytes(file))
     except BrokenContract as broken:
-        print_findings(broken.findings, file)
+        places = " ".join(f"Line {finding.line}: {finding.message}" for finding in broken.findings)
         raise BrokenContract(
-            f"{file} is no valid label file, nothing was written.", mend="Mend the lines above."
+            f"{file} is no valid label file, nothing was written. {places}", findings=broken.findings
         ) from None
 
 

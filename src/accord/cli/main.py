@@ -7,6 +7,7 @@ import importlib
 import os
 import signal
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -95,7 +96,8 @@ def main(args: list[str] | None = None) -> None:
     try:
         sys.exit(accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD"))
     except click.ClickException as error:
-        error.show()
+        context = getattr(error, "ctx", None)
+        _say(error.format_message(), f"Try: {context.command_path} --help" if context else "")
         _report(error.format_message(), "")
         sys.exit(2)
     except click.Abort:
@@ -103,10 +105,27 @@ def main(args: list[str] | None = None) -> None:
     except AccordError as error:
         _say(error.message, error.mend)
         _report(error.message, error.mend)
+        if _wants_json(sys.argv[1:] if args is None else args):
+            _print_error(error)
         sys.exit(error.exit_code)
     except OSError as error:
         _say(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", "Mend that, and run the same again.")
         sys.exit(Stopped.exit_code)
+
+
+def _wants_json(args: list[str]) -> bool:
+    return "--format=json" in args or ("--format", "json") in pairwise(args)
+
+
+def _print_error(error: AccordError) -> None:
+    from accord.cli.output import print_json
+    from accord.kernel.errors import BrokenContract
+
+    outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
+    document: dict[str, Any] = {"outcome": outcomes.get(error.exit_code, "usage")}
+    if isinstance(error, BrokenContract):
+        document["findings"] = [finding.as_json() for finding in error.findings]
+    print_json({**document, "error": {"message": error.message, "mend": error.mend}})
 
 
 def _say(message: str, mend: str) -> None:

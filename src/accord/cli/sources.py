@@ -33,6 +33,8 @@ SANDBOX_DIRECTORY = ".accord/sandbox"
 def read_bytes(path: str) -> bytes:
     """Read a file, or stdin for ``-``; one byte more than the limit at most, so that the reader can tell."""
     if path == "-":
+        if sys.stdin is None:
+            raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
         return sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         with Path(path).open("rb") as file:
@@ -60,8 +62,8 @@ def repository_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--max-wait",
-            type=click.FloatRange(min=0),
-            default=900.0,
+            type=click.IntRange(min=0),
+            default=900,
             show_default=True,
             metavar="SECONDS",
             help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
@@ -93,7 +95,7 @@ class Way(NamedTuple):
 
 
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: float) -> Iterator[Way]:
+def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: int) -> Iterator[Way]:
     """Open the way to a repository. A sandbox serves as long as it is open."""
     from accord.cli.output import tell_wait
     from accord.github.adapter import Adapter

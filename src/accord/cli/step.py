@@ -33,10 +33,10 @@ _ROWS = 200
 _NODES = 100
 
 
-def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]]) -> None:
-    """Report ``accord check``: output ``ok``, a table, annotations on the documents."""
+def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str) -> None:
+    """Report ``accord check``: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    _outputs({"ok": str(is_ok).lower()})
+    _outputs({"ok": str(is_ok).lower(), "document": handed_on})
     rows = [[_cell(path), _cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
     _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
     for path, _, findings in documents:

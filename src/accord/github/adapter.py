@@ -26,15 +26,14 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
 
     def identity(self) -> Identity:
         """Ask who we are. An installation token may not ask (403), and so tells that it is one."""
-        if self._access.identity:
-            return Identity(self._access.identity, not self._access.identity.endswith("[bot]"))
+        given = self._access.identity
         try:
-            user = self._transport.call("GET", "/user").data
+            answer = self._transport.call("GET", "/user")
         except Refused as refused:
             if "resource not accessible by integration" not in refused.message.lower():
                 raise
-            return Identity(INSTALLATION_LOGIN, False)
-        return Identity(user["login"], user.get("type", "User") == "User")
+            return Identity(given or INSTALLATION_LOGIN, False)
+        return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", given))
 
     def repository(self) -> Repository:
         """Read the repository. Raises Refused when it is not there for this token."""
@@ -59,17 +58,15 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
     def issue(self, number: int) -> Issue | None:
         """Read one issue; one that was transferred is another issue somewhere else, so None."""
         try:
-            return _issue(self._transport.call("GET", f"{self._root}/issues/{number}").data)
+            return self._transport.call("GET", f"{self._root}/issues/{number}").read(_issue)
         except NotThere:
             return None
 
-    def issues(self, *, state: str = "all", creator: str = "") -> Iterator[Issue]:
+    def issues(self, *, state: str = "all") -> Iterator[Issue]:
         """List newest first."""
         params = {"state": state, "sort": "created", "direction": "desc", "per_page": PAGE_SIZE}
-        if creator:
-            params["creator"] = creator
         for page in self._transport.pages(f"{self._root}/issues", params):
-            yield from map(_issue, page.data)
+            yield from page.read(_issues)
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
@@ -91,7 +88,7 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
         """POST …/issues."""
         content = {"title": title, "body": body, "labels": list(labels)}
-        return _issue(self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).data)
+        return self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).read(_issue)
 
     def change_issue(self, number: int, change: IssueChange) -> Issue:
         """PATCH …/issues/{n} with the fields that are given."""
@@ -102,7 +99,7 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
             "state_reason": change.state_reason,
         }
         given = {key: value for key, value in fields.items() if value is not None}
-        return _issue(self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).data)
+        return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
 
     def replace_labels(self, number: int, labels: Sequence[str]) -> None:
         """PUT …/issues/{n}/labels."""
@@ -111,13 +108,13 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
     def blockers(self, number: int) -> list[Issue]:
         """GET …/issues/{n}/dependencies/blocked_by, all pages."""
         path = f"{self._root}/issues/{number}/dependencies/blocked_by"
-        return [_issue(data) for page in self._transport.pages(path, {"per_page": PAGE_SIZE}) for data in page.data]
+        return [issue for page in self._transport.pages(path, {"per_page": PAGE_SIZE}) for issue in page.read(_issues)]
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """POST …/issues/{n}/dependencies/blocked_by. A dependency that exists by now counts as added."""
         path = f"{self._root}/issues/{number}/dependencies/blocked_by"
         try:
-            return _issue(self._transport.call("POST", path, body={"issue_id": blocker_id}).data)
+            return self._transport.call("POST", path, body={"issue_id": blocker_id}).read(_issue)
         except NotThere:
             raise
         except Refused:
@@ -129,12 +126,12 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
     def labels(self) -> list[Label]:
         """GET …/labels, all pages."""
         pages = self._transport.pages(f"{self._root}/labels", {"per_page": PAGE_SIZE})
-        return [_label(data) for page in pages for data in page.data]
+        return [label for page in pages for label in page.read(_labels)]
 
     def create_label(self, label: Label) -> Label:
         """POST …/labels."""
         content = {"name": label.name, "description": label.description, "color": label.color}
-        return _label(self._transport.call("POST", f"{self._root}/labels", body=content).data)
+        return self._transport.call("POST", f"{self._root}/labels", body=content).read(_label)
 
     def change_label(self, name: str, label: Label) -> None:
         """PATCH …/labels/{name}."""
@@ -151,7 +148,7 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
     def label(self, name: str) -> Label | None:
         """GET …/labels/{name}."""
         try:
-            return _label(self._transport.call("GET", self._label_path(name)).data)
+            return self._transport.call("GET", self._label_path(name)).read(_label)
         except NotThere:
             return None
 
@@ -179,6 +176,14 @@ def _issue(data: dict[str, Any]) -> Issue:
         created_at=datetime.fromisoformat(data["created_at"]).astimezone(UTC),
         blocker_count=dependencies["total_blocked_by"] if dependencies else None,
     )
+
+
+def _issues(data: list[dict[str, Any]]) -> list[Issue]:
+    return [_issue(entry) for entry in data]
+
+
+def _labels(data: list[dict[str, Any]]) -> list[Label]:
+    return [_label(entry) for entry in data]
 
 
 def _label(data: dict[str, Any]) -> Label:

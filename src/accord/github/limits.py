@@ -10,6 +10,9 @@ LABEL_NAME_CHARS = 50
 LABEL_DESCRIPTION_CHARS = 100
 LABELS_PER_ITEM = 100
 
+DEPENDENCIES_PER_DIRECTION = 50
+"""Issues that one issue may be blocked by, and that it may block (reported)."""
+
 PAGE_SIZE = 100
 """The most entries a page of a listing holds."""
 

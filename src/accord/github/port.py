@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who writes with our token. An installation token cannot ask; its login is given or the runner's default."""
+    """Who writes with our token, and whose markers count: our own, and those of a login that the user vouches for.
+
+    An installation token cannot ask who it is; its login is the one the user gives, else the runner's.
+    """
 
     login: str
     is_person: bool
+    vouched: str = ""
+
+    def counts(self, author: str | None) -> bool:
+        """Tell whether what this author wrote is ours. GitHub's logins have no case."""
+        return (author or "").lower() in {self.login.lower(), self.vouched.lower()} - {""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +118,10 @@ class NotThere(Refused):
     """GitHub answers 404 or 410, or that it has moved: there is no such thing, or none that this token may see."""
 
 
+class Forbidden(Refused):
+    """GitHub answers 403: this token may not do it, and so nothing like it."""
+
+
 class GitHub(Protocol):
     """One repository on GitHub. Every method may raise Refused, or Stopped when GitHub cannot be reached."""
 
@@ -134,7 +146,7 @@ class GitHub(Protocol):
         """Read one issue or pull request; None when there is none, or it was moved away."""
         ...
 
-    def issues(self, *, state: str = "all", creator: str = "") -> Iterator[Issue]:
+    def issues(self, *, state: str = "all") -> Iterator[Issue]:
         """List issues and pull requests, newest first, page by page as they are consumed."""
         ...
 

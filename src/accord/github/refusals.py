@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.github.port import NotThere
+from accord.github.port import Forbidden, NotThere
 from accord.kernel.errors import AccordError, Refused
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ def refusal(
     repository: str,
 ) -> AccordError:
     """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
-    said = f'GitHub refused {request} with {status}: "{message}"{_details(errors)}.'
+    said = f'GitHub refused {request} with {status}: "{message.rstrip(".")}"{_details(errors)}.'
     if status < 400:
         return NotThere(said, mend=f"It has moved: name {repository} as it is called now, with --repo.")
     if status == 401:
         return Refused(said, mend="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
     if status == 403:
-        return Refused(said, mend=_forbidden(message, headers))
+        return Forbidden(said, mend=_forbidden(message, headers))
     if status in (404, 410):
         return NotThere(
             said,
@@ -34,7 +34,7 @@ def refusal(
         )
     if status == 422:
         return Refused(said, mend="The request was understood and found invalid; correct what GitHub names.")
-    return Refused(said)
+    return Refused(said, mend="GitHub's sentence says why; running the same again will not help.")
 
 
 def _forbidden(message: str, headers: Mapping[str, str]) -> str:

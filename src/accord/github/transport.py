@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from accord import __version__
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
 
+Parsed = TypeVar("Parsed")
+
 TIMEOUT_SECONDS = 30
 LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
 
@@ -39,6 +41,18 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     data: Any
+    request: str
+
+    def read(self, parse: Callable[[Any], Parsed]) -> Parsed:
+        """Parse the document. What does not look as GitHub documents it counts as no answer at all."""
+        try:
+            return parse(self.data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            said = f"{self.request} was answered with {self.status}, and not as GitHub documents it ({error!r:.80})."
+            kind = AnswerLost if self.request.startswith("POST ") else Stopped
+            raise kind(
+                said, mend="Check what stands between here and GitHub, and run the same command again."
+            ) from error
 
 
 class Transport:
@@ -80,13 +94,16 @@ class Transport:
             verdict = judge(Attempt(method, tries, status, headers, message, is_whole and not problem, now))
             match verdict.step:
                 case Step.TAKE:
-                    return Answer(status, headers, data)
+                    return Answer(status, headers, data, f"{method} {path}")
                 case Step.REPEAT:
                     self._clock.sleep(verdict.seconds)
                 case Step.WAIT_FOR_LIMIT:
                     self._wait(verdict.seconds, f"GitHub's rate limit ({status}: {message})")
                 case Step.LOST:
-                    raise AnswerLost(f"{method} {path} got no usable answer ({_reason(status, message)}).")
+                    raise AnswerLost(
+                        f"{method} {path} got no usable answer ({_reason(status, message)}).",
+                        mend="Run the same command again; it looks first whether the request was carried out.",
+                    )
                 case Step.GIVE_UP:
                     raise Stopped(
                         f"GitHub cannot be reached: {method} {path} failed {tries} times ({_reason(status, message)}).",

@@ -22,6 +22,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 200
 """No contract nests deeper than a dozen levels; Python's parser gives up at about a thousand."""
 
+_SHOWN_CHARS = 80
 _LOCATABLE_CHARS = 32 * 1024 * 1024
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
@@ -60,6 +61,10 @@ def read_object(raw: bytes) -> Document:
         start = 0
     except json.JSONDecodeError as problem:
         value, repeated, start = _object_in_prose(text, problem)
+    except BrokenContract:
+        if text.lstrip().startswith(("{", "[")):
+            raise
+        value, repeated, start = _object_in_prose(text, json.JSONDecodeError("no JSON value", text, 0))
     if not isinstance(value, dict):
         raise _broken("not-json", f"Found {_name(value)} where one JSON object is expected.", line=1)
     document = Document(value, text, start)
@@ -80,8 +85,9 @@ def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContra
 
 def _decode(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        size = f"{len(raw) / 1_048_576:.0f} MiB, more than the {MAX_BYTES // 1_048_576} MiB"
-        raise _broken("too-large", f"The document has {size} that are read. Split it.")
+        raise _broken(
+            "too-large", f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read. Split it."
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -112,7 +118,8 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
     except json.JSONDecodeError:
         raise
     except ValueError as problem:
-        raise _broken("not-json", f"{problem} Write it as a string, or leave it out.") from None
+        said = "A number has more digits than can be read." if "digits" in str(problem) else str(problem)
+        raise _broken("not-json", f"{said} Write it as a string, or leave it out.") from None
     return value, repeated, end
 
 
@@ -141,6 +148,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     """
     found: list[tuple[dict[str, Any], list[str], int]] = []
     broken: list[json.JSONDecodeError] = []
+    cut_at = 0
     begin = _BEGIN.search(text)
     while begin and len(found) < _MOST_OBJECTS and len(broken) < _MOST_BROKEN:
         start = begin.start()
@@ -150,9 +158,13 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
         except json.JSONDecodeError as miss:
             broken.append(miss)
             end = _end_of_broken(text, start)
+            cut_at = text.count("\n", 0, start) + 1 if end == len(text) else cut_at
         begin = _BEGIN.search(text, end)
-    if len(found) == 1:
+    if len(found) == 1 and not cut_at:
         return found[0]
+    if len(found) == 1:
+        message = f"A complete JSON object is followed by one, at line {cut_at}, that is cut short. Which one counts?"
+        raise _broken("several-objects", f"{message} Write one object, to its end.", line=cut_at)
     if found:
         places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
         message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected. Keep one."
@@ -191,12 +203,17 @@ def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     return [
         Finding(
             "duplicate-key",
-            f'The key "{key[:80]}" is written twice in one object, so one of its values would be lost. Keep one.',
+            f'The key "{shown(key)}" is written twice in one object, so one of its values would be lost. Keep one.',
             path,
             line=line,
         )
         for path, key, line in places
     ]
+
+
+def shown(name: str) -> str:
+    """Name a key in a message: short ones as they are; of long ones no part, since it might be a part of a secret."""
+    return name if len(name) <= _SHOWN_CHARS else f"({len(name)} characters)"
 
 
 @dataclass

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from accord.kernel.documents import shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, pointer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
+
+_SHOWN_CHARS = 60
+"""A longer value is not shown in part: the part might be that of a secret, which no longer looks like one."""
 
 Model = TypeVar("Model", bound="BaseModel")
 
@@ -31,7 +35,7 @@ def _finding(detail: ErrorDetails) -> Finding:
     if detail["type"] == "missing":
         message = f'The required key "{key}" is missing. Add it.'
     elif detail["type"] == "extra_forbidden":
-        message = f'The key "{key[:80]}" is not part of the contract. Remove it.'
+        message = f'The key "{shown(key)}" is not part of the contract. Remove it.'
     else:
         message = f"{detail['msg']}; found {_shown(detail['input'])}. Correct it."
     return Finding("schema", message, path)
@@ -43,4 +47,4 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "an array"
     text = "null" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= _SHOWN_CHARS else f"{type(value).__name__} of {len(text)} characters"

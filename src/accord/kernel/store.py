@@ -28,3 +28,9 @@ def write_whole(path: Path, text: str) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def can_be_written(path: Path) -> bool:
+    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from accord.github.once import send_once
 from accord.github.port import IssueChange, NotThere
-from accord.kernel.errors import AccordError
-from accord.results.bodies import ITEM, Parts, closing_body, item_id, name_owners, split_body, updated_body
+from accord.kernel.errors import AccordError, Refused
+from accord.results.bodies import (
+    ITEM,
+    Parts,
+    closing_body,
+    content_digest,
+    item_id,
+    name_owners,
+    split_body,
+    updated_body,
+)
 from accord.results.facts import own_items
-from accord.results.labels import Category, category_of
+from accord.results.labels import Category, category_of, labels_after_update
 from accord.results.operations import (
     AddDependency,
     CloseWorkItem,
@@ -24,6 +34,7 @@ from accord.results.operations import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from accord.github.port import GitHub, Identity, Issue
     from accord.kernel.clock import Clock
@@ -44,12 +55,20 @@ Tell: TypeAlias = "Callable[[Entry, int, int], None]"
 """Called with each operation as it ends, how many ended, and how many there are."""
 
 
+STALE_SECONDS = 30
+"""How long an issue that was read is taken to be as it was."""
+
+CLOCK_SKEW_SECONDS = 120
+"""How far the clock in an answer's header may be ahead of the one that dates issues."""
+
+
 @dataclass
 class Ledger:
     """What is known of the issues while operations are carried out."""
 
     token: str
     identity: Identity
+    read_at: datetime
     issues: dict[str, Issue]
     names: set[str] = field(default_factory=set)
     has_dependencies: bool = True
@@ -86,7 +105,10 @@ def in_order(
             except AccordError as error:
                 problem, status = error, Status.FAILED
         entries.append(entry(operation, status))
-        tell(entries[-1], len(entries), len(operations))
+        try:
+            tell(entries[-1], len(entries), len(operations))
+        except AccordError as error:
+            problem = problem or error
     return entries, problem
 
 
@@ -97,20 +119,21 @@ def _do(github: GitHub, operation: Operation, ledger: Ledger, clock: Clock) -> N
         case AddDependency():
             _add_dependency(github, operation, ledger, clock)
         case NameOwners():
-            issue = ledger.issues[operation.key]
+            issue = _current(github, ledger.issues[operation.key], ledger, clock)
             parts = split_body(issue.body)
             content = name_owners(parts.content, ledger.numbers())
             ledger.issues[operation.key] = _write_body(github, issue, replace(parts, content=content))
         case CloseWorkItem():
-            _close(github, operation.issue, ledger.token)
+            _close(github, _current(github, operation.issue, ledger, clock), ledger.token)
         case UpdateWorkItem():
-            _update(github, operation, ledger)
+            _update(github, operation, _current(github, operation.issue, ledger, clock), ledger)
 
 
 def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, clock: Clock) -> Issue:
     parts = Parts(name_owners(operation.content, ledger.numbers()))
-    body = parts.with_marker(ITEM, run=ledger.token, id=operation.key).join()
-    horizon = github.server_time()
+    digest = content_digest(operation.title, operation.content, operation.labels)
+    body = parts.with_marker(ITEM, run=ledger.token, id=operation.key, sum=digest).join()
+    horizon = github.server_time() - timedelta(seconds=CLOCK_SKEW_SECONDS)
 
     def find() -> Issue | None:
         """Look at what was created since the sending began; a listing does not lag."""
@@ -122,7 +145,14 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, clock: Cl
                 recent.append(issue)
         return own_items(recent, ledger.token, ledger.identity)[0].get(operation.key)
 
-    return send_once(lambda: github.create_issue(operation.title, body, operation.labels), find, clock)
+    made = send_once(lambda: github.create_issue(operation.title, body, operation.labels), find, clock)
+    if not ledger.identity.counts(made.author):
+        raise Refused(
+            f"GitHub made #{made.number} in the name of {made.author}, not of {ledger.identity.login} as was expected; "
+            "another run would not know it for its own.",
+            mend=f"Run the same command again with --identity '{made.author}'.",
+        )
+    return made
 
 
 def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, clock: Clock) -> None:
@@ -139,6 +169,8 @@ def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, cl
             )
             return
         except NotThere:
+            if waiting.blocker_count is not None:
+                raise
             ledger.has_dependencies = False
     parts = split_body(waiting.body)
     blocked_by = tuple(dict.fromkeys((*parts.blocked_by, blocker.number)))
@@ -151,12 +183,22 @@ def _close(github: GitHub, issue: Issue, token: str) -> None:
     github.change_issue(issue.number, IssueChange(body, labels, "closed", "not_planned"))
 
 
-def _update(github: GitHub, operation: UpdateWorkItem, ledger: Ledger) -> None:
+def _update(github: GitHub, operation: UpdateWorkItem, issue: Issue, ledger: Ledger) -> None:
     content = operation.content
     if content is not None:
         content = name_owners(content, ledger.numbers())
-    body = updated_body(operation.issue, content, ledger.token)
-    github.change_issue(operation.issue.number, IssueChange(body, operation.labels))
+    labels = None if operation.labels is None else labels_after_update(issue, operation.labels)
+    github.change_issue(issue.number, IssueChange(updated_body(issue, content, ledger.token), labels))
+
+
+def _current(github: GitHub, issue: Issue, ledger: Ledger, clock: Clock) -> Issue:
+    """Read an issue again when the facts are old, so that what people wrote during a long run is kept.
+
+    Creating many items waits for GitHub's limits; a quick run pays nothing for this.
+    """
+    if clock.now() - ledger.read_at < timedelta(seconds=STALE_SECONDS):
+        return issue
+    return github.issue(issue.number) or issue
 
 
 def _write_body(github: GitHub, issue: Issue, parts: Parts) -> Issue:

@@ -6,6 +6,7 @@ An update replaces the content and keeps the rest.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from accord.github.markers import find_markers, take_markers, write_marker
 from accord.kernel.markdown import code_free_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping, Sequence, Set
 
     from accord.github.port import Issue
 
@@ -25,9 +26,9 @@ UPDATED = "updated"
 
 _SECTION_START = write_marker("blocked-by")
 _SECTION_END = write_marker("blocked-by-end")
-_SECTION = re.compile(rf"{re.escape(_SECTION_START)}(.*?){re.escape(_SECTION_END)}", re.DOTALL)
 _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
 _OWNER = re.compile(r"(owned by )#([^\s)\],;]+)", re.IGNORECASE)
+_DIGEST_CHARS = 12
 _LONGEST_NUMBER = 9_999_999_999
 _LONGEST_TOKEN = "x" * 26
 
@@ -59,15 +60,23 @@ class Parts:
 def split_body(body: str) -> Parts:
     """Take a body apart. Line ends become LF, and blank lines at the end go, as they may on the way through GitHub."""
     body = body.replace("\r\n", "\n")
-    blocked_by = [int(n) for section in _SECTION.findall(body) for n in _BLOCKED_BY.findall(section)]
-    content, markers = take_markers(_SECTION.sub("", body))
+    body, section = _take_section(body)
+    blocked_by = [int(number) for number in _BLOCKED_BY.findall(section)]
+    content, markers = take_markers(body)
     return Parts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers))
+
+
+def _take_section(body: str) -> tuple[str, str]:
+    """Split off the visible list of blockers, from its first marker to the end marker after it."""
+    before, start, rest = body.partition(_SECTION_START)
+    section, end, after = rest.partition(_SECTION_END)
+    return (before + after, section) if start and end else (body, "")
 
 
 def body_room(temp_id: str, blockers: int) -> int:
     """Count the characters an agent's body may have, so that all that accord may ever add still fits."""
     kept = Parts("", (_LONGEST_NUMBER,) * blockers)
-    kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id)
+    kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id, sum="x" * _DIGEST_CHARS)
     kept = kept.with_marker(UPDATED, run=_LONGEST_TOKEN).with_marker(CLOSED, run=_LONGEST_TOKEN)
     return BODY_CHARS - len(kept.join()) - 2
 
@@ -78,6 +87,16 @@ def item_id(body: str, token: str) -> str | None:
         if fields.get("run") == token:
             return fields.get("id")
     return None
+
+
+def content_digest(title: str, content: str, labels: Sequence[str]) -> str:
+    """Digest what an item was planned as, to tell later that a plan changed under one run key."""
+    return hashlib.sha256("\0".join([title, content, *labels]).encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def digest_of(body: str, token: str) -> str:
+    """Return the digest in the marker by which this run made an item; empty when there is none."""
+    return next((fields.get("sum", "") for fields in find_markers(body, ITEM) if fields.get("run") == token), "")
 
 
 def was_touched(body: str, name: str, token: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from accord.github.limits import SEARCH_LAG_SECONDS
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from accord.github.port import GitHub, Identity, Issue, Repository
+    from accord.kernel.clock import Clock
     from accord.results.rules import Plan
 
 
@@ -30,6 +31,7 @@ class Facts:
 
     identity: Identity
     token: str
+    read_at: datetime
     items: Mapping[str, Issue] = field(default_factory=dict)
     existing: Mapping[int, Issue | None] = field(default_factory=dict)
     blockers: Mapping[int, frozenset[int]] = field(default_factory=dict)
@@ -37,12 +39,13 @@ class Facts:
     findings: tuple[Finding, ...] = ()
 
 
-def gather(github: GitHub, plan: Plan, token: str) -> Facts:
+def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> Facts:
     """Read what the plan depends on. Raises Refused where nothing could be written at all.
 
     Costs: one request each for who we are and what the repository is, one for each hundred items found by search,
     one for each hundred issues of the last minutes, one for each hundred labels, one for each existing issue named.
     """
+    read_at = clock.now()
     identity = github.identity()
     require_writable(github, identity)
     seen: dict[int, Issue] = {}
@@ -54,7 +57,7 @@ def gather(github: GitHub, plan: Plan, token: str) -> Facts:
     if plan.result.create or any(update.labels for update in plan.result.update):
         labels = frozenset(label.name.lower() for label in github.labels())
     existing = {number: _fresh(github, number, seen) for number in _numbers_named(plan)}
-    return Facts(identity, token, items, existing, _blockers(github, plan, items), labels, tuple(findings))
+    return Facts(identity, token, read_at, items, existing, _blockers(github, plan, items), labels, tuple(findings))
 
 
 def require_writable(github: GitHub, identity: Identity) -> Repository:
@@ -88,7 +91,7 @@ def _items_of_run(
     horizon = github.server_time() - timedelta(seconds=SEARCH_LAG_SECONDS)
     found = github.search(token)
     listed = []
-    for issue in github.issues(creator="" if found.is_complete else identity.login):
+    for issue in github.issues():
         if found.is_complete and issue.created_at < horizon:
             break
         seen[issue.number] = issue
@@ -109,11 +112,10 @@ def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tu
         key = item_id(issue.body, token)
         if key is None or issue.is_pull:
             continue
-        if issue.author == identity.login:
+        if identity.counts(issue.author):
             if key in items:
-                message = (
-                    f"#{items[key].number} and #{issue.number} both are {key} of this run; #{items[key].number} counts."
-                )
+                kept = items[key].number
+                message = f'#{kept} and #{issue.number} both are "{key}" of this run. #{kept} counts; close the other.'
                 findings.append(warning("item-repeated", message))
             items.setdefault(key, issue)
         elif issue.author_is_bot and not identity.is_person:

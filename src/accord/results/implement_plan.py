@@ -138,7 +138,7 @@ def our_pull(pulls: Sequence[Pull], identity: Identity, token: str) -> tuple[Pul
 
     One that this run wrote counts in any state: if a person merged or closed it, there is nothing to open again.
     """
-    ours = [pull for pull in pulls if pull.author == identity.login]
+    ours = [pull for pull in pulls if identity.counts(pull.author)]
     for pull in ours:
         if any(fields.get("run") == token for fields in find_markers(pull.body, REVISION)):
             return pull, True
@@ -148,7 +148,7 @@ def our_pull(pulls: Sequence[Pull], identity: Identity, token: str) -> tuple[Pul
 def our_comment(comments: Sequence[Comment], identity: Identity, number: int) -> Comment | None:
     """Find the one comment in which we tell of this work item's outcome."""
     for comment in comments:
-        if comment.author == identity.login and any(
+        if identity.counts(comment.author) and any(
             fields.get("item") == str(number) for fields in find_markers(comment.body, OUTCOME)
         ):
             return comment

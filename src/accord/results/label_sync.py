@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.github.once import send_once
-from accord.github.port import Label, NotThere
+from accord.github.port import Forbidden, Label, NotThere
 from accord.kernel.errors import AccordError, Refused, Stopped
 from accord.kernel.findings import Finding, warning
 
@@ -42,17 +42,22 @@ class LabelAction:
 
 
 def plan_labels(
-    entries: Sequence[LabelEntry], current: Sequence[Label], removable: Collection[str]
+    entries: Sequence[LabelEntry],
+    current: Sequence[Label],
+    ours: Collection[str],
+    named: Collection[str] = (),
 ) -> tuple[list[LabelAction], list[Finding]]:
-    """Compare the file with the repository. ``removable`` names labels that may go when the file does not want them.
+    """Compare the file with the repository.
 
-    GitHub compares names without case, so a name that differs only in case is renamed. An alias is renamed, and issues
-    keep it; where alias and name both exist nothing can be merged, which is a finding.
+    Of what the file does not want, labels that are ``ours`` go, and those that the user ``named``. GitHub compares
+    names without case, so a name that differs only in case is renamed. An alias is renamed, and issues keep it; where
+    alias and name both exist nothing can be merged, which is a finding, and only naming the alias deletes it.
     """
     by_name = {label.name.lower(): label for label in current}
     actions: list[LabelAction] = []
     findings: list[Finding] = []
     kept: set[str] = set()
+    left_over: set[str] = set()
     for entry in entries:
         wanted = Label(entry.name, entry.description, entry.color)
         aliases = [by_name[alias.lower()] for alias in entry.aliases if alias.lower() in by_name]
@@ -67,8 +72,12 @@ def plan_labels(
                 "Move its issues by hand, then delete it."
             )
             findings.append(warning("alias-left", message))
-            kept.add(left.name.lower())
-    gone = {name.lower() for name in removable} - kept
+            left_over.add(left.name.lower())
+    for name in named:
+        if name.lower() in kept or name.lower() not in by_name:
+            why = "the file wants it" if name.lower() in kept else "there is no such label"
+            findings.append(warning("not-removed", f'"{name}" is not removed: {why}.'))
+    gone = ({name.lower() for name in ours} - left_over | {name.lower() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings
 
@@ -99,7 +108,7 @@ def sync_labels(
                 problem = stopped
             except Refused as refused:
                 result = replace(action, action=FAILED, error=refused.message)
-                problem = refused if " with 403" in refused.message or isinstance(refused, NotThere) else None
+                problem = refused if isinstance(refused, (Forbidden, NotThere)) else None
         if problem is not None and action.is_change:
             result = replace(action, action=FAILED, error=problem.message)
         ended.append(result)

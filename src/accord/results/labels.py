@@ -15,6 +15,8 @@ from accord.results.label_files import LabelEntry, parse_labels
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from accord.github.port import Issue
+
 
 class Category(StrEnum):
     """The categories by their prefix in a label's name (workflow contracts, "Labels at creation")."""
@@ -102,6 +104,25 @@ def status_of(labels: Sequence[str]) -> str | None:
     return statuses[0].partition(":")[2] if statuses else None
 
 
+def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Replace an item's labels, keeping its type and status: an update is no status transition."""
+    kept = {Category.TYPE, Category.STATUS}
+    return distinct(
+        [
+            *(label for label in issue.labels if category_of(label) in kept),
+            *(label for label in wanted if category_of(label) not in kept),
+        ]
+    )
+
+
+def distinct(labels: Sequence[str]) -> tuple[str, ...]:
+    """Keep the first of each label; GitHub compares them without case."""
+    first: dict[str, str] = {}
+    for label in labels:
+        first.setdefault(label.lower(), label)
+    return tuple(first.values())
+
+
 def creation_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[Finding]:
     """Check the labels of a new item of this kind. ``path`` points at the list."""
     yield from spelling_findings(labels, path)
@@ -132,6 +153,16 @@ def update_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
         yield warning("label-missing", "This list leaves the item without a priority. Add a priority label.", path)
 
 
+def kept_kind_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[Finding]:
+    """Check that labels which replace those of an item of this kind are ones that it may carry."""
+    for rule in CREATION_RULES[kind]:
+        if rule.category in (Category.PRIORITY, Category.COMPLEXITY):
+            for i, label in enumerate(labels):
+                if category_of(label) is rule.category and label in KNOWN_NAMES and label not in rule.allowed:
+                    message = f'A {_word(kind)} cannot carry "{label}". Remove it.'
+                    yield Finding("label-forbidden", message, path + pointer(i))
+
+
 def spelling_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
     """Check what holds for every list of labels: known names in the four categories, and GitHub's limits."""
     if len(labels) > LABELS_PER_ITEM:
@@ -142,6 +173,9 @@ def spelling_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
         category = category_of(label)
         if not label.strip():
             yield Finding("label-unknown", "A label is empty. Name one or remove it.", here)
+        elif label != label.strip() or not label.isprintable():
+            message = "A label has blanks around it, or characters that cannot be seen. Write it plainly."
+            yield Finding("label-unknown", message, here)
         elif len(label) > LABEL_NAME_CHARS:
             message = f"GitHub takes {LABEL_NAME_CHARS} characters a label, this has {len(label)}. Shorten it."
             yield Finding("label-too-long", message, here)

@@ -11,12 +11,22 @@ from accord.results.bodies import (
     CLOSED,
     UPDATED,
     closing_body,
+    content_digest,
+    digest_of,
     name_owners,
     owners_named,
     split_body,
     was_touched,
 )
-from accord.results.labels import Category, category_of
+from accord.results.labels import (
+    Category,
+    Kind,
+    category_of,
+    distinct,
+    kept_kind_findings,
+    kind_of,
+    labels_after_update,
+)
 from accord.results.operations import (
     AddDependency,
     CloseWorkItem,
@@ -26,12 +36,14 @@ from accord.results.operations import (
     UpdateWorkItem,
 )
 from accord.results.rules import Plan, item_number
+from accord.results.templates import body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from accord.github.port import Issue
     from accord.results.facts import Facts
+    from accord.results.models import PlannedWorkItemUpdate
 
 
 def fact_findings(plan: Plan, facts: Facts) -> list[Finding]:
@@ -45,15 +57,17 @@ def fact_findings(plan: Plan, facts: Facts) -> list[Finding]:
         found += _missing(reference, facts, pointer("close", i))
         issue = _existing(reference, facts)
         if issue and not issue.is_open and not _closed_by_us(issue, facts):
-            found.append(_already_closed(issue, pointer("close", i)))
+            found.append(_already_closed(issue, pointer("close", i), facts))
     for i, update in enumerate(plan.result.update):
         path = pointer("update", i)
         found += _missing(update.work_item_id, facts, path + "/workItemID")
         issue = _existing(update.work_item_id, facts)
         if issue and not issue.is_open and not _updated_by_us(issue, facts):
-            found.append(_already_closed(issue, path + "/workItemID"))
+            found.append(_already_closed(issue, path + "/workItemID", facts))
         if issue and update.labels is not None:
             found += _status_kept(issue, update.labels, path + "/labels")
+        if issue and (kind := kind_of(issue.labels)):
+            found += _kind_findings(update, kind, path)
     return [*found, *_unknown_labels(plan, facts)]
 
 
@@ -62,6 +76,14 @@ def redaction_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Fin
     texts = [(pointer("create", i, "title"), item.title) for i, item in enumerate(plan.result.create)]
     texts += [(pointer("create", i, "body"), item.body) for i, item in enumerate(plan.result.create)]
     texts += [(pointer("update", i, "body"), update.body or "") for i, update in enumerate(plan.result.update)]
+    names = [(pointer("create", i, "tempID"), item.temp_id) for i, item in enumerate(plan.result.create)]
+    lists = [(pointer("create", i, "labels"), item.labels) for i, item in enumerate(plan.result.create)]
+    lists += [(pointer("update", i, "labels"), update.labels or []) for i, update in enumerate(plan.result.update)]
+    names += [(path + pointer(j), label) for path, labels in lists for j, label in enumerate(labels)]
+    for path, name in names:
+        if redact(name) != name:
+            message = "This name holds a secret, or the value of one of this process's own. Name it differently."
+            yield Finding("secret-in-name", message, path)
     for path, text in texts:
         if redact(text) != text:
             message = "This text holds a secret. It is posted without it; revoke the secret, since an agent saw it."
@@ -97,7 +119,7 @@ def _creates(
     for i in order:
         item = plan.result.create[i]
         title = " ".join(redact(item.title).split())
-        labels = _distinct([redact(label) for label in item.labels])
+        labels = distinct(item.labels)
         yield CreateWorkItem(item.temp_id, title, posted(item.body), labels, facts.items.get(item.temp_id))
 
 
@@ -130,6 +152,19 @@ def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwner
     yield from (NameOwners(plan.result.create[i].temp_id) for i in sorted(late))
 
 
+def adoption_findings(operations: Sequence[Operation], token: str) -> Iterator[Finding]:
+    """Say where an earlier run made an item from other words: adopting changes nothing, so the new words are lost."""
+    for operation in operations:
+        if isinstance(operation, CreateWorkItem) and operation.adopted:
+            digest = digest_of(operation.adopted.body, token)
+            if digest and digest != content_digest(operation.title, operation.content, operation.labels):
+                message = (
+                    f'#{operation.adopted.number} is "{operation.key}" of this run key, made from other words; '
+                    "it stays as it is. Put the change into update, or use another run key."
+                )
+                yield warning("adopted-differs", message)
+
+
 def rewritable(plan: Plan) -> set[str]:
     """The tempIDs that ``owned by #…`` can mean: those that are not spelled like a number, which is one already."""
     return {name for name in plan.positions if item_number(name) is None}
@@ -148,19 +183,8 @@ def _updates(plan: Plan, facts: Facts, posted: Callable[[str], str]) -> Iterator
         if issue and (update.body is not None or update.labels is not None):
             content = None if update.body is None else posted(update.body)
             labels = None if update.labels is None else labels_after_update(issue, update.labels)
-            done = _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
+            done = not issue.is_open or _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
             yield UpdateWorkItem(issue, content, labels, done)
-
-
-def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Replace an item's labels, keeping its type and status: an update is no status transition."""
-    kept = {Category.TYPE, Category.STATUS}
-    return _distinct(
-        [
-            *(label for label in issue.labels if category_of(label) in kept),
-            *(label for label in wanted if category_of(label) not in kept),
-        ]
-    )
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:
@@ -172,15 +196,25 @@ def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | No
 
 def _updated_by_us(issue: Issue, facts: Facts) -> bool:
     """Trust the marker only in a body that we wrote: its author could put it there."""
-    return issue.author == facts.identity.login and was_touched(issue.body, UPDATED, facts.token)
+    return facts.identity.counts(issue.author) and was_touched(issue.body, UPDATED, facts.token)
 
 
 def _closed_by_us(issue: Issue, facts: Facts) -> bool:
     return (
-        issue.closed_by == facts.identity.login
+        facts.identity.counts(issue.closed_by)
         and issue.state_reason == "not_planned"
         and (was_touched(issue.body, CLOSED, facts.token) or not closing_body(issue, facts.token))
     )
+
+
+def _kind_findings(update: PlannedWorkItemUpdate, kind: Kind, path: str) -> Iterator[Finding]:
+    """Hold an update against what the item is; by itself an update does not say."""
+    if update.body is not None:
+        body = read_body(update.body)
+        if likely_kind(body) is not kind:
+            yield from body_findings(body, kind, path + "/body")
+    if update.labels is not None:
+        yield from kept_kind_findings(update.labels, kind, path + "/labels")
 
 
 def _existing(reference: str, facts: Facts) -> Issue | None:
@@ -202,7 +236,11 @@ def _missing(reference: str, facts: Facts, path: str) -> Iterator[Finding]:
         yield Finding("unknown-reference", message, path)
 
 
-def _already_closed(issue: Issue, path: str) -> Finding:
+def _already_closed(issue: Issue, path: str, facts: Facts) -> Finding:
+    """Judge an item that somebody closed: an error before anything was written, no obstacle to going on with a run."""
+    if facts.items:
+        message = f"#{issue.number} was closed since this run began, and is left as it is."
+        return warning("already-closed", message, path)
     message = f"#{issue.number} is closed already. Leave it out of the result, or reopen it first."
     return Finding("already-closed", message, path)
 
@@ -228,11 +266,3 @@ def _status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Fin
         if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
             message = f'An update changes neither type nor status, so "{label}" is left out. Use "accord items move".'
             yield warning("label-ignored", message, path + pointer(i))
-
-
-def _distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Keep the first of each label; GitHub compares them without case."""
-    first: dict[str, str] = {}
-    for label in labels:
-        first.setdefault(label.lower(), label)
-    return tuple(first.values())

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.github.limits import TITLE_CHARS
+from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.graph import ancestors, find_cycle
 from accord.results.bodies import body_room
@@ -54,7 +54,7 @@ def read_plan(result: PlannerResult) -> Plan:
     positions: dict[str, int] = {}
     for i, item in enumerate(result.create):
         positions.setdefault(item.temp_id, i)
-    bodies = tuple(read_body(item.body) for item in result.create)
+    bodies = tuple(read_body(item.body[:BODY_CHARS]) for item in result.create)
     kinds = tuple(kind_of(item.labels) or likely_kind(body) for item, body in zip(result.create, bodies, strict=True))
     return Plan(result, positions, bodies, kinds)
 
@@ -65,6 +65,7 @@ def planner_findings(plan: Plan) -> list[Finding]:
     for i, item in enumerate(plan.result.create):
         found += _item_findings(item, plan, i)
     found += _reference_findings(plan)
+    found += _dependency_counts(plan)
     cycle = find_cycle({i: plan.blockers(i) for i in range(len(plan.result.create))})
     if cycle:
         names = [plan.result.create[i].temp_id for i in cycle]
@@ -121,6 +122,23 @@ def _reference_findings(plan: Plan) -> Iterator[Finding]:
                 yield Finding("unknown-reference", message, path)
 
 
+def _dependency_counts(plan: Plan) -> Iterator[Finding]:
+    """Count the dependencies of each new item in both directions; GitHub would refuse one too many part-way."""
+    waiting = Counter(j for i in range(len(plan.result.create)) for j in plan.blockers(i))
+    for i, item in enumerate(plan.result.create):
+        counts = {
+            "waits for": len(plan.blockers(i)) + len(plan.existing_blockers(i)),
+            "is waited for by": waiting[i],
+        }
+        for words, count in counts.items():
+            if count > DEPENDENCIES_PER_DIRECTION:
+                message = (
+                    f"{item.temp_id} {words} {count} items; GitHub takes {DEPENDENCIES_PER_DIRECTION}. "
+                    "Put an item in between that stands for a group of them."
+                )
+                yield Finding("dependencies-too-many", message, pointer("create", i, "blockedBy"))
+
+
 def _change_findings(result: PlannerResult) -> Iterator[Finding]:
     closed: set[int] = set()
     for i, reference in enumerate(result.close):
@@ -142,7 +160,7 @@ def _change_findings(result: PlannerResult) -> Iterator[Finding]:
             message = f"#{number} is updated {times[number]} times. Merge the updates into one."
             yield Finding("update-repeated", message, path + "/workItemID")
         if update.body is not None:
-            body = read_body(update.body)
+            body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
             yield from _length_findings(update.body, body_room("", 0), path + "/body")
             yield from body_findings(body, kind, path + "/body")

@@ -20,7 +20,7 @@ from accord.results.operations import (
     Operation,
     Status,
 )
-from accord.results.plan import fact_findings, plan_operations, redaction_findings, rewritable
+from accord.results.plan import adoption_findings, fact_findings, plan_operations, redaction_findings, rewritable
 from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
 from accord.results.rules import planner_findings, read_plan
 
@@ -79,7 +79,7 @@ def _applied(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt
     if not (result.create or result.close or result.update):
         return replace(receipt, outcome=Outcome.UNCHANGED)
     try:
-        facts = gather(github, plan, run_token(setting.repository, run_key))
+        facts = gather(github, plan, run_token(setting.repository, run_key), setting.clock)
     except AccordError as error:
         return replace(receipt, outcome=outcome_of((), error), error=error)
     findings = [*receipt.findings, *redaction_findings(plan, setting.redact), *fact_findings(plan, facts)]
@@ -91,7 +91,8 @@ def _applied(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt
 
 def _carried_out(github: GitHub, plan: Plan, facts: Facts, receipt: Receipt, setting: Setting) -> Receipt:
     operations = plan_operations(plan, facts, setting.redact)
-    ledger = Ledger(facts.token, facts.identity, dict(facts.items), rewritable(plan))
+    receipt = replace(receipt, findings=[*receipt.findings, *adoption_findings(operations, facts.token)])
+    ledger = Ledger(facts.token, facts.identity, facts.read_at, dict(facts.items), rewritable(plan))
     if setting.is_dry_run:
         entries = [entry_of(operation, operation.found or Status.PLANNED, ledger) for operation in operations]
         seconds = estimate_seconds(*_planned_requests(operations))

@@ -55,7 +55,7 @@ TEMPLATES: dict[Kind, tuple[Heading, ...]] = {
 }
 
 _NONE = re.compile(r"(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-_QUOTE_LABEL = re.compile(r"^\W*quotes?\W*?:\W*?(?=\w)", re.IGNORECASE | re.MULTILINE)
+_QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:]*+:[^\w]*+\w", re.IGNORECASE | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(`+)\s?(.+?)\s?\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\[`*([^\]`]+)`*\]\(")
