@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from code import ADMIN, INSTALLATION, STRANGER, Git, code_server
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
