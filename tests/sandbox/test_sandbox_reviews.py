@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.code_repository import ADMIN, CHANGED, INSTALLATION, STRANGER, Git, code_server
 
+from accord.sandbox.show import document
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Running
 
+HOSTILE = "<script>alert(1)</script> <!-- marker --> **bold**"
 LINE = {"path": "long.txt", "body": "Why three?", "line": 3}
 
 
@@ -257,3 +260,48 @@ def test_comments_follow_their_lines(client: Client, sandbox: Running, tmp_path:
     old = {**LINE, "commit_id": first, "body": "on the old commit"}
     late = client("POST", "pulls/2/comments", old).json()
     assert (late["line"], late["original_line"], late["original_commit_id"]) == (None, 3, first)
+
+
+def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, sandbox: Running) -> None:
+    commit = head(client)
+    client(
+        "POST", "pulls/2/comments", {"path": "new name.txt", "body": "All", "subject_type": "file", "commit_id": commit}
+    )
+    made = review(client, {"event": "REQUEST_CHANGES", "body": HOSTILE, "comments": [{**LINE, "body": HOSTILE}]})
+    client("POST", "issues/2/comments", {"body": "Said aside"})
+    client("PUT", f"pulls/2/reviews/{made['id']}/dismissals", {"message": "Never <b>mind"})
+    page = client("GET", "/octo/code/pull/2", token=None).text
+    words = ["wants to merge 1 commit into", "reviewed, and was dismissed", "Never &lt;b&gt;mind", "Said aside"]
+    words += ["old name.txt → new name.txt", "@@ -1,6 +1,6 @@", '<span class="sign">+</span>line three', "4 files"]
+    assert [word for word in words if word not in page] == []
+    assert "<script" not in page
+    assert "marker" not in page
+    added, under, after = page.index("</span>line three"), page.index("discussion_r"), page.index("</span>line 4<")
+    assert added < under < after
+    listing = client("GET", "/octo/code/pulls", token=None).text
+    assert "The change" in listing
+    assert "No closed pull requests." in client("GET", "/octo/code/pulls?state=closed", token=None).text
+    assert "The change" not in client("GET", "/octo/code", token=None).text
+    assert client("GET", "/octo/none/pulls", token=None).status_code == 404
+    shown = document(sandbox.database.path.parent)
+    assert [(entry["state"], entry["pull"], len(entry["comments"])) for entry in shown["reviews"]] == [
+        ("COMMENTED", 2, 1),
+        ("DISMISSED", 2, 1),
+    ]
+    assert shown["reviews"][1]["comments"][0]["line"] == 3
+    assert (shown["pulls"][0]["head"]["ref"], shown["pulls"][0]["merged"]) == ("feature", False)
+
+
+def test_outdated_comments_and_large_files_have_their_place_on_the_page(
+    client: Client, sandbox: Running, tmp_path: Path
+) -> None:
+    review(client, {"event": "APPROVE", "comments": [LINE]})
+    git = Git(sandbox, tmp_path)
+    git.clone("feature")
+    git.commit({"long.txt": CHANGED.replace("three", "3"), "huge.txt": "x\n" * 3100, "tail": "no line break"})
+    git("push", "-q", "origin", "feature")
+    page = client("GET", "/octo/code/pull/2", token=None).text
+    words = ["Outdated comments", "Why three?", "Too much to show here.", "No newline at end of file", "approved"]
+    assert [word for word in words if word not in page] == []
+    client("PUT", "pulls/2/merge")
+    assert 'class="state merged"' in client("GET", "/octo/code/pull/2", token=None).text
