@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-from code import ADMIN, INSTALLATION, STRANGER, Git, code_server
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,10 @@ def test_a_pull_request_is_an_issue_too(client: Client) -> None:
     assert ([label["name"] for label in again["labels"]], again["comments"]) == (["bug"], 1)
     assert (again["draft"], again["mergeable_state"]) == (True, "draft")
     assert client("GET", "pulls/1").status_code == 404
+    client.sandbox.application.settings.clock.sleep(60)  # until the search knows it
+    for query in ("is:draft words", "head:other", "-is:merged base:main change"):
+        found = client("GET", "/search/issues", params={"q": f"repo:octo/code is:pr {query}"}).json()
+        assert pull["number"] in [item["number"] for item in found["items"]]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,8 @@ class Application:
             from accord.sandbox.pages import respond  # only those who look pay for templates and Markdown
 
             with self.database.reading() as connection:
-                response = respond(connection, path, dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+                query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+                response = respond(connection, self.bares, path, query)
             await response(scope, receive, send)
 
     async def _api(self, request: Request, path: str, root: str, send: Send) -> None:

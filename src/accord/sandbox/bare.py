@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
@@ -158,20 +160,34 @@ class Bares:
         """Forget all repositories; costs nothing when there are none."""
         with self._lock:
             for owner in self.root.iterdir() if self.root.exists() else ():
-                if owner.name != _TEMPLATE:
+                if not owner.name.startswith("."):
                     shutil.rmtree(owner)
 
     def _create(self, path: Path) -> None:
+        """Make a repository appear at once, so that several processes may do it."""
         template = self.root / _TEMPLATE
-        if not (template / "HEAD").exists():
-            arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
-            command = [program(), *arguments, str(template)]
-            subprocess.run(command, env=environment(), check=True)  # noqa: S603 (constants and our own folder)
-            hook = template / "hooks" / "update"
-            hook.parent.mkdir()
-            hook.write_bytes((files("accord.sandbox") / "hooks" / "update").read_bytes())
-            hook.chmod(0o755)
-        shutil.copytree(template, path)
+        if not template.exists():
+            with self._appearing(template) as made:
+                arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
+                command = [program(), *arguments, str(made)]
+                subprocess.run(command, env=environment(), check=True)  # noqa: S603 (constants and our own folder)
+                hook = made / "hooks" / "update"
+                hook.parent.mkdir()
+                hook.write_bytes((files("accord.sandbox") / "hooks" / "update").read_bytes())
+                hook.chmod(0o755)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._appearing(path) as made:
+            shutil.copytree(template, made)
+
+    @contextmanager
+    def _appearing(self, path: Path) -> Iterator[Path]:
+        """Give a folder to fill, which then becomes ``path`` unless another process was faster."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder:
+            made = Path(folder) / "made"
+            yield made
+            with suppress(OSError):
+                made.rename(path)
 
 
 def valid_ref(ref: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from accord.sandbox import branches, commits, contents, git_data, protection, pulls
+from accord.sandbox import branches, checks, commits, contents, git_data, protection, pulls, statuses
 from accord.sandbox.route import Route
 
 _REPO = "/repos/{owner}/{repo}"
+_CHECK = f"{_REPO}/check-runs/{{check_run_id:int}}"
 _REFS = f"{_REPO}/git/refs/{{ref:path}}"
 
 ROUTES = (
@@ -24,6 +25,23 @@ ROUTES = (
         pulls.list_of_commit,
         "commits/commits#list-pull-requests-associated-with-a-commit",
     ),
+    Route(
+        "GET",
+        f"{_REPO}/commits/{{ref:path}}/check-runs",
+        checks.list_for_ref,
+        "checks/runs#list-check-runs-for-a-git-reference",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/commits/{{ref:path}}/status",
+        statuses.get_combined,
+        "commits/statuses#get-the-combined-status-for-a-specific-reference",
+    ),
+    Route("POST", f"{_REPO}/statuses/{{sha}}", statuses.create_status, "commits/statuses#create-a-commit-status"),
+    Route("POST", f"{_REPO}/check-runs", checks.create_check_run, "checks/runs#create-a-check-run"),
+    Route("GET", _CHECK, checks.get_check_run, "checks/runs#get-a-check-run"),
+    Route("PATCH", _CHECK, checks.update_check_run, "checks/runs#update-a-check-run"),
+    Route("GET", f"{_CHECK}/annotations", checks.list_annotations, "checks/runs#list-check-run-annotations"),
     Route("GET", f"{_REPO}/commits/{{ref:path}}", commits.get_commit, "commits/commits#get-a-commit"),
     Route("GET", f"{_REPO}/compare/{{basehead:path}}", commits.compare, "commits/commits#compare-two-commits"),
     Route("GET", f"{_REPO}/contents/{{path:path}}", contents.get_contents, "repos/contents#get-repository-content"),

@@ -1,4 +1,7 @@
-"""Accidents on purpose: which request meets which one. What each does on the wire is in ``app``.
+"""Accidents on purpose: which request meets which one. What each does on the wire is in ``app`` and ``git_http``.
+
+git's requests meet them too. Its curl sends a request once more by itself when a connection that it had kept open is
+dropped before the first byte of an answer, so a push is only lost when both are (``times=2``).
 
 | kind | applied | what the client sees |
 |---|---|---|

@@ -68,7 +68,7 @@ class Door:
 
     async def serve(self, request: Request, full_name: str, service: str, send: Send) -> None:
         """Serve one request of git."""
-        fault = self.faults.take(request.method, request.url.path)
+        fault = self.faults.take(request.method, request.scope["path"])
         if self.settings.latency_seconds:
             await asyncio.sleep(self.settings.latency_seconds)
         try:
@@ -174,7 +174,7 @@ class Door:
         await send({"type": "http.response.body", "body": content})
 
     def _log(self, request: Request, status: int) -> None:
-        self.requests.append((request.method, request.url.path, status))
+        self.requests.append((request.method, request.scope["path"], status))
 
 
 def _check_push(actor: Actor | None, held: Grant, repository: Row) -> None:

@@ -41,9 +41,13 @@ _ORDERS = {
 }
 _STATES = {"open": "state = 'open'", "closed": "state = 'closed'"}
 _TYPES = {"issue": "is_pull = 0", "pr": "is_pull = 1", "pull-request": "is_pull = 1"}
+_PULLS = "id IN (SELECT issue_id FROM pulls WHERE {})"
 _IS = {
     **_STATES,
     **_TYPES,
+    "merged": _PULLS.format("merged_at IS NOT NULL"),
+    "unmerged": _PULLS.format("merged_at IS NULL"),
+    "draft": _PULLS.format("draft = 1"),
     "locked": "locked = 1",
     "unlocked": "locked = 0",
     "public": "repository_id IN (SELECT id FROM repositories WHERE private = 0)",
@@ -166,6 +170,13 @@ def _state(query: _Query, value: str, negated: bool) -> None:
         query.add(_STATES[value.lower()], negated=negated)
 
 
+def _end(column: str) -> Callable[[_Query, str, bool], None]:
+    def qualifier(query: _Query, value: str, negated: bool) -> None:
+        query.add(_PULLS.format(f"{column} = ?"), value, negated=negated)
+
+    return qualifier
+
+
 def _author(query: _Query, value: str, negated: bool) -> None:
     query.add("author_id = (SELECT id FROM users WHERE login = ?)", _login(query, value), negated=negated)
 
@@ -251,6 +262,8 @@ _QUALIFIERS: dict[str, Callable[[_Query, str, bool], None]] = {
     "is": _is,
     "type": _is,
     "state": _state,
+    "head": _end("head_ref"),
+    "base": _end("base_ref"),
     "author": _author,
     "assignee": _assignee,
     "label": _label,

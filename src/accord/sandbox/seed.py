@@ -73,7 +73,10 @@ BOT = "github-actions[bot]"
 TOKEN = "accord-sandbox-token"  # noqa: S105 (opens nothing but this sandbox)
 INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
 STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
-INSTALLATION_PERMISSIONS = {"issues": "write", "pull_requests": "write", "contents": "write", "metadata": "read"}
+INSTALLATION_PERMISSIONS = {
+    **dict.fromkeys(("issues", "pull_requests", "contents", "checks", "statuses"), "write"),
+    "metadata": "read",
+}
 
 _KINDS = {str: "a text (quote it)", bool: "true or false", list: "a list", dict: "an object"}
 _TOKEN_FIELDS = {"token": str, "login": str, "kind": str, "permissions": dict, "repositories": list}

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 def plant_code(db: Connection, bares: Bares, row: Row, author: Row, entry: Mapping[str, Any], now: float) -> None:
     """Give a repository its history, its branches and their protection."""
     if any(name in entry for name in ("git", "files", "branches")):
-        bare, start = bares.open(row["full_name"]), DEFAULT_BRANCH
+        bare, start, parent = bares.open(row["full_name"]), DEFAULT_BRANCH, None
         if "git" in entry:
             start = _import(db, bare, row, entry["git"])
+            parent = bare.branch(start)
         stream, signature = b"", noreply(author, now)
         if "files" in entry:
-            stream += _commit(start, entry["files"], signature, "Initial commit", bare.branch(start))
-        parent = f"{HEADS}{start}" if stream else bare.branch(start)
+            stream += _commit(start, entry["files"], signature, "Initial commit", parent)
+        parent = f"{HEADS}{start}" if stream else parent
         for branch, files in entry.get("branches", {}).items():
             stream += _commit(branch, files, signature, f"Work on {branch}", parent)
         bare.run("fast-import", "--quiet", "--force", content=stream)

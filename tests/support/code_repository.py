@@ -6,9 +6,8 @@ import os
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-from conftest import START
 
 from accord.kernel.clock import ManualClock
 from accord.sandbox.server import Settings, serving
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Running
 
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ADMIN = "accord-sandbox-token"
 INSTALLATION = "accord-sandbox-installation-token"
 STRANGER = "accord-sandbox-stranger-token"

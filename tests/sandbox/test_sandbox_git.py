@@ -1,0 +1,234 @@
+"""Real git against the sandbox: what a push meets on GitHub, it meets here."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
+
+from accord.kernel.errors import WrongUsage
+from accord.sandbox.git_reports import with_reasons
+from accord.sandbox.server import Fault, serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.sandbox.server import Running
+
+FLOW = ".github/workflows/ci é.yml"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with code_server(tmp_path_factory.mktemp("sandbox")) as running:
+        yield running
+
+
+@pytest.fixture
+def git(sandbox: Running, tmp_path: Path) -> Git:
+    return Git(sandbox, tmp_path)
+
+
+def branches(git: Git) -> list[str]:
+    lines = git("ls-remote", "--heads", git.url()).splitlines()
+    return [line.rpartition("refs/heads/")[2] for line in lines]
+
+
+def test_a_clone_holds_what_was_seeded_and_a_push_is_cloned_again(git: Git, tmp_path: Path) -> None:
+    git.clone("feature")
+    assert (git.folder / "new name.txt").read_text() == "Same\ncontent\nas before\n"
+    sha = git.commit({"ü/dir name/x.txt": "1\n"})
+    git("push", "-q", "origin", "HEAD:topic/one", "HEAD:topic/two")
+    git("push", "-q", "origin", "--delete", "topic/two")
+    assert branches(git) == ["feature", "main", "other", "rival", "topic/one"]
+    again = Git(git.sandbox, tmp_path / "again")
+    again.folder.mkdir()
+    again("clone", "-q", "--depth=1", "-b", "topic/one", git.url(token=None).removesuffix(".git"), ".")
+    assert again("rev-parse", "HEAD").strip() == sha
+
+
+def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
+    git.clone("other")
+    git("config", "core.compression", "0")
+    (git.folder / "big.bin").write_bytes(os.urandom(4_000_000))  # over http.postBuffer: chunked, without a length
+    git("add", "big.bin")
+    git("commit", "-q", "-m", "Big")
+    git("push", "-q", "origin", "other")
+    git("clone", "-q", "--bare", "--depth=1", "-b", "other", git.url(), "again.git")
+    assert git("--git-dir=again.git", "cat-file", "-s", "other:big.bin").strip() == "4000000"
+
+
+def test_a_zipped_request_is_understood(sandbox: Running) -> None:
+    url = f"{sandbox.url}/octo/code.git/git-upload-pack"
+    headers = {
+        "content-type": "application/x-git-upload-pack-request",
+        "content-encoding": "gzip",
+        "git-protocol": "version=2",
+    }
+    body = gzip.compress(b"0014command=ls-refs\n00010009peel\n0000")
+    assert b"refs/heads/feature" in requests.post(url, data=body, headers=headers, timeout=10).content
+
+
+@pytest.mark.parametrize(
+    ("token", "repository", "verb", "said"),
+    [
+        (None, "octo/code", "push", "could not read Username"),
+        (None, "octo/secret", "fetch", "could not read Username"),
+        (None, "octo/none", "fetch", "could not read Username"),
+        ("wrong", "octo/secret", "fetch", "remote: Invalid username or token."),
+        (STRANGER, "octo/secret", "fetch", "remote: Repository not found."),
+        (ADMIN, "octo/none", "fetch", "remote: Repository not found."),
+        (STRANGER, "octo/code", "push", "remote: Permission to octo/code.git denied to stranger."),
+        ("reader", "octo/code", "push", "remote: Permission to octo/code.git denied to rita."),
+        (INSTALLATION, "octo/empty", "push", "remote: Permission to octo/empty.git denied to github-actions[bot]."),
+        (ADMIN, "octo/old", "push", "remote: This repository was archived so it is read-only."),
+    ],
+)
+def test_who_may_not_is_told_in_github_s_words(
+    git: Git, token: str | None, repository: str, verb: str, said: str
+) -> None:
+    git("init", "-q", "-b", "main")
+    git.commit({"a": "a"})
+    last = ["HEAD:refs/heads/new"] if verb == "push" else []
+    assert said in git(verb, git.url(token, repository), *last, ok=False)
+
+
+def test_a_token_is_taken_in_any_header(sandbox: Running) -> None:
+    url = f"{sandbox.url}/octo/secret.git/info/refs?service=git-upload-pack"
+    refused = requests.get(url, timeout=10)
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, 'Basic realm="GitHub"')
+    for kind in ("Bearer", "token"):
+        assert requests.get(url, headers={"authorization": f"{kind} {ADMIN}"}, timeout=10).ok
+    assert requests.get(url, auth=(ADMIN, ""), timeout=10).ok
+    assert requests.get(f"{sandbox.url}/octo/code.git/info/refs", timeout=10).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("token", "branch", "refspec", "reason"),
+    [
+        ("writer", "main", "HEAD:main", "Changes must be made through a pull request."),
+        ("writer", "strict", ":strict", "Cannot delete a protected branch"),
+        (ADMIN, "strict", "HEAD:strict", "Changes must be made through a pull request."),
+        (ADMIN, "strict", "+HEAD:strict", "Cannot force-push to this branch"),
+        (ADMIN, "main", "HEAD:main", None),
+        (INSTALLATION, "main", "HEAD:main", "Changes must be made through a pull request."),
+    ],
+)
+def test_protected_branches_are_protected(git: Git, token: str, branch: str, refspec: str, reason: str | None) -> None:
+    git.clone("main", token=token)
+    start = "origin/other" if refspec.startswith("+") else "HEAD"
+    git("push", "-q", git.url(), f"{start}:refs/heads/strict")  # a protected branch may be made
+    git.commit({"x.txt": "x\n"})
+    written = git("push", "origin", refspec, "HEAD:refs/heads/beside", ok=reason is None)
+    assert "beside" in branches(git)
+    if reason is not None:
+        assert f"remote: error: GH006: Protected branch update failed for refs/heads/{branch}." in written
+        assert f"remote: error: {reason}" in written
+        assert f"{branch} (protected branch hook declined)" in written
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (INSTALLATION, f"refusing to allow a GitHub App to create or update workflow `{FLOW}` without `workflows`"),
+        ("fine", f"refusing to allow a Personal Access Token to create or update workflow `{FLOW}` without `workflow`"),
+        ("flows", None),
+        (ADMIN, None),
+    ],
+)
+def test_workflows_need_their_own_permission(git: Git, token: str, reason: str | None) -> None:
+    git.clone()
+    git.commit({FLOW: "on: push\n"})
+    git.commit({FLOW: None})
+    written = git("push", git.url(token), "HEAD:refs/heads/flow", ok=reason is None)
+    assert reason is None or f"[remote rejected] HEAD -> flow ({reason}" in written
+    assert ("flow" in branches(git)) == (reason is None)
+
+
+def test_hidden_refs_stay_github_s(git: Git) -> None:
+    git.clone()
+    written = git("push", "origin", "HEAD:refs/pull/2/head", ok=False)
+    assert "(deny updating a hidden ref)" in written
+
+
+@pytest.mark.parametrize(
+    ("kind", "applied", "said"),
+    [
+        ("lost-before", False, "unexpected disconnect|RPC failed|Empty reply"),
+        ("lost-after", True, "unexpected disconnect|RPC failed|Empty reply"),
+        ("truncated", True, "unexpected disconnect|RPC failed|transfer closed"),
+        ("error-503", False, "503"),
+        ("error-500-after", True, "500"),
+        ("secondary-403", False, "403"),
+        ("slow", True, None),
+    ],
+)
+def test_accidents_happen_to_pushes_too(git: Git, kind: str, applied: bool, said: str | None) -> None:
+    git.clone()
+    times = 2 if kind.startswith("lost") else 1  # curl by itself asks again when a connection it kept is dropped
+    git.sandbox.faults.add(Fault(kind, times=times, method="POST", path="/git-receive-pack$", seconds=0.2))
+    git.commit({"x.txt": "x\n"})
+    written = git("push", "origin", "HEAD:refs/heads/new", ok=said is None)
+    assert said is None or any(words in written for words in said.split("|")), written
+    assert ("new" in branches(git)) == applied
+    statuses = [status for method, path, status in git.sandbox.requests if path.endswith("/git-receive-pack")]
+    assert statuses == ([0, 0] if times == 2 else [int(said) if said and said.isdigit() else 200])
+
+
+def test_a_fetch_that_is_lost_changes_nothing(git: Git) -> None:
+    git.sandbox.faults.add(Fault("lost-after", path="info/refs"))
+    git("ls-remote", git.url(), ok=False)
+    assert len(branches(git)) == 4
+
+
+def test_a_report_without_bands_is_changed_too() -> None:
+    report = b"000eunpack ok\n0022ng refs/heads/x hook declined\n0000"
+    changed = with_reasons(report, {"refs/heads/x": "because"})
+    assert changed == b"000eunpack ok\n001cng refs/heads/x because\n0000"
+    assert with_reasons(report, {}) == report
+
+
+def test_a_repository_is_imported(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    subprocess.run(["git", "init", "-q", "-b", "trunk", str(source)], check=True)
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "Old"], cwd=source, check=True)
+    subprocess.run(["git", "tag", "v1"], cwd=source, check=True)
+    seed = tmp_path / "seed.yml"
+    seed.write_text(
+        f"repositories: [{{name: o/r, git: {source}, branches: {{next: {{a.txt: A}}}},"
+        " issues: [{title: Next, head: next, base: trunk}]}]"
+    )
+    with serving(tmp_path / "home", seed=seed) as sandbox:
+        api = f"{sandbox.url}/repos/o/r"
+        assert requests.get(api, timeout=10).json()["default_branch"] == "trunk"
+        assert requests.get(f"{api}/pulls/1", timeout=10).json()["commits"] == 1
+        assert requests.get(f"{api}/git/ref/tags/v1", timeout=10).ok
+        sandbox.reset()
+        assert requests.get(f"{api}/contents/a.txt", timeout=10).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ("files: {a.txt: 1}", "files.a.txt is 1, not a text"),
+        ("branches: {x: [a]}", "branches.x is not an object"),
+        ("protected: {main: {enforce_admins: 1}}", "protected.main.enforce_admins is 1, not true or false"),
+        ("protected: {main: {lock: true}}", "protected.main.lock is unknown"),
+        ("git: /nowhere/at/all", "/nowhere/at/all cannot be read as a git repository"),
+        ('branches: {"a..b": {x: y}}', "'a..b' is no name for a branch"),
+        ("issues: [{title: x, head: gone}]", "has no branch gone"),
+    ],
+)
+def test_a_seed_that_cannot_be_planted_is_said_so(tmp_path: Path, parts: str, said: str) -> None:
+    seed = tmp_path / "seed.yml"
+    seed.write_text(f"repositories: [{{name: o/r, {parts}}}]")
+    with pytest.raises(WrongUsage) as caught, serving(tmp_path / "home", seed=seed):
+        pass
+    assert said in str(caught.value)
