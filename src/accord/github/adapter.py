@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from accord.github.comments import CommentMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods
@@ -20,7 +21,7 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(PullMethods, ReviewMethods):
+class Adapter(CommentMethods, PullMethods, ReviewMethods):
     """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:
@@ -43,7 +44,9 @@ class Adapter(PullMethods, ReviewMethods):
             raise Refused(absent.message, mend=absent.mend) from absent
         role = data.get("permissions")
         may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
-        return Repository(data["full_name"], bool(data.get("archived")), bool(data.get("has_issues", True)), may_triage)
+        may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
+        has_issues = bool(data.get("has_issues", True))
+        return Repository(data["full_name"], bool(data.get("archived")), has_issues, may_triage, may_push)
 
     def server_time(self) -> datetime:
         """Return GitHub's clock as of its last answer; our own before the first."""

@@ -28,13 +28,15 @@ class Identity:
 class Repository:
     """What must be known of a repository before anything is written to it.
 
-    ``may_triage`` is what GitHub says of our role, which counts for people only; None where it says nothing.
+    ``may_triage`` and ``may_push`` are what GitHub says of our role, which counts for people only; None where it says
+    nothing.
     """
 
     full_name: str
     is_archived: bool
     has_issues: bool
     may_triage: bool | None
+    may_push: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,62 @@
+"""Comments on issues and pull requests over REST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from accord.github.limits import PAGE_SIZE
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment in the conversation of an issue or pull request."""
+
+    id: int
+    url: str
+    body: str
+    author: str
+
+
+class CommentPort(Protocol):
+    """Comments of one repository. Every method may raise Refused or Stopped."""
+
+    def comments(self, number: int) -> Iterator[Comment]:
+        """List the comments of an issue or pull request, oldest first."""
+        ...
+
+    def create_comment(self, number: int, body: str) -> Comment:
+        """Comment. Raises AnswerLost when it is unknown whether it was made."""
+        ...
+
+    def change_comment(self, comment_id: int, body: str) -> Comment:
+        """Replace a comment's body; safe to repeat."""
+        ...
+
+
+class CommentMethods(Rest):
+    """Implements ``CommentPort``."""
+
+    def comments(self, number: int) -> Iterator[Comment]:
+        """GET …/issues/{n}/comments."""
+        for page in self._transport.pages(f"{self._root}/issues/{number}/comments", {"per_page": PAGE_SIZE}):
+            yield from map(read_comment, page.data)
+
+    def create_comment(self, number: int, body: str) -> Comment:
+        """POST …/issues/{n}/comments."""
+        path = f"{self._root}/issues/{number}/comments"
+        return read_comment(self._transport.call("POST", path, body={"body": body}, creates_content=True).data)
+
+    def change_comment(self, comment_id: int, body: str) -> Comment:
+        """PATCH …/issues/comments/{id}."""
+        path = f"{self._root}/issues/comments/{comment_id}"
+        return read_comment(self._transport.call("PATCH", path, body={"body": body}).data)
+
+
+def read_comment(data: dict[str, Any]) -> Comment:
+    """Read the JSON of a comment (schemas "issue-comment" and "pull-request-review-comment")."""
+    return Comment(data["id"], data["html_url"], data.get("body") or "", (data.get("user") or {}).get("login", ""))
