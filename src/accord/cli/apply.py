@@ -20,13 +20,19 @@ from accord.kernel.findings import has_errors, with_lines
 from accord.kernel.redaction import redactor_for
 from accord.kernel.shapes import read_shape
 from accord.kernel.store import write_whole
-from accord.results.models import PlannerResult
+from accord.results.models import PlannerResult, ReviewerResult
 from accord.results.receipts import Outcome, Receipt
+from accord.results.rules import item_number
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.github.adapter import Adapter
     from accord.kernel.documents import Document
+    from accord.results.run import Setting
 
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 
 
@@ -35,6 +41,9 @@ _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "plann
 @click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
 @click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
 @click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
+@click.option("--work-item", default="", metavar="N", help="The work item that a reviewer's pull request is for.")
+@click.option("--pull", default="", metavar="N", help="The pull request that a reviewer read.")
+@click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; the head when not given.")
 @repository_options
 @format_option
 @click.pass_context
@@ -45,6 +54,9 @@ def apply(
     run_key: str,
     dry_run: bool,
     receipt: Path | None,
+    work_item: str,
+    pull: str,
+    commit: str,
     output_format: str,
     **access: Any,
 ) -> None:
@@ -61,7 +73,8 @@ def apply(
     if has_errors(findings):
         report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, access["repo"] or "", findings)
     else:
-        report = _apply(read_object(raw), run_key, dry_run, access)
+        choices = {"work_item": work_item, "pull": pull, "commit": commit}
+        report = _apply(kind or "", read_object(raw), run_key, dry_run, choices, access)
     if receipt:
         write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
     if output_format == "json":
@@ -72,10 +85,14 @@ def apply(
     ctx.exit(report.exit_code)
 
 
-def _apply(document: Document, run_key: str, dry_run: bool, access: dict[str, Any]) -> Receipt:
+def _apply(
+    kind: str, document: Document, run_key: str, dry_run: bool, choices: Mapping[str, str], access: dict[str, Any]
+) -> Receipt:
     from accord.kernel.clock import SystemClock
-    from accord.results.run import Setting, apply_plan
+    from accord.results.run import Setting
 
+    if kind not in _APPLIERS:
+        raise WrongUsage(f"A document of the kind {kind} is checked, not applied.", mend="Apply an agent's result.")
     progress = Progress()
     with github_for(**access) as (github, repository):
         setting = Setting(
@@ -86,9 +103,40 @@ def _apply(document: Document, run_key: str, dry_run: bool, access: dict[str, An
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
         )
-        receipt = apply_plan(github, read_shape(PlannerResult, document.value), setting)
+        receipt = _APPLIERS[kind](document.value, github, setting, choices)
     placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
     return replace(receipt, findings=placed)
+
+
+def _planner(value: Any, github: Adapter, setting: Setting, choices: Mapping[str, str]) -> Receipt:
+    from accord.results.run import apply_plan
+
+    return apply_plan(github, read_shape(PlannerResult, value), setting)
+
+
+def _reviewer(value: Any, github: Adapter, setting: Setting, choices: Mapping[str, str]) -> Receipt:
+    from accord.results.review_run import ReviewSetting, apply_review
+
+    commit = choices["commit"].strip().lower()
+    if commit and not _COMMIT.fullmatch(commit):
+        raise WrongUsage(f'"{commit[:80]}" is no full SHA of a commit.', mend="Pass --commit with all its digits.")
+    pull = _number(choices["pull"], "--pull")
+    work_item = _number(choices["work_item"], "--work-item") if choices["work_item"] else None
+    said = ReviewSetting(**vars(setting), pull=pull, work_item=work_item, commit=commit)
+    return apply_review(github, read_shape(ReviewerResult, value), said)
+
+
+def _number(text: str, option: str) -> int:
+    number = item_number(text)
+    if number is None:
+        raise WrongUsage(f"This result needs {option}.", mend=f"Pass {option} 42.")
+    return number
+
+
+_APPLIERS: Mapping[str, Callable[[Any, Adapter, Setting, Mapping[str, str]], Receipt]] = {
+    "planner-result": _planner,
+    "reviewer-result": _reviewer,
+}
 
 
 def print_receipt(receipt: Receipt, file: str) -> None:
@@ -100,6 +148,8 @@ def print_receipt(receipt: Receipt, file: str) -> None:
         target = f"#{entry.target}" if entry.target else ""
         click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
     click.echo(click.style(_headline(receipt), bold=True))
+    if "review" in receipt.details:
+        click.echo(_review_line(receipt.details["review"]))
     if receipt.estimated_seconds is not None:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
@@ -119,6 +169,16 @@ def _headline(receipt: Receipt) -> str:
     }
     requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
     return one_line(sentences[receipt.outcome]) + requests
+
+
+def _review_line(review: Mapping[str, Any]) -> str:
+    """Say what became of the verdict and of the comments."""
+    verdict = f"verdict {review['verdict_requested']}"
+    if review["verdict_applied"] not in (None, review["verdict_requested"]):
+        verdict += f" (posted as {review['verdict_applied']})"
+    places = {"on lines": review["inline"], "on files": review["file_level"], "in the body": review["in_body"]}
+    counts = ", ".join(f"{count} {place}" for place, count in places.items() if count)
+    return one_line(f"{verdict}; comments: {counts or 'none'}  {review['url'] or ''}")
 
 
 def _counts(receipt: Receipt) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-    from accord.github.port import GitHub
+    from accord.github.adapter import Adapter
     from accord.sandbox.server import Running
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
@@ -77,7 +77,7 @@ def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:
 
 
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: float) -> Iterator[tuple[GitHub, str]]:
+def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: float) -> Iterator[tuple[Adapter, str]]:
     """Open the way to a repository; yield it with the repository's name. A sandbox serves as long as it is open."""
     from accord.cli.output import tell_wait
     from accord.github.adapter import Adapter
