@@ -99,7 +99,7 @@ def _carried_out(github: Reviewing, facts: Facts, receipt: Receipt, setting: Rev
 
 
 def _details(facts: Facts, state: State, setting: ReviewSetting) -> dict[str, Any]:
-    """Say what became of the verdict and of each comment; counts are None for a review that was edited since."""
+    """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
     review = state.review
@@ -108,7 +108,7 @@ def _details(facts: Facts, state: State, setting: ReviewSetting) -> dict[str, An
         "url": review.url if review else None,
         "commit": facts.draft.commit,
         "verdict_requested": facts.draft.verdict,
-        "verdict_applied": marks.verdict if marks else None,
+        "verdict_applied": marks.verdict if marks and (review or setting.is_dry_run) else None,
         "inline": places.count(Place.INLINE) if marks else None,
         "file_level": places.count(Place.FILE) if marks else None,
         "in_body": places.count(Place.BODY) if marks else None,
