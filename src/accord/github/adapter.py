@@ -45,8 +45,13 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
         role = data.get("permissions")
         may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
         may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
-        has_issues = bool(data.get("has_issues", True))
-        return Repository(data["full_name"], bool(data.get("archived")), has_issues, may_triage, may_push)
+        return Repository(
+            full_name=data["full_name"],
+            is_archived=bool(data.get("archived")),
+            has_issues=bool(data.get("has_issues", True)),
+            may_triage=may_triage,
+            may_push=may_push,
+        )
 
     def server_time(self) -> datetime:
         """Return GitHub's clock as of its last answer; our own before the first."""

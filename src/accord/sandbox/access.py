@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from accord.sandbox.database import Connection, Row
 
 TokenKind = Literal["user", "fine-grained", "installation"]
-Area = Literal["issues", "pull_requests", "contents", "metadata"]
+Area = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "administration", "workflows"]
 
 
 class Role(IntEnum):
@@ -88,6 +88,13 @@ class Grant:
         areas: tuple[Area, ...] = ("issues", "pull_requests") if pull else ("issues",)
         granted = (self.actor.permissions.get(area) in ("write", "admin") for area in areas)
         return self.in_reach and self.role >= Role.READ and any(granted)
+
+    def may_review(self) -> bool:
+        """Tell whether the actor may review: any signed-in reader, any token with ``pull_requests: write``."""
+        if self.actor is None:
+            return False
+        granted = self.actor.kind == "user" or self.actor.permissions.get("pull_requests") in ("write", "admin")
+        return granted and self.role >= Role.READ and (self.actor.kind == "user" or self.in_reach)
 
     def refusal(self) -> Refusal:
         """Return the 403 in the words that fit the kind of token, a 401 for nobody."""

@@ -22,11 +22,15 @@ MOST_DIGITS = 9
 
 @dataclass
 class Answer:
-    """A status, a JSON document (None for an empty body) and the headers that are special to it."""
+    """A status, a JSON document (None for an empty body) and the headers that are special to it.
+
+    ``content`` stands instead of the document for what is no JSON, a diff for instance; its type is in the headers.
+    """
 
     status: int
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
+    content: bytes | None = None
 
 
 class Refusal(Exception):

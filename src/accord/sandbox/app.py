@@ -18,10 +18,12 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from accord.sandbox import answers, faults, routes
+from accord.sandbox import answers, faults, git_http, routes
 from accord.sandbox.access import authenticate
 from accord.sandbox.answers import Answer, Refusal, not_found
+from accord.sandbox.bare import Bares
 from accord.sandbox.calls import Call
+from accord.sandbox.connections import drop, gone
 from accord.sandbox.exchanges import Exchange, Observer
 from accord.sandbox.faults import Fault, Faults
 from accord.sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
@@ -31,13 +33,11 @@ if TYPE_CHECKING:
 
     from accord.sandbox.access import Actor
     from accord.sandbox.database import Database
-    from accord.sandbox.routes import Route
+    from accord.sandbox.route import Route
     from accord.sandbox.settings import Settings
 
 ENTERPRISE_PREFIX = "/api/v3"
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
-DROP = "accord.drop"
-"""The scope's key for the function that drops the connection (see ``server``)."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,21 @@ class Application:
         self.settings = settings
         self.faults = Faults()
         self.meter = Meter(settings.rate_limits)
+        self.bares = Bares(database.path.parent / "git")
         self.observers: list[Observer] = []
         self.requests: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request: API, test controls, or a page to look at."""
+        """Serve one request: API, git, test controls, or a page to look at."""
         path, root = scope["path"], ""
         if path.startswith(f"{ENTERPRISE_PREFIX}/"):
             path, root = path.removeprefix(ENTERPRISE_PREFIX), ENTERPRISE_PREFIX
         first = path.lstrip("/").partition("/")[0]
-        if not root and first == "_sandbox":
+        visited = git_http.PATTERN.fullmatch(path)
+        if not root and visited is not None:
+            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests)
+            await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
+        elif not root and first == "_sandbox":
             await (await self._control(Request(scope, receive), path))(scope, receive, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
             await self._api(Request(scope, receive), path, root, send)
@@ -75,7 +80,8 @@ class Application:
             from accord.sandbox.pages import respond  # only those who look pay for templates and Markdown
 
             with self.database.reading() as connection:
-                response = respond(connection, path, dict(parse_qsl(scope["query_string"].decode("latin-1"))))
+                query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+                response = respond(connection, self.bares, path, query)
             await response(scope, receive, send)
 
     async def _api(self, request: Request, path: str, root: str, send: Send) -> None:
@@ -123,6 +129,8 @@ class Application:
             now=now,
             api=web + root,
             web=web,
+            bares=self.bares,
+            accept=exchange.headers.get("accept", ""),
             path=exchange.path,
             query=exchange.query,
             document=exchange.json,
@@ -159,7 +167,7 @@ class Application:
 
     def _dress(self, call: Call, route: Route | None, answer: Answer, exchange: Exchange, applied: bool) -> _Outcome:
         """Add what every answer carries, and turn one that the client already has into 304."""
-        content = answers.encode(answer.body)
+        content = answers.encode(answer.body) if answer.content is None else answer.content
         headers = {"content-type": "application/json; charset=utf-8"} if content else {}
         if exchange.method == "GET" and answer.status == 200:
             headers |= {"etag": answers.etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
@@ -214,12 +222,11 @@ class Application:
 async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: Send) -> None:
     kind = fault.kind if fault is not None else ""
     if kind in ("lost-before", "lost-after"):
-        request.scope[DROP]()
-        await _gone(request)
+        await drop(request)
         return
     if fault is not None and kind == "slow":
         try:
-            await asyncio.wait_for(_gone(request), fault.seconds)
+            await asyncio.wait_for(gone(request), fault.seconds)
         except TimeoutError:
             pass
         else:
@@ -232,15 +239,9 @@ async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: 
     if kind == "truncated":
         half = outcome.content[: len(outcome.content) // 2]
         await send({"type": "http.response.body", "body": half, "more_body": True})
-        request.scope[DROP]()
-        await _gone(request)
+        await drop(request)
         return
     await send({"type": "http.response.body", "body": outcome.content})
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _parse(raw: bytes) -> tuple[Any, Refusal | None]:

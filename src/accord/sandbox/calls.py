@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.sandbox.access import Actor, Grant
+    from accord.sandbox.bare import Bare, Bares
     from accord.sandbox.database import Connection, Row
     from accord.sandbox.rates import Meter
     from accord.sandbox.settings import Settings
@@ -29,6 +30,7 @@ class Call:
 
     ``api`` and ``web`` are the roots of the two kinds of links in payloads, built from the Host that was asked, so that
     a client is sent back to where it came from. ``now`` is the moment of the request in seconds since the epoch.
+    ``accept`` is the header of that name.
     """
 
     db: Connection
@@ -38,6 +40,8 @@ class Call:
     web: str
     path: str
     query: Mapping[str, str]
+    bares: Bares
+    accept: str = ""
     document: Any = None
     actor: Actor | None = None
     meter: Meter | None = None
@@ -66,6 +70,11 @@ class Call:
     def grant(self) -> Grant:
         """What the caller may do in the repository of the path."""
         return grant(self.db, self.actor, self.repository)
+
+    @cached_property
+    def bare(self) -> Bare:
+        """The git repository of the path's repository."""
+        return self.bares.open(self.repository["full_name"])
 
     @cached_property
     def issue(self) -> Row:

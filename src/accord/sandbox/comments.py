@@ -92,12 +92,15 @@ def add(call: Call, issue_id: int, author_id: int, body: str, moment: float) -> 
 def since(call: Call) -> float | None:
     """Return the ``since`` of a listing in seconds since the epoch; a 422 for what is no moment."""
     text = call.query.get("since")
-    if not text:
-        return None
+    return moment_of(text, "since", "Issue") if text else None
+
+
+def moment_of(text: str, name: str, resource: str) -> float:
+    """Return a moment in seconds since the epoch; a 422 about the field for what is none."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise invalid("Issue", "since", value=text) from None
+        raise invalid(resource, name, value=text) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -25,11 +25,19 @@ FIRST_ID = 3_000_000_000
 """Above 2**31, as GitHub's identifiers are by now, and never mistaken for an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """To be raised with every change of a table in ``schema.sql``."""
 
 _ANEW = "Choose another directory, or delete this one to start anew."
 TABLES = (
+    "annotations",
+    "check_runs",
+    "statuses",
+    "review_comments",
+    "reviews",
+    "review_requests",
+    "pulls",
+    "protections",
     "events",
     "sub_issues",
     "dependencies",

@@ -15,16 +15,23 @@ from accord.sandbox.database import next_id
 
 if TYPE_CHECKING:
     from accord.sandbox.calls import Call
-    from accord.sandbox.database import Row
+    from accord.sandbox.database import Connection, Row
 
 _ISSUE = "issue_id"
 
 
 def record(call: Call, issue_id: int, event: str, detail: dict[str, Any] | None = None) -> None:
     """Keep that the caller did something to the issue; ``detail`` is what this kind of event adds."""
-    call.db.execute(
+    insert(call.db, issue_id, event, call.user.user_id, call.now, detail)
+
+
+def insert(
+    db: Connection, issue_id: int, event: str, actor_id: int, now: float, detail: dict[str, Any] | None = None
+) -> None:
+    """Keep that somebody did something to the issue."""
+    db.execute(
         "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
-        (next_id(call.db), issue_id, event, call.user.user_id, json.dumps(detail or {}), call.now),
+        (next_id(db), issue_id, event, actor_id, json.dumps(detail or {}), now),
     )
 
 

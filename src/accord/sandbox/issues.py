@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.sandbox import events, labels, payloads
+from accord.sandbox import events, git_data, heads, labels, payloads, pull_rows
 from accord.sandbox.access import Role, role_of
 from accord.sandbox.answers import Answer, invalid, too_long
 from accord.sandbox.comments import BODY_LIMIT, since
@@ -97,8 +97,8 @@ def update_issue(call: Call) -> Answer:
     if not own and not call.grant.may("issues", Role.WRITE if rewrites else Role.TRIAGE, pull=pull):
         raise call.grant.refusal()
     names, logins = call.fields.names("labels", "name"), _logins(call)
-    _rewrite(call)
-    _change_state(call)
+    rewrite(call)
+    change_state(call)
     if triage and names is not None:
         labels.replace_on_issue(call, issue["id"], names)
     if triage and logins is not None:
@@ -201,7 +201,8 @@ def _filters(call: Call) -> tuple[str, list[object]]:
     return " AND ".join(conditions), keys
 
 
-def _rewrite(call: Call) -> None:
+def rewrite(call: Call) -> None:
+    """Change title and body of the issue or pull request of the path, as far as the request says so."""
     issue = call.issue
     title = call.fields.title(null=True)
     if title is not None and title != issue["title"]:
@@ -214,7 +215,7 @@ def _rewrite(call: Call) -> None:
         call.db.execute("UPDATE issues SET body = ?, body_words = ? WHERE id = ?", (body, words(body), issue["id"]))
 
 
-def _change_state(call: Call) -> None:
+def change_state(call: Call) -> None:
     """Open or close; a reason is ignored unless the state changes, as GitHub documents."""
     issue = call.issue
     state = call.fields.choice("state", ("open", "closed"))
@@ -225,6 +226,7 @@ def _change_state(call: Call) -> None:
         reason = reason if reason in CLOSING_REASONS else "completed"
         closed: tuple[object, ...] = (call.now, call.user.user_id)
     else:
+        pull_rows.check_reopening(call, issue)
         reason, closed = "reopened", (None, None)
     if issue["is_pull"]:
         reason = None
@@ -232,6 +234,8 @@ def _change_state(call: Call) -> None:
         "UPDATE issues SET state = ?, state_reason = ?, closed_at = ?, closed_by_id = ? WHERE id = ?",
         (state, reason, *closed, issue["id"]),
     )
+    if state == "open" and issue["is_pull"]:
+        heads.follow(git_data.move(call))  # its branch may have moved meanwhile
     event = "closed" if state == "closed" else "reopened"
     events.record(call, issue["id"], event, {"state_reason": reason})
 

@@ -16,12 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import Response
 
-from accord.sandbox import graph, markup
+from accord.sandbox import graph, markup, pull_pages
 from accord.sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from accord.sandbox.bare import Bares
     from accord.sandbox.database import Connection, Row
 
 PER_PAGE = 50
@@ -33,10 +34,11 @@ _TEXT_LINE = 27
 
 
 @dataclass
-class _Look:
+class Look:
     """One page being made: the data, what was asked, and the label colours that its style sheet needs."""
 
     db: Connection
+    bares: Bares
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)
 
@@ -54,11 +56,11 @@ class _Look:
         return rows
 
 
-def respond(db: Connection, path: str, query: Mapping[str, str]) -> Response:
+def respond(db: Connection, bares: Bares, path: str, query: Mapping[str, str]) -> Response:
     """Return the page of a path, a 404 page when there is none."""
     if path.startswith("/_static/"):
         return _static(path.removeprefix("/_static/"))
-    look = _Look(db, query)
+    look = Look(db, bares, query)
     for pattern, view in _VIEWS:
         found = re.fullmatch(pattern, path)
         if found is None:
@@ -72,7 +74,7 @@ def respond(db: Connection, path: str, query: Mapping[str, str]) -> Response:
 _Page = tuple[str, dict[str, Any]]
 
 
-def _repositories(look: _Look, _names: dict[str, str]) -> _Page:
+def _repositories(look: Look, _names: dict[str, str]) -> _Page:
     rows = look.all(
         "SELECT repositories.*, (SELECT count(*) FROM issues WHERE repository_id = repositories.id AND state = 'open')"
         " AS open_count FROM repositories ORDER BY full_name"
@@ -80,7 +82,7 @@ def _repositories(look: _Look, _names: dict[str, str]) -> _Page:
     return "repositories.html", {"title": "Repositories", "repositories": rows}
 
 
-def _issues(look: _Look, names: dict[str, str]) -> _Page | None:
+def _issues(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "issues")
     if frame is None:
         return None
@@ -92,7 +94,7 @@ def _issues(look: _Look, names: dict[str, str]) -> _Page | None:
         " (SELECT count(*) FROM dependencies JOIN issues AS blockers ON blockers.id = blocker_id"
         " WHERE blocked_id = issues.id AND blockers.state = 'open') AS blockers"
         " FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? AND issues.state = ?"
-        " ORDER BY number DESC LIMIT ? OFFSET ?",
+        " AND issues.id NOT IN (SELECT issue_id FROM pulls) ORDER BY number DESC LIMIT ? OFFSET ?",
         frame["repository"]["id"],
         state,
         PER_PAGE,
@@ -103,7 +105,7 @@ def _issues(look: _Look, names: dict[str, str]) -> _Page | None:
     return "issues.html", {**frame, "state": state, "items": items, "page": page, "pages": pages}
 
 
-def _issue(look: _Look, names: dict[str, str]) -> _Page | None:
+def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "issues")
     if frame is None:
         return None
@@ -126,7 +128,7 @@ def _issue(look: _Look, names: dict[str, str]) -> _Page | None:
         "sub_issues": near.format(table="sub_issues", here="parent_id", there="child_id"),
         "parents": near.format(table="sub_issues", here="child_id", there="parent_id"),
     }
-    return "issue.html", {
+    page = {
         **frame,
         "title": f"{row['title']} · #{row['number']}",
         "issue": row,
@@ -141,9 +143,23 @@ def _issue(look: _Look, names: dict[str, str]) -> _Page | None:
         ),
         **{name: look.all(statement, row["id"]) for name, statement in edges.items()},
     }
+    pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
+    if not pull:
+        return "issue.html", page
+    code = pull_pages.context(look, look.bares.open(frame["name"]), pull[0])
+    return "pull.html", {**page, **code, "tab": "pulls"}
 
 
-def _labels(look: _Look, names: dict[str, str]) -> _Page | None:
+def _pulls(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "pulls")
+    if frame is None:
+        return None
+    state = "closed" if look.query.get("state") == "closed" else "open"
+    found = pull_pages.list_context(look, frame["repository"], state)
+    return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
+
+
+def _labels(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "labels")
     if frame is None:
         return None
@@ -156,7 +172,7 @@ def _labels(look: _Look, names: dict[str, str]) -> _Page | None:
     return "labels.html", {**frame, "title": f"Labels · {frame['name']}", "labels": rows}
 
 
-def _dependencies(look: _Look, names: dict[str, str]) -> _Page | None:
+def _dependencies(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "dependencies")
     if frame is None:
         return None
@@ -177,7 +193,7 @@ def _dependencies(look: _Look, names: dict[str, str]) -> _Page | None:
     return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
 
 
-def _node(look: _Look, issue_id: int) -> dict[str, Any]:
+def _node(look: Look, issue_id: int) -> dict[str, Any]:
     join = "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
     row = look.all(f"{join} WHERE issues.id = ?", issue_id)[0]
     status = [label["name"] for label in look.labels(issue_id) if label["name"].startswith("status:")]
@@ -185,19 +201,22 @@ def _node(look: _Look, issue_id: int) -> dict[str, Any]:
     return {"row": row, "lines": lines, "status": status[0] if status and row["state"] == "open" else _state_word(row)}
 
 
-def _frame(look: _Look, names: dict[str, str], tab: str) -> dict[str, Any] | None:
+def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any] | None:
     """Return what every page of a repository shows, None for one that is not there."""
     row = find_repository(look.db, f"{names['owner']}/{names['repo']}")
     if row is None:
         return None
     states = look.all("SELECT state, count(*) AS count FROM issues WHERE repository_id = ? GROUP BY 1", row["id"])
-    counts = {entry["state"]: entry["count"] for entry in states}
+    joined = "SELECT state, count(*) AS count FROM pulls JOIN issues ON issues.id = issue_id WHERE repository_id = ?"
+    pulls = {entry["state"]: entry["count"] for entry in look.all(f"{joined} GROUP BY 1", row["id"])}
+    counts = {entry["state"]: entry["count"] - pulls.get(entry["state"], 0) for entry in states}
     return {
         "title": row["full_name"],
         "name": row["full_name"],
         "repository": row,
         "tab": tab,
         "counts": {"open": counts.get("open", 0), "closed": counts.get("closed", 0)},
+        "pull_counts": {"open": pulls.get("open", 0), "closed": pulls.get("closed", 0)},
     }
 
 
@@ -208,7 +227,7 @@ def _static(name: str) -> Response:
     return Response(content, headers={"content-type": _STATIC[name], "cache-control": "max-age=60"})
 
 
-def _render(look: _Look, template: str, context: dict[str, Any], *, status: int) -> Response:
+def _render(look: Look, template: str, context: dict[str, Any], *, status: int) -> Response:
     nonce = secrets.token_urlsafe(16)
     colors = sorted(color for color in look.colors if _HEX.fullmatch(color))
     text = _environment().get_template(template).render(context, nonce=nonce, colors=colors)
@@ -267,10 +286,11 @@ def _state_word(row: Row) -> str:
 
 
 _REPOSITORY = r"/(?P<owner>[^/]+)/(?P<repo>[^/]+)"
-_VIEWS: tuple[tuple[str, Callable[[_Look, dict[str, str]], _Page | None]], ...] = (
+_VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page | None]], ...] = (
     (r"/", _repositories),
     (rf"{_REPOSITORY}(?:/issues)?/?", _issues),
     (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),
+    (rf"{_REPOSITORY}/pulls", _pulls),
     (rf"{_REPOSITORY}/labels", _labels),
     (rf"{_REPOSITORY}/dependencies", _dependencies),
 )

@@ -83,8 +83,8 @@ def label(call: Call, row: Row, full_name: str) -> Payload:
 
 def comments(call: Call, rows: Sequence[Row]) -> list[Payload]:
     """Return ``issue-comment`` documents; each row is a comment with its issue's number, is_pull and repository."""
-    users = _users(call, {row["author_id"] for row in rows})
-    roles = _Associations(call)
+    users = people(call, {row["author_id"] for row in rows})
+    roles = Associations(call)
     return [_comment(call, row, users[row["author_id"]], roles.of(row, row["author_id"])) for row in rows]
 
 
@@ -103,7 +103,7 @@ def _comment(call: Call, row: Row, author: Payload, association: str) -> Payload
         "updated_at": moment(row["updated_at"]),
         "body": row["body"],
         "author_association": association,
-        "reactions": _reactions(url),
+        "reactions": reactions(url),
         "performed_via_github_app": None,
     }
 
@@ -149,9 +149,10 @@ class _Issues:
         }
         self.blocked_by = self._edges("blocked_id", "blocker_id")
         self.blocking = self._edges("blocker_id", "blocked_id")
-        people = {row["author_id"] for row in rows} | {row["closed_by_id"] for row in rows} - {None}
-        self.users = _users(call, people.union(*self.assignees.values()))
-        self.associations = _Associations(call)
+        self.pulls = self._numbers("SELECT issue_id, draft, merged_at FROM pulls WHERE issue_id IN ids")
+        everybody = {row["author_id"] for row in rows} | {row["closed_by_id"] for row in rows} - {None}
+        self.users = people(call, everybody.union(*self.assignees.values()))
+        self.associations = Associations(call)
 
     def payloads(self, single: bool) -> list[Payload]:
         return [self._payload(row, single) for row in self.rows]
@@ -181,13 +182,15 @@ class _Issues:
             "author_association": self.associations.of(repository, row["author_id"]),
             "active_lock_reason": row["lock_reason"],
             "body": row["body"],
-            "reactions": _reactions(url),
+            "reactions": reactions(url),
             "performed_via_github_app": None,
             "state_reason": row["state_reason"],
         }
         payload |= self._relations(row)
         if row["is_pull"]:
-            payload |= {"draft": False, "pull_request": _pull_links(self.call, name, row["number"])}
+            draft, merged_at = self.pulls.get(row["id"], (0, None))
+            links = pull_links(self.call, name, row["number"], merged_at)
+            payload |= {"draft": bool(draft), "pull_request": links}
         if single:
             payload["closed_by"] = self.users.get(row["closed_by_id"])
         return payload
@@ -237,7 +240,7 @@ class _Issues:
     def _counts(self, statement: str) -> Mapping[int, int]:
         return {row[0]: row[1] for row in self._select(statement)}
 
-    def _numbers(self, statement: str) -> Mapping[int, tuple[int, int]]:
+    def _numbers(self, statement: str) -> Mapping[int, tuple[Any, Any]]:
         return {row[0]: (row[1], row[2]) for row in self._select(statement)}
 
     def _select(self, statement: str) -> Iterable[Row]:
@@ -246,7 +249,7 @@ class _Issues:
         return rows
 
 
-class _Associations:
+class Associations:
     """``author_association`` for many rows, each user looked up once a repository."""
 
     def __init__(self, call: Call) -> None:
@@ -269,7 +272,8 @@ class _Associations:
         return "COLLABORATOR" if role_of(db, user_id, repository) > Role.READ else "NONE"
 
 
-def _users(call: Call, identifiers: Iterable[int]) -> dict[int, Payload]:
+def people(call: Call, identifiers: Iterable[int]) -> dict[int, Payload]:
+    """Return ``simple-user`` documents by their database ids."""
     return {row["id"]: user(call, row) for row in _among(call, "users.id", identifiers, "users")}
 
 
@@ -291,16 +295,18 @@ def _issue_links(call: Call, name: str, row: Row) -> Payload:
     }
 
 
-def _pull_links(call: Call, name: str, number: int) -> Payload:
+def pull_links(call: Call, name: str, number: int, merged_at: float | None) -> Payload:
+    """Return where a pull request is, and when it was merged."""
     page = f"{call.web}/{name}/pull/{number}"
     return {
         "url": f"{call.api}/repos/{name}/pulls/{number}",
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "merged_at": None,
+        "merged_at": moment(merged_at),
     }
 
 
-def _reactions(url: str) -> Payload:
+def reactions(url: str) -> Payload:
+    """Return a ``reaction-rollup`` without any."""
     return {"url": f"{url}/reactions", "total_count": 0, **dict.fromkeys(_REACTIONS, 0)}

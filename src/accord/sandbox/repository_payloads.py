@@ -108,7 +108,7 @@ def full(call: Call, row: Row, level: Role) -> payloads.Payload:
         "git_url": f"git:{page.partition(':')[2]}.git",
         "ssh_url": f"git@{call.web.partition('//')[2]}:{row['full_name']}.git",
         "svn_url": page,
-        "default_branch": "main",
+        "default_branch": row["default_branch"],
         "archived": bool(row["archived"]),
         "has_issues": bool(row["has_issues"]),
         "visibility": "private" if row["private"] else "public",

@@ -1,60 +1,30 @@
-"""Which path is answered by which function. Rooms to come (pulls, reviews, checks, git) add their lines here."""
+"""Which path is answered by which function: issues here, code and pull requests in tables of their own."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
 from starlette.routing import compile_path
 
 from accord.sandbox import (
+    code_routes,
     comments,
     dependencies,
     events,
     issues,
     labels,
+    pull_routes,
     rates,
     repositories,
     search,
     sub_issues,
 )
-from accord.sandbox.rates import READ_POINTS, WRITE_POINTS, Load
+from accord.sandbox.route import Route
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from accord.sandbox.answers import Answer
-    from accord.sandbox.calls import Call
-
-    Handler = Callable[[Call], Answer]
-
-
-@dataclass(frozen=True)
-class Route:
-    """One operation. ``docs`` is the end of GitHub's documentation address, which refusals carry.
-
-    ``creates`` marks what the limit on content-creating requests counts: things that people get notified of.
-    """
-
-    method: str
-    path: str
-    handler: Handler
-    docs: str
-    creates: bool = False
-    resource: str = "core"
-
-    @property
-    def writes(self) -> bool:
-        """Whether the operation may change something."""
-        return self.method != "GET"
-
-    @property
-    def load(self) -> Load:
-        """What a request weighs on the rate limits."""
-        return Load(self.resource, WRITE_POINTS if self.writes else READ_POINTS, self.creates)
-
+    from collections.abc import Mapping
 
 _REPO = "/repos/{owner}/{repo}"
 _ISSUE = f"{_REPO}/issues/{{number:int}}"
@@ -123,6 +93,8 @@ ROUTES = (
     Route("GET", f"{_REPO}/labels/{{name:path}}", labels.get_label, "issues/labels#get-a-label"),
     Route("PATCH", f"{_REPO}/labels/{{name:path}}", labels.update_label, "issues/labels#update-a-label"),
     Route("DELETE", f"{_REPO}/labels/{{name:path}}", labels.delete_label, "issues/labels#delete-a-label"),
+    *code_routes.ROUTES,
+    *pull_routes.ROUTES,
 )
 """In the order in which they are tried."""
 

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS repositories (
     archived INTEGER NOT NULL,
     has_issues INTEGER NOT NULL,
     last_number INTEGER NOT NULL DEFAULT 0,
+    default_branch TEXT NOT NULL DEFAULT 'main',
     created_at REAL NOT NULL
 );
 CREATE TABLE IF NOT EXISTS collaborators (
@@ -103,3 +104,95 @@ CREATE TABLE IF NOT EXISTS events (
     created_at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS events_by_issue ON events (issue_id, created_at, id);
+CREATE TABLE IF NOT EXISTS protections (
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    branch TEXT NOT NULL,
+    rules TEXT NOT NULL,        -- JSON object in the shape of GitHub's PUT …/protection
+    PRIMARY KEY (repository_id, branch)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pulls (
+    issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
+    head_ref TEXT NOT NULL,     -- a branch of the same repository
+    head_sha TEXT NOT NULL,
+    base_ref TEXT NOT NULL,
+    base_sha TEXT NOT NULL,     -- the tip of the base when the head last moved; what the diff compares with
+    draft INTEGER NOT NULL DEFAULT 0,
+    merged_at REAL,
+    merged_by_id INTEGER REFERENCES users (id),
+    merge_sha TEXT
+);
+CREATE TABLE IF NOT EXISTS review_requests (
+    issue_id INTEGER NOT NULL REFERENCES issues (id),
+    user_id INTEGER NOT NULL REFERENCES users (id),
+    PRIMARY KEY (issue_id, user_id)
+);
+CREATE TABLE IF NOT EXISTS reviews (
+    id INTEGER PRIMARY KEY,
+    issue_id INTEGER NOT NULL REFERENCES issues (id),
+    author_id INTEGER NOT NULL REFERENCES users (id),
+    state TEXT NOT NULL CHECK (state IN ('PENDING', 'COMMENTED', 'APPROVED', 'CHANGES_REQUESTED', 'DISMISSED')),
+    body TEXT NOT NULL,
+    commit_id TEXT NOT NULL,
+    submitted_at REAL,
+    dismissal TEXT              -- why it was dismissed
+);
+CREATE INDEX IF NOT EXISTS reviews_by_issue ON reviews (issue_id, id);
+CREATE TABLE IF NOT EXISTS review_comments (
+    id INTEGER PRIMARY KEY,
+    review_id INTEGER NOT NULL REFERENCES reviews (id),
+    issue_id INTEGER NOT NULL REFERENCES issues (id),
+    author_id INTEGER NOT NULL REFERENCES users (id),
+    in_reply_to_id INTEGER,
+    body TEXT NOT NULL,
+    path TEXT NOT NULL,
+    subject_type TEXT NOT NULL CHECK (subject_type IN ('line', 'file')),
+    side TEXT NOT NULL,
+    line INTEGER,               -- NULL: outdated, or on the whole file
+    start_side TEXT,
+    start_line INTEGER,
+    position INTEGER,
+    original_line INTEGER,
+    original_start_line INTEGER,
+    original_position INTEGER,
+    commit_id TEXT NOT NULL,
+    original_commit_id TEXT NOT NULL,
+    diff_hunk TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    updated_at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS review_comments_by_issue ON review_comments (issue_id, id);
+CREATE INDEX IF NOT EXISTS review_comments_by_review ON review_comments (review_id, id);
+CREATE TABLE IF NOT EXISTS check_runs (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    app_id INTEGER NOT NULL REFERENCES users (id),
+    head_sha TEXT NOT NULL,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL,
+    conclusion TEXT,
+    details_url TEXT,
+    external_id TEXT,
+    title TEXT,
+    summary TEXT,
+    text TEXT,
+    started_at REAL,
+    completed_at REAL
+);
+CREATE INDEX IF NOT EXISTS check_runs_by_commit ON check_runs (repository_id, head_sha, id);
+CREATE TABLE IF NOT EXISTS annotations (
+    check_run_id INTEGER NOT NULL REFERENCES check_runs (id),
+    document TEXT NOT NULL      -- JSON object as it was sent
+);
+CREATE INDEX IF NOT EXISTS annotations_by_run ON annotations (check_run_id);
+CREATE TABLE IF NOT EXISTS statuses (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    creator_id INTEGER NOT NULL REFERENCES users (id),
+    sha TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('error', 'failure', 'pending', 'success')),
+    context TEXT NOT NULL,
+    description TEXT,
+    target_url TEXT,
+    created_at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS statuses_by_commit ON statuses (repository_id, sha, id);

@@ -16,6 +16,12 @@ A seed is YAML or JSON; every part may be left out::
         has_issues: true
         default_labels: true             # GitHub's nine
         collaborators: {alice: triage}   # maintainer is admin everywhere
+        files: {README.md: Hello}        # the first commit on main; left out: an empty git repository
+        git: /path/to/repository         # or all branches and tags of another repository
+        branches:                        # each with one commit on top of the default branch
+          feature: {README.md: "Hello, world", old.txt: null}   # null deletes
+        protected:                       # the rules as GitHub's PUT …/protection takes them
+          main: {required_pull_request_reviews: {required_approving_review_count: 1}, enforce_admins: true}
         labels:
           - {name: "type: bug", color: d73a4a, description: Broken}
         issues:                          # numbered from 1 in this order
@@ -28,7 +34,10 @@ A seed is YAML or JSON; every part may be left out::
             author: alice                # default: maintainer
             created_at: 2026-01-01T00:00:00Z   # default: now
             locked: false
-            pull_request: false
+            pull_request: false          # true alone: shares the issues' numbers, but has no code
+            head: feature                # a pull request between two branches that are there
+            base: main
+            draft: false
             blocked_by: [2]              # numbers in the same repository
             comments:
               - {author: alice, body: Me too, created_at: 2026-01-02T00:00:00Z}
@@ -43,16 +52,18 @@ from typing import TYPE_CHECKING, Any
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.yaml_files import read_yaml
-from accord.sandbox import database, labels
+from accord.sandbox import database, labels, protection
 from accord.sandbox.access import TokenKind
 from accord.sandbox.issues import CLOSING_REASONS, Draft, insert
 from accord.sandbox.repositories import Facts, add_repository, find_repository, find_user
+from accord.sandbox.seed_git import plant_code, plant_pull
 from accord.sandbox.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from accord.sandbox.bare import Bares
     from accord.sandbox.database import Connection, Row
 
 HOME = "accord/sandbox"
@@ -62,7 +73,10 @@ BOT = "github-actions[bot]"
 TOKEN = "accord-sandbox-token"  # noqa: S105 (opens nothing but this sandbox)
 INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
 STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
-INSTALLATION_PERMISSIONS = {"issues": "write", "pull_requests": "write", "contents": "write", "metadata": "read"}
+INSTALLATION_PERMISSIONS = {
+    **dict.fromkeys(("issues", "pull_requests", "contents", "checks", "statuses"), "write"),
+    "metadata": "read",
+}
 
 _KINDS = {str: "a text (quote it)", bool: "true or false", list: "a list", dict: "an object"}
 _TOKEN_FIELDS = {"token": str, "login": str, "kind": str, "permissions": dict, "repositories": list}
@@ -74,6 +88,10 @@ _REPOSITORY_FIELDS = {
     "has_issues": bool,
     "default_labels": bool,
     "collaborators": dict,
+    "files": dict,
+    "git": str,
+    "branches": dict,
+    "protected": dict,
     "labels": list,
     "issues": list,
 }
@@ -90,6 +108,9 @@ _ISSUE_FIELDS = {
     "created_at": str,
     "locked": bool,
     "pull_request": bool,
+    "head": str,
+    "base": str,
+    "draft": bool,
     "blocked_by": list,
     "comments": list,
 }
@@ -124,12 +145,12 @@ def check(document: Any) -> Seed:
     return Seed(tuple(tokens), tuple(repositories))
 
 
-def plant(db: Connection, seed: Seed, home: str | None, now: float) -> None:
-    """Fill an empty database: built-in accounts and tokens, what the seed says, and the home repository."""
+def plant(db: Connection, bares: Bares, seed: Seed, home: str | None, now: float) -> None:
+    """Fill an empty server: built-in accounts and tokens, what the seed says, and the home repository."""
     for login, kind in ((MAINTAINER, "User"), (STRANGER, "User"), (BOT, "Bot")):
         _account(db, login, now, kind)
     for repository in seed.repositories:
-        _plant_repository(db, repository, now)
+        _plant_repository(db, bares, repository, now)
     home = home or (seed.repositories[0]["name"] if seed.repositories else HOME)
     ensure_repository(db, home, now)
     database.set_meta(db, "home", home)
@@ -166,7 +187,7 @@ def _new_repository(db: Connection, facts: Facts, now: float, *, default_labels:
     return row
 
 
-def _plant_repository(db: Connection, entry: Mapping[str, Any], now: float) -> None:
+def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], now: float) -> None:
     flags = {name: entry[name] for name in ("private", "archived", "has_issues") if name in entry}
     facts = Facts(entry["name"], description=entry.get("description"), **flags)
     row = _new_repository(db, facts, now, default_labels=entry.get("default_labels", True))
@@ -174,16 +195,20 @@ def _plant_repository(db: Connection, entry: Mapping[str, Any], now: float) -> N
         db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", (row["id"], _account(db, login, now), role))
     for label in entry.get("labels", []):
         _label(db, row["id"], label["name"], label.get("color"), label.get("description"))
+    maintainer = db.execute("SELECT * FROM users WHERE login = ?", (MAINTAINER,)).fetchone()
+    plant_code(db, bares, row, maintainer, entry, now)
     issues = entry.get("issues", [])
     identifiers = [_plant_issue(db, row["id"], issue, now) for issue in issues]
     for identifier, issue in zip(identifiers, issues, strict=True):
+        if "head" in issue:
+            plant_pull(db, bares, row, identifier, issue)
         edges = [(identifier, identifiers[number - 1]) for number in issue.get("blocked_by", [])]
         db.executemany("INSERT INTO dependencies VALUES (?, ?)", edges)
 
 
 def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], now: float) -> int:
     author = _account(db, entry.get("author", MAINTAINER), now)
-    is_pull = entry.get("pull_request", False)
+    is_pull = entry.get("pull_request", "head" in entry)
     state = entry.get("state", "open")
     reason = entry.get("state_reason", "completed" if state == "closed" and not is_pull else None)
     draft = Draft(
@@ -274,10 +299,23 @@ def _repository(entry: Any, place: str) -> Mapping[str, Any]:
         checked_label = _object(label, f"{place}.labels[{index}]", _LABEL_FIELDS, required=("name",))
         if not labels.is_color(checked_label.get("color", labels.IMPLICIT_COLOR)):
             raise _wrong(f"{place}.labels[{index}].color", "is not six hexadecimal digits")
+    _code(checked, place)
     issues = checked.get("issues", [])
     for index, issue in enumerate(issues):
         _issue(issue, f"{place}.issues[{index}]", len(issues))
     return checked
+
+
+def _code(checked: Mapping[str, Any], place: str) -> None:
+    trees = {"files": checked.get("files", {})}
+    for branch, files in checked.get("branches", {}).items():
+        trees[f"branches.{branch}"] = _object(files, f"{place}.branches.{branch}")
+    for name, files in trees.items():
+        for path, text in files.items():
+            if not (isinstance(text, str) or (text is None and name != "files")):
+                raise _wrong(f"{place}.{name}.{path}", f"is {text!r}, not a text (quote it)")
+    for branch, rules in checked.get("protected", {}).items():
+        _object(rules, f"{place}.protected.{branch}", protection.FIELDS)
 
 
 def _issue(entry: Any, place: str, count: int) -> None:
@@ -300,12 +338,16 @@ def _check_moment(entry: Mapping[str, Any], place: str) -> None:
         raise _wrong(f"{place}.created_at", f"is {entry['created_at']!r}, not a moment in ISO 8601") from None
 
 
-def _object(value: Any, place: str, allowed: Mapping[str, Any], required: tuple[str, ...] = ()) -> Mapping[str, Any]:
+def _object(
+    value: Any, place: str, allowed: Mapping[str, Any] | None = None, required: tuple[str, ...] = ()
+) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise _wrong(place, "is not an object")
     for name in required:
         if name not in value:
             raise _wrong(place, f"lacks {name!r}")
+    if allowed is None:
+        return value
     for name, part in value.items():
         if name not in allowed:
             raise _wrong(f"{place}.{name}", f"is unknown; there are {', '.join(allowed)}")

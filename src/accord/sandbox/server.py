@@ -21,7 +21,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from accord.kernel.errors import WrongUsage
 from accord.sandbox import database
 from accord.sandbox import seed as seeds
-from accord.sandbox.app import DROP, Application
+from accord.sandbox.app import Application
+from accord.sandbox.connections import DROP
 from accord.sandbox.database import Database
 from accord.sandbox.exchanges import Exchange, Observer
 from accord.sandbox.faults import Fault, Faults
@@ -72,7 +73,8 @@ class Running:
         """Go back to the freshly seeded state: data, faults, rate limits and the log. Observers stay."""
         with self.database.writing() as connection:
             database.wipe(connection)
-            seeds.plant(connection, self._seed, self.repository, self._now())
+            self.application.bares.wipe()
+            seeds.plant(connection, self.application.bares, self._seed, self.repository, self._now())
         self.faults.clear()
         self.application.meter.clear()
         self.requests.clear()
@@ -124,8 +126,8 @@ def serving(
     settings = settings or Settings()
     store = Database(directory)
     try:
-        running_seed, home = _open(store, repository, seed, settings.clock.now().timestamp())
         application = Application(store, settings)
+        running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp())
         with _listening(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
             yield Running(url, seeds.TOKEN, home, application, store, running_seed)
@@ -133,11 +135,11 @@ def serving(
         store.close()
 
 
-def _open(store: Database, repository: str | None, path: Path | None, now: float) -> tuple[seeds.Seed, str]:
+def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[seeds.Seed, str]:
     planted = seeds.read(path) if path is not None else seeds.Seed()
-    with store.writing() as connection:
+    with application.database.writing() as connection:
         if database.get_meta(connection, "home") is None:
-            seeds.plant(connection, planted, repository, now)
+            seeds.plant(connection, application.bares, planted, repository, now)
         home = repository or str(database.get_meta(connection, "home"))
         seeds.take_home(connection, home, now)
     return planted, home

@@ -20,6 +20,16 @@ _COMMENTS = (
     "SELECT login AS author, body, comments.created_at FROM comments JOIN users ON users.id = author_id"
     " WHERE issue_id = ? ORDER BY comments.created_at, comments.id"
 )
+_ASKED = "SELECT login FROM review_requests JOIN users ON users.id = user_id WHERE issue_id = ? ORDER BY login"
+_REVIEWS = (
+    "SELECT reviews.*, number AS pull, login AS author FROM reviews JOIN issues ON issues.id = issue_id"
+    " JOIN users ON users.id = reviews.author_id WHERE repository_id = ? ORDER BY reviews.id"
+)
+_REVIEW_COMMENTS = (
+    "SELECT review_comments.id, login AS author, path, subject_type, side, line, start_line, original_line,"
+    " in_reply_to_id, body, review_comments.created_at FROM review_comments JOIN users ON users.id = author_id"
+    " WHERE review_id = ? ORDER BY review_comments.id"
+)
 
 
 def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
@@ -53,8 +63,34 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
         "repository": repository["full_name"],
         "issues": [_item(db, row) for row in items if not row["is_pull"]],
         "labels": [dict(row) for row in labels],
-        "pulls": [_item(db, row) for row in items if row["is_pull"]],
-        "reviews": [],
+        "pulls": [_pull(db, row) for row in items if row["is_pull"]],
+        "reviews": [_review(db, row) for row in db.execute(_REVIEWS, key)],
+    }
+
+
+def _pull(db: Connection, row: Row) -> dict[str, Any]:
+    found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
+    if found is None:  # shares the issues' numbers, but has no code
+        return _item(db, row)
+    asked = db.execute(_ASKED, (row["id"],))
+    return {
+        **_item(db, row),
+        "draft": bool(found["draft"]),
+        "merged": found["merged_at"] is not None,
+        "merge_commit": found["merge_sha"],
+        "head": {"ref": found["head_ref"], "sha": found["head_sha"]},
+        "base": {"ref": found["base_ref"], "sha": found["base_sha"]},
+        "requested_reviewers": [user["login"] for user in asked],
+    }
+
+
+def _review(db: Connection, row: Row) -> dict[str, Any]:
+    names = ("id", "pull", "author", "state", "body", "commit_id")
+    comments = db.execute(_REVIEW_COMMENTS, (row["id"],))
+    return {
+        **{name: row[name] for name in names},
+        "submitted_at": moment(row["submitted_at"]),
+        "comments": [{**dict(found), "created_at": moment(found["created_at"])} for found in comments],
     }
 
 

@@ -1,0 +1,323 @@
+"""Pull requests are real here: what git says about two branches is what the API says."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Client
+
+    from accord.sandbox.server import Running
+
+DIFF = {"accept": "application/vnd.github.diff"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with code_server(tmp_path_factory.mktemp("sandbox")) as running:
+        yield running
+
+
+@pytest.fixture
+def git(sandbox: Running, tmp_path: Path) -> Git:
+    return Git(sandbox, tmp_path)
+
+
+def tip(client: Client, branch: str) -> str:
+    sha: str = client("GET", f"branches/{branch}").json()["commit"]["sha"]
+    return sha
+
+
+def opened(client: Client, head: str = "other", **more: Any) -> dict[str, Any]:
+    answer = client("POST", "pulls", {"title": "A change", "head": head, "base": "main", **more})
+    assert answer.status_code == 201, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def test_a_pull_request_tells_what_git_says(client: Client) -> None:
+    pull = client("GET", "pulls/2").json()
+    assert (pull["additions"], pull["deletions"], pull["changed_files"], pull["commits"]) == (3, 3, 4, 1)
+    assert (pull["mergeable"], pull["mergeable_state"], pull["merged"]) == (True, "clean", False)
+    assert (pull["head"]["label"], pull["head"]["sha"]) == ("octo:feature", tip(client, "feature"))
+    assert (pull["base"]["ref"], pull["base"]["sha"]) == ("main", tip(client, "main"))
+    files = {entry["filename"]: entry for entry in client("GET", "pulls/2/files").json()}
+    assert {name: entry["status"] for name, entry in files.items()} == {
+        "added.txt": "added",
+        "gone.txt": "removed",
+        "long.txt": "modified",
+        "new name.txt": "renamed",
+    }
+    assert files["new name.txt"]["previous_filename"] == "old name.txt"
+    assert (files["long.txt"]["additions"], files["long.txt"]["deletions"], files["long.txt"]["changes"]) == (2, 2, 4)
+    assert files["added.txt"]["patch"] == "@@ -0,0 +1 @@\n+New"
+    assert "patch" not in files["new name.txt"]
+    assert client("GET", "pulls/2/files?per_page=3&page=2").json() == [files["new name.txt"]]
+    assert [commit["commit"]["message"] for commit in client("GET", "pulls/2/commits").json()] == ["Work on feature"]
+    assert client("GET", "pulls/2", headers=DIFF).text.startswith("diff --git a/added.txt b/added.txt")
+    assert "Subject: [PATCH] Work on feature" in client("GET", "pulls/2", headers={"accept": ".patch"}).text
+
+
+def test_a_pull_request_is_an_issue_too(client: Client) -> None:
+    pull = opened(client, draft=True, body="Words to find")
+    issue = client("GET", f"issues/{pull['number']}").json()
+    assert (issue["id"], issue["draft"], issue["pull_request"]["html_url"]) == (pull["id"], True, pull["html_url"])
+    client("POST", f"issues/{pull['number']}/labels", {"labels": ["bug"]})
+    client("POST", f"issues/{pull['number']}/comments", {"body": "hm"})
+    again = client("GET", f"pulls/{pull['number']}").json()
+    assert ([label["name"] for label in again["labels"]], again["comments"]) == (["bug"], 1)
+    assert (again["draft"], again["mergeable_state"]) == (True, "draft")
+    assert client("GET", "pulls/1").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", [3, 2]),
+        ("?state=closed", [4]),
+        ("?state=all&direction=asc", [2, 3, 4]),
+        ("?head=octo:feature", [2]),
+        ("?head=OCTO:other", [3]),
+        ("?head=feature", [3, 2]),
+        ("?base=other", []),
+        ("?sort=updated&direction=desc&per_page=1", [3]),
+    ],
+)
+def test_lists_are_filtered(client: Client, query: str, expected: list[int]) -> None:
+    opened(client)
+    client("PATCH", f"pulls/{opened(client, 'rival')['number']}", {"state": "closed"})
+    assert [pull["number"] for pull in client("GET", f"pulls{query}").json()] == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"head": "absent", "base": "main"}, {"field": "head", "code": "invalid"}),
+        ({"head": "stranger:other", "base": "main"}, {"field": "head", "code": "invalid"}),
+        ({"head": "other", "base": "absent"}, {"field": "base", "code": "invalid"}),
+        ({"head": "main", "base": "other"}, {"message": "No commits between other and main"}),
+        ({"head": "feature", "base": "main"}, {"message": "A pull request already exists for octo:feature."}),
+        ({"head": "other", "base": "main", "title": " "}, {"field": "title", "code": "missing_field"}),
+        ({"head": "other", "base": "main", "title": "x" * 257}, {"field": "title", "code": "custom"}),
+        ({"head": "other", "base": "main", "body": "x" * 65_537}, {"field": "body", "code": "custom"}),
+    ],
+)
+def test_what_cannot_be_opened_is_refused(client: Client, body: dict[str, Any], error: dict[str, str]) -> None:
+    answer = client("POST", "pulls", {"title": "x", **body})
+    assert (answer.status_code, answer.json()["message"]) == (422, "Validation Failed")
+    assert error.items() <= {**answer.json()["errors"][0]}.items()
+
+
+@pytest.mark.parametrize(
+    ("token", "status"),
+    [
+        (None, 401),
+        (STRANGER, 403),
+        ("reader", 403),
+        ("fine", 403),
+        ("writer", 201),
+        (INSTALLATION, 201),
+        ("flows", 201),
+    ],
+)
+def test_who_may_open(client: Client, token: str | None, status: int) -> None:
+    answer = client("POST", "pulls", {"title": "x", "head": "other", "base": "main"}, token=token)
+    assert answer.status_code == status
+
+
+def test_a_pull_request_is_changed_but_stays_a_draft(client: Client) -> None:
+    number = opened(client, draft=True)["number"]
+    changed = client("PATCH", f"pulls/{number}", {"title": "New", "body": "b", "draft": False, "base": "rival"})
+    document = changed.json()
+    assert (document["title"], document["body"], document["draft"]) == ("New", "b", True)
+    assert (document["base"]["ref"], document["base"]["sha"]) == ("rival", tip(client, "rival"))
+    assert client("PATCH", f"pulls/{number}", {"base": "absent"}).status_code == 422
+    assert client("PATCH", f"pulls/{number}", {"title": "Mine"}, token=STRANGER).status_code == 403
+
+
+def test_a_push_moves_the_head(client: Client, git: Git) -> None:
+    git.clone("feature")
+    sha = git.commit({"more.txt": "More\n"})
+    git("push", "-q", "origin", "feature")
+    pull = client("GET", "pulls/2").json()
+    assert (pull["head"]["sha"], pull["commits"], pull["changed_files"]) == (sha, 2, 5)
+    git("fetch", "-q", "origin", "refs/pull/2/head")
+    assert git("rev-parse", "FETCH_HEAD").strip() == sha
+    git("push", "-q", "origin", "--delete", "feature")
+    assert client("GET", "pulls/2").json()["state"] == "closed"
+    refused = client("PATCH", "pulls/2", {"state": "open"})
+    message = "state cannot be changed. The feature branch has been deleted."
+    assert (refused.status_code, refused.json()["errors"][0]["message"]) == (422, message)
+
+
+@pytest.mark.parametrize("method", ["merge", "squash"])
+def test_merging_closes_what_the_body_names(client: Client, git: Git, method: str) -> None:
+    head = tip(client, "feature")
+    merged = client("PUT", "pulls/2/merge", {"merge_method": method, "sha": head})
+    assert merged.status_code == 200, merged.text
+    sha = merged.json()["sha"]
+    parents = client("GET", f"commits/{sha}").json()["parents"]
+    assert (tip(client, "main"), len(parents)) == (sha, 2 if method == "merge" else 1)
+    pull, issue = client("GET", "pulls/2").json(), client("GET", "issues/1").json()
+    assert (pull["merged"], pull["merged_by"]["login"], pull["merge_commit_sha"]) == (True, "maintainer", sha)
+    assert (issue["state"], issue["state_reason"]) == ("closed", "completed")
+    assert client("GET", "pulls/2/merge").status_code == 204
+    assert client("PUT", "pulls/2/merge").status_code == 405
+    assert client("PATCH", "pulls/2", {"state": "open"}).status_code == 422
+    assert client("GET", "issues/2").json()["pull_request"]["merged_at"] is not None
+    git.clone()
+    assert (git.folder / "new name.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "body", "token", "expected"),
+    [
+        ("feature", {}, {"sha": "0" * 40}, ADMIN, (409, "Head branch was modified. Review and try the merge again.")),
+        ("feature", {}, {"merge_method": "rebase"}, ADMIN, (405, "Rebase merges are not allowed on this repository.")),
+        ("other", {"draft": True}, {}, ADMIN, (405, "Pull Request is still a draft")),
+        ("rival", {"base": "feature"}, {}, ADMIN, (405, "Pull Request is not mergeable")),
+        ("other", {}, {}, STRANGER, (403, "Must have admin rights to Repository.")),
+        (
+            "other",
+            {},
+            {},
+            "writer",
+            (405, "At least 1 approving review is required by reviewers with write access."),
+        ),
+    ],
+)
+def test_what_cannot_be_merged_stays(
+    client: Client, head: str, options: Any, body: Any, token: str, expected: tuple[int, str]
+) -> None:
+    number = 2 if head == "feature" else opened(client, head, **options)["number"]
+    answer = client("PUT", f"pulls/{number}/merge", body, token=token)
+    assert (answer.status_code, answer.json()["message"]) == expected
+    assert client("GET", f"pulls/{number}/merge").status_code == 404
+
+
+def test_a_conflict_is_told(client: Client) -> None:
+    pull = opened(client, "rival", base="feature")
+    assert (pull["mergeable"], pull["mergeable_state"]) == (False, "dirty")
+
+
+def test_reviewers_are_asked(client: Client) -> None:
+    asked = client("POST", "pulls/2/requested_reviewers", {"reviewers": ["maintainer", "rita"]})
+    assert (asked.status_code, [user["login"] for user in asked.json()["requested_reviewers"]]) == (
+        201,
+        ["maintainer", "rita"],
+    )
+    assert client("POST", "pulls/2/requested_reviewers", {"reviewers": ["wanda"]}).status_code == 422
+    assert client("POST", "pulls/2/requested_reviewers", {"reviewers": ["stranger"]}).status_code == 422
+    client("DELETE", "pulls/2/requested_reviewers", {"reviewers": ["rita"]})
+    listed = client("GET", "pulls/2/requested_reviewers").json()
+    assert [user["login"] for user in listed["users"]] == ["maintainer"]
+
+
+def test_too_much_is_cut_or_refused(client: Client, git: Git) -> None:
+    git.clone()
+    git("checkout", "-q", "-b", "many")
+    git.commit({f"many/{number}.txt": f"{number}\n" for number in range(301)})
+    git("checkout", "-q", "-b", "huge", "main")
+    (git.folder / "blob.bin").write_bytes(bytes(range(256)) * 10)
+    git.commit({"huge.txt": "x\n" * 20_001, "small.txt": "x\n"})
+    git("push", "-q", "origin", "many", "huge")
+    for branch, words in (("many", "files (300)"), ("huge", "lines (20000)")):
+        number = opened(client, branch)["number"]
+        answer = client("GET", f"pulls/{number}", headers=DIFF)
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (406, "too_large")
+        assert words in answer.json()["message"]
+    files = client("GET", f"pulls/{number}/files").json()
+    assert [("patch" in entry, entry["additions"]) for entry in files] == [(False, 0), (False, 20_001), (False, 1)]
+
+
+def test_files_and_commits_are_read(client: Client) -> None:
+    head = tip(client, "feature")
+    assert base64.b64decode(client("GET", "contents/src/é.py").json()["content"]) == b"x = 1\n"
+    assert client("GET", "contents/added.txt?ref=feature").json()["size"] == 4
+    assert [entry["name"] for entry in client("GET", "contents/src").json()] == ["é.py"]
+    raw = client("GET", "contents/gone.txt", headers={"accept": "application/vnd.github.raw+json"})
+    assert raw.text == "Farewell\n"
+    assert client("GET", "contents/absent").status_code == 404
+    assert client("GET", "contents/a", token=None).status_code == 404
+    assert [commit["sha"] for commit in client("GET", "commits?sha=feature&per_page=1").json()] == [head]
+    assert len(client("GET", "commits?sha=feature&path=added.txt").json()) == 1
+    assert client("GET", f"commits/{head}").json()["stats"] == {"total": 6, "additions": 3, "deletions": 3}
+    assert client("GET", f"commits/{'0' * 40}").status_code == 422
+    assert [pull["number"] for pull in client("GET", f"commits/{head}/pulls").json()] == [2]
+    compared = client("GET", "compare/rival...feature").json()
+    assert (compared["status"], compared["ahead_by"], compared["behind_by"]) == ("diverged", 1, 1)
+    tree = client("GET", f"git/trees/{head}?recursive=1").json()["tree"]
+    assert [entry["path"] for entry in tree] == ["added.txt", "long.txt", "new name.txt", "src", "src/é.py"]
+    assert client("GET", f"git/commits/{head}").json()["message"] == "Work on feature"
+    for path in ("commits", "git/ref/heads/main", "git/matching-refs/heads/"):
+        assert client("GET", f"/repos/octo/empty/{path}").status_code == 409
+
+
+def test_a_file_is_put(client: Client) -> None:
+    content = base64.b64encode(b"Text").decode()
+    made = client("PUT", "contents/new/a.txt", {"message": "Add", "content": content, "branch": "other"})
+    assert made.status_code == 201
+    body = {"message": "Change", "content": content, "branch": "other"}
+    assert client("PUT", "contents/new/a.txt", body).status_code == 422
+    assert client("PUT", "contents/new/a.txt", {**body, "sha": "0" * 40}).status_code == 409
+    again = client("PUT", "contents/new/a.txt", {**body, "sha": made.json()["content"]["sha"]})
+    assert (again.status_code, tip(client, "other")) == (200, again.json()["commit"]["sha"])
+    first = client("PUT", "/repos/octo/empty/contents/a.txt", {"message": "First", "content": content})
+    assert first.status_code == 201
+    through = client("PUT", "contents/b.txt", {"message": "x", "content": content}, token="writer")
+    assert (through.status_code, "through a pull request" in through.json()["message"]) == (409, True)
+    flow = {"message": "x", "content": content, "branch": "other"}
+    assert client("PUT", "contents/.github/workflows/x.yml", flow, token=INSTALLATION).status_code == 403
+
+
+def test_refs_are_made_moved_and_deleted(client: Client) -> None:
+    main, feature = tip(client, "main"), tip(client, "feature")
+    made = client("POST", "git/refs", {"ref": "refs/heads/a/b", "sha": main})
+    assert (made.status_code, made.json()["object"]["sha"]) == (201, main)
+    assert client("PATCH", "git/refs/heads/a/b", {"sha": feature}).json()["object"]["sha"] == feature
+    assert client("PATCH", "git/refs/heads/a/b", {"sha": main}).status_code == 422
+    assert client("PATCH", "git/refs/heads/a/b", {"sha": main, "force": True}).status_code == 200
+    assert [ref["ref"] for ref in client("GET", "git/matching-refs/heads/a").json()] == ["refs/heads/a/b"]
+    assert client("GET", "git/ref/heads/a").status_code == 404
+    assert client("DELETE", "git/refs/heads/a/b").status_code == 204
+    assert [branch["name"] for branch in client("GET", "branches").json()] == ["feature", "main", "other", "rival"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "message"),
+    [
+        ("POST", "git/refs", {"ref": "refs/heads/main", "sha": "{main}"}, "Reference already exists"),
+        ("POST", "git/refs", {"ref": "heads/x", "sha": "{main}"}, "heads/x is not a valid ref name."),
+        ("POST", "git/refs", {"ref": "refs/heads/a..b", "sha": "{main}"}, "refs/heads/a..b is not a valid ref name."),
+        ("POST", "git/refs", {"ref": "refs/heads/x", "sha": "1" * 40}, "Object does not exist"),
+        ("POST", "git/refs", {"ref": "refs/heads/main/x", "sha": "{main}"}, "Reference update failed"),
+        ("PATCH", "git/refs/heads/absent", {"sha": "{main}"}, "Reference does not exist"),
+        ("PATCH", "git/refs/heads/main", {"sha": "{feature}"}, "Changes must be made through a pull request."),
+        ("DELETE", "git/refs/heads/absent", None, "Reference does not exist"),
+        ("DELETE", "git/refs/heads/main", None, "Cannot delete a protected branch"),
+    ],
+)
+def test_refs_that_cannot_be_are_refused(client: Client, method: str, path: str, body: Any, message: str) -> None:
+    if body is not None:
+        names = {name: tip(client, name) for name in ("main", "feature")}
+        body = {key: value.format(**names) for key, value in body.items()}
+    answer = client(method, path, body, token="writer")
+    assert (answer.status_code, answer.json()["message"]) == (422, message)
+    assert client(method, path, body, token="reader").status_code == 403
+
+
+def test_protection_is_told_to_administrators(client: Client) -> None:
+    document = client("GET", "branches/main/protection").json()
+    assert document["required_pull_request_reviews"]["required_approving_review_count"] == 1
+    assert client("GET", "branches/main").json()["protected"] is True
+    assert client("GET", "branches/other/protection").json()["message"] == "Branch not protected"
+    assert client("GET", "branches/absent").json()["message"] == "Branch not found"
+    assert client("GET", "branches/main/protection", token="writer").status_code == 403
+    assert [branch["name"] for branch in client("GET", "branches?protected=true").json()] == ["main"]

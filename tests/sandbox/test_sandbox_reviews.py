@@ -1,0 +1,259 @@
+"""A review that GitHub would refuse is refused here, as a whole and in GitHub's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.code_repository import ADMIN, CHANGED, INSTALLATION, STRANGER, Git, code_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Client
+
+    from accord.sandbox.server import Running
+
+LINE = {"path": "long.txt", "body": "Why three?", "line": 3}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with code_server(tmp_path_factory.mktemp("sandbox")) as running:
+        yield running
+
+
+def review(client: Client, body: Any = None, **options: Any) -> Any:
+    answer = client("POST", "pulls/2/reviews", body or {}, **options)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def head(client: Client) -> str:
+    sha: str = client("GET", "pulls/2").json()["head"]["sha"]
+    return sha
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [("APPROVE", "APPROVED"), ("REQUEST_CHANGES", "CHANGES_REQUESTED"), ("COMMENT", "COMMENTED"), (None, "PENDING")],
+)
+def test_a_review_comes_back_as_it_was_written(client: Client, event: str | None, state: str) -> None:
+    comments = [
+        LINE,
+        {"path": "long.txt", "body": "Old", "line": 3, "side": "LEFT"},
+        {"path": "long.txt", "body": "Both", "start_line": 2, "line": 4},
+        {"path": "long.txt", "body": "From old to new", "start_line": 3, "start_side": "LEFT", "line": 3},
+        {"path": "gone.txt", "body": "Farewell", "line": 1, "side": "LEFT"},
+        {"path": "long.txt", "body": "By position", "position": 1},
+    ]
+    body = {"body": "Words", "comments": comments} | ({"event": event} if event else {})
+    made = review(client, body)
+    assert (made["state"], made["body"], made["commit_id"]) == (state, "Words", head(client))
+    assert ("submitted_at" in made) == (event is not None)
+    assert client("GET", f"pulls/2/reviews/{made['id']}").json() == made
+    found = client("GET", f"pulls/2/reviews/{made['id']}/comments").json()
+    names = ("line", "side", "start_line", "start_side")
+    assert [tuple(comment[name] for name in names) for comment in found] == [
+        (3, "RIGHT", None, None),
+        (3, "LEFT", None, None),
+        (4, "RIGHT", 2, "RIGHT"),
+        (3, "RIGHT", 3, "LEFT"),
+        (1, "LEFT", None, None),
+        (1, "RIGHT", None, None),
+    ]
+    assert found[0]["diff_hunk"].endswith("\n-line 3\n+line three")
+    public = 0 if event is None else 6
+    assert len(client("GET", "pulls/2/comments", token="writer").json()) == public
+    assert len(client("GET", "pulls/2/reviews", token="writer").json()) == bool(public)
+    assert client("GET", "pulls/2").json()["review_comments"] == public
+
+
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        ({"line": 15}, "Line could not be resolved"),
+        ({"line": 30, "side": "LEFT", "path": "added.txt"}, "Line could not be resolved"),
+        ({"path": "absent.txt"}, "Path could not be resolved"),
+        ({"path": "old name.txt"}, "Path could not be resolved"),
+        ({"start_line": 3}, "Line could not be resolved"),
+        ({"start_line": 4}, "Line could not be resolved"),
+        ({"start_line": 2, "line": 29}, "Line could not be resolved"),
+        ({"path": "new name.txt", "line": 1}, "Line could not be resolved"),
+        ({"body": ""}, "Body can't be blank"),
+        ({"body": "x" * 65_537}, "Body is too long (maximum is 65536 characters)"),
+    ],
+)
+def test_one_bad_comment_refuses_the_whole_review(client: Client, comment: dict[str, Any], reason: str) -> None:
+    answer = client("POST", "pulls/2/reviews", {"event": "COMMENT", "comments": [LINE, {**LINE, **comment}]})
+    document = answer.json()
+    assert (answer.status_code, document["message"], document["errors"]) == (422, "Unprocessable Entity", [reason])
+    assert client("GET", "pulls/2/reviews").json() == []
+    assert client("GET", "pulls/2/comments").json() == []
+
+
+@pytest.mark.parametrize(
+    ("token", "body", "status", "reason"),
+    [
+        ("writer", {"event": "APPROVE"}, 422, "Can not approve your own pull request"),
+        ("writer", {"event": "REQUEST_CHANGES", "body": "x"}, 422, "Can not request changes on your own pull request"),
+        (ADMIN, {"event": "COMMENT"}, 422, "Body can not be blank"),
+        (
+            ADMIN,
+            {"event": "REQUEST_CHANGES", "body": " "},
+            422,
+            "You need to leave a comment indicating the requested changes.",
+        ),
+        (ADMIN, {"event": "APPROVE", "commit_id": "{main}"}, 422, "Commit is not part of the pull request"),
+        (ADMIN, {"event": "APPROVE", "body": "x" * 65_537}, 422, "Body is too long (maximum is 65536 characters)"),
+        ("reader", {"event": "APPROVE"}, 403, None),
+        (None, {"event": "APPROVE"}, 401, None),
+    ],
+)
+def test_reviews_that_cannot_be_are_refused(
+    client: Client, token: str | None, body: dict[str, str], status: int, reason: str | None
+) -> None:
+    main = client("GET", "branches/main").json()["commit"]["sha"]
+    body = {name: value.format(main=main) for name, value in body.items()}
+    answer = client("POST", "pulls/2/reviews", body, token=token)
+    assert answer.status_code == status
+    assert answer.json().get("errors") == (None if reason is None else [reason])
+
+
+@pytest.mark.parametrize(
+    ("token", "body"),
+    [
+        ("writer", {"event": "COMMENT", "body": "On my own"}),
+        (STRANGER, {"event": "APPROVE"}),
+        (INSTALLATION, {"event": "REQUEST_CHANGES", "comments": [LINE]}),
+    ],
+)
+def test_who_may_review(client: Client, token: str, body: Any) -> None:
+    review(client, body, token=token)
+
+
+def test_a_pending_review_is_the_only_one_until_it_is_submitted(client: Client) -> None:
+    draft = review(client, {"comments": [LINE]})
+    second = client("POST", "pulls/2/reviews", {"event": "APPROVE"})
+    assert second.json()["errors"] == ["User can only have one pending review per pull request"]
+    single = client("POST", "pulls/2/comments", {**LINE, "commit_id": head(client)})
+    assert "one pending review" in single.json()["errors"][0]["message"]
+    path = f"pulls/2/reviews/{draft['id']}"
+    assert client("GET", path, token="writer").status_code == 404
+    assert client("PUT", path, {"body": "Later words"}).json()["body"] == "Later words"
+    sent = client("POST", f"{path}/events", {"event": "COMMENT"}).json()
+    assert (sent["state"], sent["body"]) == ("COMMENTED", "Later words")
+    again = client("POST", f"{path}/events", {"event": "COMMENT", "body": "x"})
+    assert again.status_code == 422
+    assert client("DELETE", path).json()["errors"] == ["Can not delete a non-pending pull request review"]
+    other = review(client, {"comments": [LINE]})
+    assert client("DELETE", f"pulls/2/reviews/{other['id']}").status_code == 200
+    assert len(client("GET", "pulls/2/reviews").json()) == 1
+
+
+def test_dismissing_keeps_the_body(client: Client) -> None:
+    made = review(client, {"event": "APPROVE", "body": "Fine"})
+    path = f"pulls/2/reviews/{made['id']}/dismissals"
+    assert client("PUT", path, {"message": "x"}, token=STRANGER).status_code == 403
+    assert client("PUT", path, {"message": " "}).status_code == 422
+    done = client("PUT", path, {"message": "Not so fine", "event": "DISMISS"}).json()
+    assert (done["state"], done["body"]) == ("DISMISSED", "Fine")
+    said = review(client, {"event": "COMMENT", "body": "x"})
+    for identifier, state in ((made["id"], "dismissed"), (said["id"], "commented")):
+        answer = client("PUT", f"pulls/2/reviews/{identifier}/dismissals", {"message": "x"})
+        assert answer.json()["errors"] == [f"Can not dismiss a {state} pull request review"]
+    assert "review_dismissed" in [entry["event"] for entry in client("GET", "issues/2/timeline").json()]
+
+
+def test_a_verdict_takes_the_reviewer_off_the_list(client: Client) -> None:
+    client("POST", "pulls/2/requested_reviewers", {"reviewers": ["maintainer"]})
+    review(client, {"event": "APPROVE"})
+    assert client("GET", "pulls/2/requested_reviewers").json()["users"] == []
+    assert client("PUT", "pulls/2/merge", token="writer").status_code == 200
+
+
+def test_a_single_comment_is_a_review_of_its_own(client: Client) -> None:
+    commit = head(client)
+    made = client("POST", "pulls/2/comments", {**LINE, "commit_id": commit})
+    assert (made.status_code, made.json()["line"], made.json()["commit_id"]) == (201, 3, commit)
+    wrapped = client("GET", "pulls/2/reviews").json()
+    assert [(entry["id"], entry["state"], entry["body"]) for entry in wrapped] == [
+        (made.json()["pull_request_review_id"], "COMMENTED", "")
+    ]
+    file = {"path": "new name.txt", "body": "All of it", "subject_type": "file", "commit_id": commit}
+    on_file = client("POST", "pulls/2/comments", file).json()
+    assert (on_file["subject_type"], on_file["line"]) == ("file", None)
+    identifier = made.json()["id"]
+    reply = client("POST", f"pulls/2/comments/{identifier}/replies", {"body": "Because"}, token="writer").json()
+    assert (reply["in_reply_to_id"], reply["line"], reply["path"]) == (identifier, 3, "long.txt")
+    assert client("POST", f"pulls/2/comments/{reply['id']}/replies", {"body": "x"}).status_code == 404
+    again = client("POST", "pulls/2/comments", {**file, "in_reply_to": identifier}).json()
+    assert again["in_reply_to_id"] == identifier
+    changed = client("PATCH", f"pulls/comments/{identifier}", {"body": "New"}).json()
+    assert client("GET", f"pulls/comments/{identifier}").json() == changed
+    assert client("PATCH", f"pulls/comments/{identifier}", {"body": "x"}, token=STRANGER).status_code == 403
+    assert client("DELETE", f"pulls/comments/{on_file['id']}").status_code == 204
+    assert client("GET", f"pulls/comments/{on_file['id']}").status_code == 404
+    listed = client("GET", "pulls/2/comments?sort=created&direction=desc").json()
+    assert [comment["id"] for comment in listed] == [again["id"], reply["id"], identifier]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"line": 15}, "pull_request_review_thread.line must be part of the diff"),
+        ({"path": "absent"}, "pull_request_review_thread.path is invalid"),
+        ({"start_line": 4}, "pull_request_review_thread.start_line must precede the end line."),
+        (
+            {"start_line": 2, "line": 29},
+            "pull_request_review_thread.start_line must be part of the same hunk as the line.",
+        ),
+        ({"commit_id": "0" * 40}, "pull_request_review_thread.commit_id is not part of the pull request"),
+        ({"body": "x" * 65_537}, "body is too long (maximum is 65536 characters)"),
+        ({"body": ""}, "body can't be blank"),
+    ],
+)
+def test_a_single_comment_off_the_diff_says_why(client: Client, body: dict[str, Any], message: str) -> None:
+    answer = client("POST", "pulls/2/comments", {**LINE, "commit_id": head(client), **body})
+    assert (answer.status_code, answer.json()["errors"][0]["message"]) == (422, message)
+
+
+def test_a_locked_conversation_is_for_writers(client: Client) -> None:
+    commit = head(client)
+    client("PUT", "issues/2/lock")
+    for path, body in (("reviews", {"event": "APPROVE"}), ("comments", {**LINE, "commit_id": commit})):
+        assert client("POST", f"pulls/2/{path}", body, token=STRANGER).status_code == 403
+    review(client, {"event": "APPROVE"})
+
+
+def test_comments_follow_their_lines(client: Client, sandbox: Running, tmp_path: Path) -> None:
+    """Comments that move with their lines keep a place; one whose line was rewritten is outdated."""
+    comments = [
+        {"path": "long.txt", "body": "moves", "line": 41},
+        {"path": "long.txt", "body": "stays", "line": 3, "side": "LEFT"},
+        {"path": "long.txt", "body": "dies", "line": 3},
+        {"path": "long.txt", "body": "range", "start_line": 39, "line": 40},
+        {"path": "added.txt", "body": "file gone", "line": 1},
+    ]
+    changed = CHANGED.replace("line three\n", "line 3.0\n").replace("line 20\n", "line 20\nline 20.5\nline 20.6\n")
+    comments[0]["line"], comments[3]["start_line"], comments[3]["line"] = 40, 38, 39
+    review(client, {"event": "COMMENT", "comments": comments})
+    first = head(client)
+    git = Git(sandbox, tmp_path)
+    git.clone("feature")
+    second = git.commit({"long.txt": changed, "added.txt": None})
+    git("push", "-q", "origin", "feature")
+    found = {entry["body"]: entry for entry in client("GET", "pulls/2/comments").json()}
+    places = {body: (entry["line"], entry["original_line"], entry["commit_id"]) for body, entry in found.items()}
+    assert places == {
+        "moves": (42, 40, second),
+        "stays": (3, 3, second),
+        "dies": (None, 3, first),
+        "range": (41, 39, second),
+        "file gone": (None, 1, first),
+    }
+    assert (found["range"]["start_line"], found["dies"]["position"]) == (40, None)
+    old = {**LINE, "commit_id": first, "body": "on the old commit"}
+    late = client("POST", "pulls/2/comments", old).json()
+    assert (late["line"], late["original_line"], late["original_commit_id"]) == (None, 3, first)
