@@ -131,20 +131,24 @@ def status(stage: Stage) -> list[str]:
 
 
 def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
-    """All that a user could see of the reviews, without what differs by nature: times and ids."""
+    """All that a user could see of the reviews, without what differs by nature: times, ids, and so ids of commits."""
+    found = listed(stage, f"/pulls/{number}/reviews")
+    commits = list(dict.fromkeys(review["commit_id"] for review in found))
 
-    def without_ids(text: str) -> str:
+    def stable(text: str) -> str:
+        for position, commit in enumerate(commits):
+            text = text.replace(commit, f"commit {position}").replace(commit[:7], f"commit {position}")
         return re.sub(r"#pullrequestreview-\d+", "#pullrequestreview-n", text)
 
     return {
         "reviews": [
-            (review["user"]["login"], review["state"], review["commit_id"], review["body"])
-            for review in listed(stage, f"/pulls/{number}/reviews")
+            (review["user"]["login"], review["state"], stable(review["commit_id"]), stable(review["body"]))
+            for review in found
         ],
         "comments": [
             (c["path"], c["line"], c["side"], c.get("subject_type"), c["body"])
             for c in listed(stage, f"/pulls/{number}/comments")
         ],
-        "conversation": [without_ids(c["body"]) for c in listed(stage, f"/issues/{number}/comments")],
+        "conversation": [stable(c["body"]) for c in listed(stage, f"/issues/{number}/comments")],
         "labels": sorted(label["name"] for label in stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]),
     }
