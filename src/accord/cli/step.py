@@ -46,7 +46,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         {
             "outcome": receipt.outcome.value,
             "items": _compact(receipt.as_json()["items"]),
-            **({"review": _compact(receipt.details["review"])} if "review" in receipt.details else {}),
+            "review": _compact(receipt.details["review"]) if "review" in receipt.details else "",
             "run-key": receipt.run_key,
             "receipt": str(receipt_path or ""),
         }
