@@ -37,7 +37,7 @@ NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
 REUSABLE = {
-    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo"}),
+    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo", "work-item", "pull", "commit"}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""

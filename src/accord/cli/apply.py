@@ -23,6 +23,8 @@ from accord.kernel.store import can_be_written, write_whole
 from accord.results.receipts import Outcome, Receipt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from accord.kernel.documents import Document
 
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -104,6 +106,8 @@ def print_receipt(receipt: Receipt, file: str) -> None:
         target = issue_or_commit(entry.target)
         click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
     click.echo(click.style(_headline(receipt), bold=True))
+    if "review" in receipt.details:
+        click.echo(_review_line(receipt.details["review"]))
     if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
@@ -130,6 +134,16 @@ def _headline(receipt: Receipt) -> str:
     }
     requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
     return one_line(sentences[receipt.outcome]) + requests
+
+
+def _review_line(review: Mapping[str, Any]) -> str:
+    """Say what became of the verdict and of the comments."""
+    verdict = f"verdict {review['verdict_requested']}"
+    if review["verdict_applied"] not in (None, review["verdict_requested"]):
+        verdict += f" (posted as {review['verdict_applied']})"
+    places = {"on lines": review["inline"], "on files": review["file_level"], "in the body": review["in_body"]}
+    counts = ", ".join(f"{count} {place}" for place, count in places.items() if count)
+    return one_line(f"{verdict}; comments: {counts or 'none'}  {review['url'] or ''}")
 
 
 def _counts(receipt: Receipt) -> str:

@@ -12,7 +12,7 @@ import click
 from accord.cli.sources import Lines
 from accord.kernel.errors import WrongUsage
 from accord.kernel.shapes import read_shape
-from accord.results.kinds import IMPLEMENTOR, PLANNER
+from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.rules import item_number
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accord.results.receipts import Receipt
     from accord.results.run import Setting
 
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
 
@@ -31,6 +32,7 @@ class Choices:
 
     work_item: str | None
     pull: str | None
+    commit: str
     base: str
     checkout: Path
     author: str
@@ -44,6 +46,7 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
         click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
+        click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; else the head."),
         click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
         click.option(
             "--checkout",
@@ -104,6 +107,17 @@ def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Re
     return apply_implementation(way.github, read_shape(IMPLEMENTOR.model, value), work, setting)
 
 
+def _reviewer(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    from accord.results.review_run import ReviewSetting, apply_review
+
+    commit = choices.commit.strip().lower()
+    if commit and not _COMMIT.fullmatch(commit):
+        raise WrongUsage(f'"{commit[:80]}" is no full SHA of a commit.', mend="Pass --commit with all its digits.")
+    work_item = _number(choices.work_item, "--work-item") if choices.work_item else None
+    said = ReviewSetting(**vars(setting), pull=_number(choices.pull, "--pull"), work_item=work_item, commit=commit)
+    return apply_review(way.github, read_shape(REVIEWER.model, value), said)
+
+
 def _number(text: str | None, option: str) -> int:
     number = item_number(text or "")
     if number is None:
@@ -114,4 +128,5 @@ def _number(text: str | None, option: str) -> int:
 _APPLIERS: Mapping[str, Callable[[Any, Way, Setting, Choices], Receipt]] = {
     PLANNER.name: _planner,
     IMPLEMENTOR.name: _implementor,
+    REVIEWER.name: _reviewer,
 }

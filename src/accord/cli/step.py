@@ -59,6 +59,8 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(f"{_cell(receipt.error.message)} {_cell(receipt.error.mend)}")
     if receipt.findings:
         parts.append(_findings_table(receipt.findings))
+    if "review" in receipt.details:
+        parts.append(_review_table(receipt.details["review"]))
     if receipt.operations:
         parts.append(_operations_table(receipt))
     if receipt.edges:
@@ -162,6 +164,19 @@ def _operations_table(receipt: Receipt) -> str:
     head = ["Status", "Operation", "Item", "Issue", "Title"]
     requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
     return table(head, rows) + _rest(len(receipt.operations), _ROWS) + requests
+
+
+def _review_table(review: Mapping[str, Any]) -> str:
+    """Show the verdict as asked for and as applied, and where each comment went."""
+    link = f"[review {review['id']}]({review['url']})" if review["url"] else "a review to come"
+    applied = review["verdict_applied"] or "unknown"
+    verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
+    rows = [
+        [_cell(comment["path"]), str(comment["line"] or ""), comment["place"]] for comment in review["comments"][:_ROWS]
+    ]
+    if not rows:
+        return verdict
+    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}" + _rest(len(review["comments"]), _ROWS)
 
 
 def _graph(receipt: Receipt) -> str:

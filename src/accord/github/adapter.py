@@ -43,12 +43,14 @@ class Adapter(CommentMethods, PullMethods, ReviewMethods):
             raise Refused(absent.message, mend=absent.mend) from absent
         role = data.get("permissions")
         may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
+        may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
         return Repository(
             full_name=data["full_name"],
             is_archived=bool(data.get("archived")),
             has_issues=bool(data.get("has_issues", True)),
             default_branch=data.get("default_branch") or "main",
             may_triage=may_triage,
+            may_push=may_push,
         )
 
     def server_time(self) -> datetime:

@@ -44,18 +44,19 @@ class CommentMethods(Rest):
     def comments(self, number: int) -> Iterator[Comment]:
         """GET …/issues/{n}/comments."""
         for page in self._transport.pages(f"{self._root}/issues/{number}/comments", {"per_page": PAGE_SIZE}):
-            yield from map(_comment, page.data)
+            yield from map(read_comment, page.data)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """POST …/issues/{n}/comments."""
         path = f"{self._root}/issues/{number}/comments"
-        return _comment(self._transport.call("POST", path, body={"body": body}, creates_content=True).data)
+        return read_comment(self._transport.call("POST", path, body={"body": body}, creates_content=True).data)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
         """PATCH …/issues/comments/{id}."""
         path = f"{self._root}/issues/comments/{comment_id}"
-        return _comment(self._transport.call("PATCH", path, body={"body": body}).data)
+        return read_comment(self._transport.call("PATCH", path, body={"body": body}).data)
 
 
-def _comment(data: dict[str, Any]) -> Comment:
+def read_comment(data: dict[str, Any]) -> Comment:
+    """Read the JSON of a comment (schemas "issue-comment" and "pull-request-review-comment")."""
     return Comment(data["id"], data["html_url"], data.get("body") or "", (data.get("user") or {}).get("login", ""))

@@ -33,3 +33,9 @@ CONTENT_PER_HOUR = 500
 
 SECONDARY_WAIT_SECONDS = 60
 """What to wait at least on a secondary limit that gives no hint ("Best practices for using the REST API")."""
+
+PULL_FILES = 3_000
+"""The files API of a pull request never lists more ("List pull requests files")."""
+
+COMPARED_FILES = 300
+"""The comparison of two commits never lists more files ("Compare two commits")."""

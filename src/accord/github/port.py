@@ -36,7 +36,8 @@ class Identity:
 class Repository:
     """What must be known of a repository before anything is written to it.
 
-    ``may_triage`` is what GitHub says of our role, which counts for people only; None where it says nothing.
+    ``may_triage`` and ``may_push`` are what GitHub says of our role, which counts for people only; None where it says
+    nothing.
     """
 
     full_name: str
@@ -44,6 +45,7 @@ class Repository:
     has_issues: bool
     default_branch: str
     may_triage: bool | None
+    may_push: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

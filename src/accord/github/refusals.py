@@ -26,7 +26,7 @@ def refusal(
     if status == 401:
         return Refused(said, mend="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
     if status == 403:
-        return Forbidden(said, mend=_forbidden(message, headers))
+        return Forbidden(said, mend=_forbidden(request, message, headers))
     if status in (404, 410):
         return NotThere(
             said,
@@ -37,8 +37,9 @@ def refusal(
     return Refused(said, mend="GitHub's sentence says why; running the same again will not help.")
 
 
-def _forbidden(message: str, headers: Mapping[str, str]) -> str:
+def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     said = message.lower()
+    kind = "pull-requests" if "/pulls" in request else "issues"
     if "archived" in said:
         return "The repository is archived: unarchive it in its settings."
     if "locked" in said:
@@ -47,10 +48,10 @@ def _forbidden(message: str, headers: Mapping[str, str]) -> str:
     if needed:
         return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
     if "resource not accessible" in said:
-        return 'The token lacks a permission: grant the job "issues: write" (and what else the command writes).'
+        return f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).'
     if "saml" in said:
         return "The organisation enforces SAML: authorise the token for single sign-on."
-    return "The token may not do this: give it write access to issues of this repository."
+    return f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository."
 
 
 def _details(errors: Sequence[object]) -> str:

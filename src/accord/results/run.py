@@ -27,6 +27,8 @@ from accord.results.rules import planner_findings, read_plan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import BaseModel
+
     from accord.github.port import GitHub
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
@@ -53,7 +55,7 @@ class Setting:
     tell: Tell = _say_nothing
 
 
-def default_run_key(result: PlannerResult, repository: str) -> str:
+def default_run_key(result: BaseModel, repository: str) -> str:
     """Derive the scope of exactly-once from what is applied and where: the same result there is the same run."""
     canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(f"{repository.lower()}\n{canonical}".encode()).hexdigest()[:20]

@@ -1,0 +1,127 @@
+"""Applying a reviewer result: gather, plan, apply, report. Everything is decided before the first write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from accord.github.markers import find_markers, run_token
+from accord.github.pacing import estimate_seconds
+from accord.kernel.errors import AccordError, BrokenContract, Refused
+from accord.kernel.findings import has_errors
+from accord.results.receipts import Outcome, Receipt, outcome_of
+from accord.results.review_apply import carry_out, entries_of
+from accord.results.review_facts import Request, gather
+from accord.results.review_layout import REVIEW, Place, lay_out, posted
+from accord.results.review_operations import CommentOnFile, FollowUp, Operation, PostReview
+from accord.results.review_plan import plan_findings, plan_operations, redaction_findings, start
+from accord.results.reviewer_rules import reviewer_findings
+from accord.results.run import Setting, default_run_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.results.models import ReviewerResult
+    from accord.results.review_facts import Facts, Reviewing
+    from accord.results.review_plan import State
+
+KIND = "reviewer-result"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReviewSetting(Setting):
+    """What applying a review is given besides: the pull request, and where it is said, its work item and the commit."""
+
+    pull: int
+    work_item: int | None = None
+    commit: str = ""
+
+
+def apply_review(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
+    """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
+
+    A review is the same one when result, pull request, run key and, where it is given, commit are the same.
+    """
+    before = replace(github.requests)
+    receipt = _applied(github, result, setting)
+    now = github.requests
+    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
+
+
+def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
+    digest = default_run_key(result, setting.repository)
+    run_key = setting.run_key or digest
+    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
+    if has_errors(receipt.findings):
+        return receipt
+    request = Request(
+        result,
+        run_token(setting.repository, f"{run_key}\n{digest}\n{setting.commit}"),
+        setting.pull,
+        setting.work_item,
+        setting.commit,
+        setting.repository,
+        setting.redact,
+    )
+    try:
+        facts = gather(github, request)
+        _require_no_pending(facts)
+    except BrokenContract as broken:
+        return replace(receipt, findings=[*receipt.findings, *broken.findings])
+    except AccordError as error:
+        return replace(receipt, outcome=outcome_of((), error), error=error)
+    said = [*redaction_findings(result, setting.redact), *facts.findings, *plan_findings(facts)]
+    return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
+
+
+def _require_no_pending(facts: Facts) -> None:
+    """GitHub allows one pending review a person; one that is not accord's is theirs to submit."""
+    pending = facts.pending
+    if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
+        raise Refused(
+            f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub takes no second one.",
+            mend=f"Submit or discard it first: {pending.url}",
+        )
+
+
+def _carried_out(github: Reviewing, facts: Facts, receipt: Receipt, setting: ReviewSetting) -> Receipt:
+    state = start(facts)
+    if setting.is_dry_run:
+        operations = plan_operations(facts, state)
+        seconds = estimate_seconds(*_planned_requests(operations))
+        entries = entries_of(operations, facts)
+        receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
+    else:
+        state, entries, problem = carry_out(github, facts, state, setting.clock, setting.tell)
+        receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
+    details = {"review": _details(facts, state, setting)}
+    return replace(receipt, findings=[*receipt.findings, *state.findings], details=details)
+
+
+def _details(facts: Facts, state: State, setting: ReviewSetting) -> dict[str, Any]:
+    """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
+    marks = state.marks
+    places = marks.places if marks else ()
+    review = state.review
+    return {
+        "id": str(review.id) if review else None,
+        "url": review.url if review else None,
+        "commit": facts.draft.commit,
+        "verdict_requested": facts.draft.verdict,
+        "verdict_applied": marks.verdict if marks and (review or setting.is_dry_run) else None,
+        "inline": places.count(Place.INLINE) if marks else None,
+        "file_level": places.count(Place.FILE) if marks else None,
+        "in_body": places.count(Place.BODY) if marks else None,
+        "follow_ups": len(lay_out(facts.draft, marks)) - 1 if marks else None,
+        "comments": [
+            {"path": posted(note.path, setting.redact), "line": note.line, "place": place.value}
+            for note, place in zip(facts.draft.notes, places, strict=False)
+        ],
+    }
+
+
+def _planned_requests(operations: Sequence[Operation]) -> tuple[int, int]:
+    """Count the requests to come: those that create content, and the other writes."""
+    coming = [operation for operation in operations if operation.found is None]
+    content = sum(isinstance(operation, PostReview | CommentOnFile | FollowUp) for operation in coming)
+    return content, len(coming) - content

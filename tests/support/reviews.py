@@ -1,0 +1,154 @@
+"""Reviews for tests: small builders for valid results, and diffs as the files API gives them."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from support.stage import Stage, staged
+
+from accord.github.pull_port import PullFile
+from accord.kernel.redaction import Redactor
+from accord.kernel.shapes import read_shape
+from accord.results.models import ReviewerResult
+from accord.results.review_run import ReviewSetting, apply_review
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.github.adapter import Adapter
+    from accord.results.receipts import Receipt
+
+FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
+
+
+def comment(path: str, line: int | None = None, body: str = FINDING) -> dict[str, Any]:
+    return {"path": path, "line": line, "body": body}
+
+
+def warn(path: str, line: int | None = None, text: str = "outside of the scope") -> dict[str, Any]:
+    return comment(path, line, f"[Warning] {text}")
+
+
+def needs_changes(*comments: dict[str, Any], summary: str = "Some things are wrong.") -> dict[str, Any]:
+    return {"role": "reviewer", "review": {"verdict": "needs-changes", "summary": summary, "comments": list(comments)}}
+
+
+def approve(*comments: dict[str, Any], summary: str = "All checks pass.") -> dict[str, Any]:
+    return {"role": "reviewer", "review": {"verdict": "approve", "summary": summary, "comments": list(comments)}}
+
+
+def changed(path: str, patch: str | None, status: str = "modified", previous: str = "") -> PullFile:
+    return PullFile(path, status, previous, patch)
+
+
+OLD = "".join(f"line {n}\n" for n in range(1, 41))
+NEW = OLD.replace("line 3\n", "line three\n").replace("line 30\n", "").replace("line 40\n", "line 40\nline 41\n")
+ITEM, PULL, OWN, LOCKED = 1, 2, 3, 4
+SEED = {
+    "tokens": [
+        {"token": "wanda-token", "login": "wanda"},
+        {"token": "rita-token", "login": "rita"},
+        {
+            "token": "blind-token",
+            "login": "blind[bot]",
+            "kind": "installation",
+            "permissions": {"issues": "write", "contents": "read", "pull_requests": "read"},
+        },
+    ],
+    "repositories": [
+        {
+            "name": "accord/sandbox",
+            "collaborators": {"wanda": "write", "rita": "read"},
+            "files": {
+                "src/long.txt": OLD,
+                "gone.txt": "Farewell\nfor\never\n",
+                "old name.txt": "Same\ncontent\nas before\nand after\n",
+                "untouched.txt": "Still\n",
+            },
+            "branches": {
+                "accord/1": {
+                    "src/long.txt": NEW,
+                    "gone.txt": None,
+                    "old name.txt": None,
+                    "new name.txt": "Same\ncontent\nas before\nand after\n",
+                    "added.txt": "New\nfile\n",
+                },
+                "own": {"added.txt": "Own\n"},
+                "locked": {"added.txt": "Locked\n"},
+            },
+            "issues": [
+                {"title": "The work", "labels": ["task:implement", "status:review", "priority:low"]},
+                {"title": "The change", "head": "accord/1", "body": "Does it.\n\nCloses #1", "author": "wanda"},
+                {"title": "My change", "head": "own", "body": "Closes #1"},
+                {"title": "A locked one", "head": "locked", "author": "wanda", "locked": True},
+            ],
+        }
+    ],
+}
+
+
+@contextmanager
+def review_stage(directory: Path, **settings: Any) -> Iterator[Stage]:
+    """Open a stage with pull requests of others and of our own."""
+    seed = directory / "seed.yml"
+    seed.write_text(json.dumps(SEED), encoding="utf-8")
+    with staged(directory / "data", seed=seed, **settings) as stage:
+        yield stage
+
+
+def post(stage: Stage, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
+    """Apply a reviewer's result, by default to the pull request of another author."""
+    setting = {"pull": PULL, **setting}
+    model = read_shape(ReviewerResult, result)
+    said = ReviewSetting(stage.repository, stage.clock, Redactor(), **setting)
+    return apply_review(adapter or stage.adapter(), model, said)
+
+
+def listed(stage: Stage, path: str) -> list[dict[str, Any]]:
+    """List everything under a path of the repository."""
+    found: list[dict[str, Any]] = []
+    for page in range(1, 100):
+        part = stage.get(f"/repos/{stage.repository}{path}", per_page=100, page=page)
+        found += part
+        if len(part) < 100:
+            break
+    return found
+
+
+def reviews(stage: Stage, number: int = PULL) -> list[dict[str, Any]]:
+    """List the reviews that say something themselves, without the wrappings of single comments."""
+    return [review for review in listed(stage, f"/pulls/{number}/reviews") if review["body"]]
+
+
+def status(stage: Stage) -> list[str]:
+    """Return the status labels of the work item."""
+    labels = stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]
+    return [label["name"] for label in labels if label["name"].startswith("status:")]
+
+
+def snapshot(stage: Stage, number: int = PULL) -> dict[str, Any]:
+    """All that a user could see of the reviews, without what differs by nature: times, ids, and so ids of commits."""
+    found = listed(stage, f"/pulls/{number}/reviews")
+    commits = list(dict.fromkeys(review["commit_id"] for review in found))
+
+    def stable(text: str) -> str:
+        for position, commit in enumerate(commits):
+            text = text.replace(commit, f"commit {position}").replace(commit[:7], f"commit {position}")
+        return re.sub(r"#pullrequestreview-\d+", "#pullrequestreview-n", text)
+
+    return {
+        "reviews": [
+            (review["user"]["login"], review["state"], stable(review["commit_id"]), stable(review["body"]))
+            for review in found
+        ],
+        "comments": [
+            (c["path"], c["line"], c["side"], c.get("subject_type"), c["body"])
+            for c in listed(stage, f"/pulls/{number}/comments")
+        ],
+        "conversation": [stable(c["body"]) for c in listed(stage, f"/issues/{number}/comments")],
+        "labels": sorted(label["name"] for label in stage.get(f"/repos/{stage.repository}/issues/{ITEM}")["labels"]),
+    }
