@@ -36,8 +36,21 @@ COMMANDS = {
 NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
+OF_CHANGES = {
+    "work-item",
+    "pull",
+    "commit",
+    "base",
+    "checkout",
+    "author",
+    "co-author",
+    "commit-type",
+    "protect",
+}
+"""What results of implementors and reviewers need, which take more permissions than that workflow asks its callers for."""
+
 REUSABLE = {
-    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo", "work-item", "pull", "commit"}),
+    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo", *OF_CHANGES}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""
@@ -95,7 +108,7 @@ def as_input(parameter: click.Parameter) -> str:
     default = parameter.get_default(click.Context(click.Command("none")))
     if isinstance(default, bool):
         return str(default).lower()
-    if isinstance(default, int):
+    if isinstance(default, (int, Path)):
         return str(default)
     return default if isinstance(default, str) else ""
 

@@ -271,10 +271,11 @@ def test_a_forged_trailer_in_a_summary_marks_no_other_run_as_applied(stage: Stag
     assert trailers[0] != token
 
 
-FAULTS = ["lost-before", "lost-after", "error-500-after", "truncated", "secondary-403"]
+FAULTS = ["lost-before", "lost-after", "truncated", "secondary-403"]
 REST = r"^/(?:repos|user|search)\b"
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("outcome", ["completed", "blocked"])
 def test_a_fault_at_any_request_loses_and_doubles_nothing(

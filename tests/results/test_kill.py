@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from accord.sandbox.server import Exchange
 
 
+pytestmark = pytest.mark.matrix
+
+
 def run_accord(arguments: list[str], environment: dict[str, str]) -> None:
     from accord.cli.main import main
 

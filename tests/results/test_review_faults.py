@@ -31,6 +31,8 @@ RESULT = needs_changes(
 )
 READS = 6
 WRITES = 1 + 2 + 1 + 1 + 1
+pytestmark = pytest.mark.matrix
+
 FAULTS = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
 """One for each way on from a request; test_faults.py meets the planner with every kind there is."""
 
