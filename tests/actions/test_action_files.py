@@ -47,7 +47,7 @@ OF_CHANGES = {
     "commit-type",
     "protect",
 }
-"""What results of implementors and reviewers need, which take more permissions than that workflow asks its callers for."""
+"""For results of implementors and reviewers, which need more permissions than that workflow asks of its callers."""
 
 REUSABLE = {
     "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo", *OF_CHANGES}),
