@@ -79,7 +79,7 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(bench: Bench, github
     assert run.exit_code == 0, run.trouble
     outputs = run.outputs("apply")
     assert outputs["outcome"] == "applied"
-    assert set(outputs) == {"outcome", "items", "run-key", "receipt"}
+    assert set(outputs) == {"outcome", "items", "run-key", "receipt", "revision", "review"}
     assert set(json.loads(outputs["items"])) == {f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))}
     titles = [" ".join(text.split()) for text in texts(canary)]
     assert sorted(issue["title"] for issue in document(tmp_path / "sandbox")["issues"]) == sorted(titles)
