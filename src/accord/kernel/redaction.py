@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _SHAPES = {
     "github-token": r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
@@ -33,6 +35,19 @@ _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
 
 
+_KNOWN = "secret of the environment"
+_PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,40}\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret stands in a text, and of what kind it is; never its value."""
+
+    start: int
+    end: int
+    kind: str
+
+
 @dataclass(frozen=True)
 class Redactor:
     """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed."""
@@ -42,19 +57,60 @@ class Redactor:
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
 
+    def find(self, text: str) -> list[Secret]:
+        """Say where secrets are, in order and apart from each other. What a placeholder says is none."""
+        found = [Secret(*hit.span(), _kind(hit)) for hit in _SHAPE.finditer(text)]
+        for value in self.values:
+            found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
+        placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
+        return merged(secret for secret in found if not _is_within(secret, placeholders))
+
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
-        count = 0
-        for value in self.values:
-            if value in text:
-                count += text.count(value)
-                text = text.replace(value, "[redacted: secret of the environment]")
-        text, shaped = _SHAPE.subn(lambda hit: f"[redacted: {(hit.lastgroup or '').replace('_', '-')}]", text)
-        return text, count + shaped
+        secrets = self.find(text)
+        return without(secrets, text), len(secrets)
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         return self.redact(text)[0]
+
+
+def merged(found: Iterable[Secret]) -> list[Secret]:
+    """Put in order, and make one of those that overlap."""
+    apart: list[Secret] = []
+    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+        if apart and secret.start < apart[-1].end:
+            apart[-1] = replace(apart[-1], end=max(apart[-1].end, secret.end))
+        else:
+            apart.append(secret)
+    return apart
+
+
+def without(secrets: Iterable[Secret], text: str) -> str:
+    """Put a placeholder in the place of each of these secrets, which are in order and apart."""
+    pieces = []
+    end = 0
+    for secret in secrets:
+        pieces += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+        end = secret.end
+    return "".join(pieces) + text[end:]
+
+
+def _kind(hit: re.Match[str]) -> str:
+    return (hit.lastgroup or "").replace("_", "-")
+
+
+def _places(value: str, text: str) -> Iterator[int]:
+    start = text.find(value)
+    while start >= 0:
+        yield start
+        start = text.find(value, start + len(value))
+
+
+def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether a secret lies in one of these spans, which are in order."""
+    i = bisect_right(spans, secret.start, key=itemgetter(0)) - 1
+    return i >= 0 and secret.end <= spans[i][1]
 
 
 def redactor_for(environment: Mapping[str, str]) -> Redactor:

@@ -128,7 +128,7 @@ def _completed(
     else:
         summary = commit_message(
             setting.redact(state.issue.title),
-            setting.redact(result.summary),
+            posted(result.summary),
             work.number,
             state.token,
             work.co_authors,

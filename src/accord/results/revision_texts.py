@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, write_marker
+from accord.kernel.outgoing import sanitise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from accord.kernel.redaction import Redactor
     from accord.results.scope import ScopeReport
 
 REVISION = "revision"
@@ -73,9 +75,9 @@ def scope_report(scope: ScopeReport) -> str:
     return "\n".join(lines).rstrip()
 
 
-def posted_text(redact: Callable[[str], str]) -> Callable[[str], str]:
-    """Return what an agent's text goes through before it is posted."""
-    return lambda text: defuse(redact(text))[0].strip()
+def posted_text(redactor: Redactor) -> Callable[[str], str]:
+    """Return what an agent's text goes through before it is posted, or becomes a commit message."""
+    return lambda text: defuse(sanitise(text, secrets=redactor).text)[0].strip()
 
 
 def _code(path: str) -> str:
