@@ -124,6 +124,7 @@ def serving(
     when it is not there. Several processes may serve one directory at once.
     """
     settings = settings or Settings()
+    directory = directory.absolute()  # git runs elsewhere
     store = Database(directory)
     try:
         application = Application(store, settings)
