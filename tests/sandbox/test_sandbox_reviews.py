@@ -133,7 +133,8 @@ def test_reviews_that_cannot_be_are_refused(
     ],
 )
 def test_who_may_review(client: Client, token: str, body: Any) -> None:
-    review(client, body, token=token)
+    states = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
+    assert review(client, body, token=token)["state"] == states[body["event"]]
 
 
 def test_a_pending_review_is_the_only_one_until_it_is_submitted(client: Client) -> None:

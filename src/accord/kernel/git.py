@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.kernel.errors import Refused
@@ -49,8 +49,8 @@ class Git:
     """A repository to run git in. ``environment`` adds to what every call gets."""
 
     directory: Path
-    environment: Mapping[str, str] = ()  # type: ignore[assignment]
-    config: Mapping[str, str] = ()  # type: ignore[assignment]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, *arguments: str, data: bytes | None = None, timeout: float = 600) -> bytes:
         """Run ``git ARGUMENTS`` with ``data`` on its input; return its output. Raises GitFailed."""
