@@ -10,15 +10,15 @@ import pytest
 from support.plans import task_body
 from support.stage import Stage, staged
 
+from accord.kernel.branches import Remote
 from accord.kernel.git import Git
+from accord.kernel.patches import extract_patch
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.implement_apply import Implementation
 from accord.results.implement_run import apply_implementation
 from accord.results.models import ImplementorResult
-from accord.results.patches import extract_patch
 from accord.results.receipts import Outcome, Receipt
-from accord.results.revision_branch import Remote
 from accord.results.run import Setting
 from accord.sandbox.faults import Fault
 

@@ -86,9 +86,9 @@ def _planner(value: Any, way: Way, setting: Setting, choices: Choices) -> Receip
 
 
 def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    from accord.kernel.branches import DEFAULT_AUTHOR, Remote
     from accord.results.implement_apply import Implementation
     from accord.results.implement_run import apply_implementation
-    from accord.results.revision_branch import DEFAULT_AUTHOR, Remote
 
     for name in (choices.author, *choices.co_author):
         if name and not _AUTHOR.fullmatch(name):

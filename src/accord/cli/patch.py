@@ -26,7 +26,7 @@ def patch(base: str, directory: Path, into: Path | None) -> None:
     Ignored files and what agents leave behind are not in it. With --into, the patch is written into an implementor's
     result instead, in place of any that it has; a completed result without a change becomes a validation failure.
     """
-    from accord.results.patches import extract_patch
+    from accord.kernel.patches import extract_patch
 
     taken = extract_patch(directory, base)
     if into is None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.github.once import send_once
+from accord.kernel.branches import DEFAULT_AUTHOR, Remote, push
 from accord.kernel.errors import AccordError, Stopped
 from accord.kernel.findings import Finding
 from accord.results.apply import in_order
@@ -20,7 +21,6 @@ from accord.results.implement_plan import (
     our_pull,
 )
 from accord.results.operations import Entry, Status
-from accord.results.revision_branch import DEFAULT_AUTHOR, Remote, push
 from accord.results.status import carry_out_move
 
 if TYPE_CHECKING:

@@ -9,8 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
+from accord.kernel.branches import (
+    CommitText,
+    branch_facts,
+    commit_patch,
+    fetched,
+)
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
+from accord.kernel.patches import changes_between, escaping_links
 from accord.results.facts import require_writable
 from accord.results.implement_apply import Implementation, State, carry_out, entry_of
 from accord.results.implement_plan import (
@@ -28,14 +35,7 @@ from accord.results.implement_plan import (
 )
 from accord.results.implementor_rules import implementor_findings
 from accord.results.operations import Status
-from accord.results.patches import changes_between, escaping_links
 from accord.results.receipts import Outcome, Receipt, outcome_of
-from accord.results.revision_branch import (
-    CommitText,
-    branch_facts,
-    commit_patch,
-    fetched,
-)
 from accord.results.revision_texts import commit_message, outcome_comment, posted_text, pull_body, pull_title
 from accord.results.scope import audit_scope
 from accord.results.status import legal_move

@@ -11,7 +11,7 @@ import pytest
 
 from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
-from accord.results.patches import apply_patch, changes_between, escaping_links, extract_patch
+from accord.kernel.patches import apply_patch, changes_between, escaping_links, extract_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

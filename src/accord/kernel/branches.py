@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from accord.kernel.clock import timestamp
 from accord.kernel.errors import Refused, Stopped
 from accord.kernel.git import Git, GitFailed, token_config
-from accord.results.patches import Change, apply_patch, changes_between
+from accord.kernel.patches import Change, apply_patch, changes_between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

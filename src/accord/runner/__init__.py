@@ -1,0 +1,1 @@
+"""What an agent run did: contract ro, for any agent CLI."""
