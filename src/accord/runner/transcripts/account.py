@@ -52,8 +52,8 @@ class Todo:
 class AgentError:
     """An error as the CLI reports it in a field of its transcript.
 
-    ``status`` is the HTTP status where a field or the CLI's own wording names one; ``kind`` the class that the CLI gives
-    it (``authentication_failed``, ``error_max_turns``); ``line`` the line of the transcript, cut, as evidence.
+    ``status`` is the HTTP status where a field or the CLI's own wording names one; ``kind`` the class that the CLI
+    gives it (``authentication_failed``, ``error_max_turns``); ``line`` the line of the transcript, cut, as evidence.
     """
 
     message: str
