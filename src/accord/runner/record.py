@@ -1,8 +1,9 @@
 """The folder that an agent's run leaves behind: all that the second job, which may write, knows about it.
 
 ``record.json`` holds the facts below. Beside it lie ``stdout.log`` and ``stderr.log`` (what the agent printed),
-``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked) and ``changes.patch`` (what
-it changed, as git's binary-safe patch against ``base_sha``). Secrets are taken out of all of them while they are written.
+``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked) and ``changes.patch``
+(what it changed, as git's binary-safe patch against ``base_sha``). Secrets are taken out of all of them while they are
+written.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ OwnKind = Literal[
 ]
 """What accord itself knows went wrong; the first evidence of all.
 
-``push-refused`` is a permission or protection, which a person must mend; ``push-conflict`` a branch that moved again and
-again or a patch that no longer fits; ``push-unreachable`` a network or server.
+``push-refused`` is a permission or protection, which a person must mend; ``push-conflict`` a branch that moved again
+and again or a patch that no longer fits; ``push-unreachable`` a network or server.
 """
 
 
