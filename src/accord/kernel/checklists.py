@@ -1,8 +1,8 @@
 """Checklists in Markdown: which boxes GitHub shows, what stands beside them, and where exactly their mark is.
 
 A box is what GitHub makes one (GitHub Flavored Markdown, "Task list items"): ``[ ]`` or ``[x]`` at the start of a list
-item's first paragraph, on the line of its bullet or number, with text behind it. Lists in lists and in block quotes count;
-what stands in code, in a comment or in raw HTML is no list.
+item's first paragraph, on the line of its bullet or number, with text behind it. Lists in lists and in block quotes
+count; what stands in code, in a comment or in raw HTML is no list.
 """
 
 from __future__ import annotations
