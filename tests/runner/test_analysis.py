@@ -1,9 +1,10 @@
-"""Models are asked in turn over real HTTP; an answer counts when it fits the list of tasks, anything else is a failed try."""
+"""Models are asked in turn over real HTTP; an answer counts when it fits the tasks, anything else is a failed try."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -112,6 +113,14 @@ def test_the_address_of_an_endpoint_may_be_written_as_its_documentation_does(ope
     assert openai.seen[0].path == CHAT_PATH
 
 
+def test_no_two_requests_mark_the_evidence_by_the_same_word(openai: ModelServer) -> None:
+    for _ in range(2):
+        ask(openai, "openai")
+    words = {re.findall(r"BEGIN (\w+)", seen.body["messages"][1]["content"])[0] for seen in openai.seen}
+    assert len(words) == 2
+    assert min(map(len, words)) >= 16
+
+
 def test_models_are_chosen_by_the_environment(served: ModelServer) -> None:
     served.play(error(404), error(404), messages(GOOD, model=""))
     models = {"ACCORD_GITHUB_MODELS_MODEL": "a", "ACCORD_OPENAI_MODEL": "b", "ACCORD_ANTHROPIC_MODEL": "c"}
@@ -189,7 +198,7 @@ def test_when_nobody_answers_the_analysis_was_not_run(served: ModelServer) -> No
 
 
 def test_an_unknown_provider_is_named() -> None:
-    with pytest.raises(WrongUsage, match="gemini.*regex-fallback"):
+    with pytest.raises(WrongUsage, match=r"gemini.*regex-fallback"):
         analyse(QUESTION, environment={}, providers=["openai", "gemini"], clock=ManualClock(START))
 
 
@@ -286,7 +295,7 @@ def test_a_bad_answer_of_anthropic_is_a_failed_try_too(served: ModelServer, play
 @pytest.mark.parametrize(
     ("play", "seconds", "reason"),
     [
-        (error(429, "rate_limit_exceeded", retry_after="7"), 7, "HTTP 429 (rate_limit_exceeded). Tried again after 7 s."),
+        (error(429, "slow_down", retry_after="7"), 7, "HTTP 429 (slow_down). Tried again after 7 s."),
         (error(429), 1, "HTTP 429 (error_of_type). Tried again after 1 s."),
         (error(429, retry_after="soon"), 1, "Tried again after 1 s."),
         (error(429, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), 0, "Tried again after 0 s."),
@@ -370,10 +379,8 @@ def test_the_key_is_not_taken_to_another_host(served: ModelServer) -> None:
 )
 def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], expected: list[int]) -> None:
     text = json.dumps({"completed_tasks": completed, "confidence": 0.5, "why": "more keys do no harm"})
-    assert (
-        answer_in(f"Here it is:\n```json\n{text}\n```", ["Add tests", "Fix docs", "Add tests"]).completed_tasks
-        == expected
-    )
+    answer = answer_in(f"Here it is:\n```json\n{text}\n```", ["Add tests", "Fix docs", "Add tests"])
+    assert answer.completed_tasks == expected
 
 
 def test_one_task_cannot_be_named_more_often_than_it_is_there() -> None:
@@ -394,7 +401,8 @@ def test_completed_tasks_come_in_the_order_and_wording_of_the_body(served: Model
     [(0.85, "0.85"), (1, "1.0"), (0.0, "0.0"), (0.5, "0.5"), (0.123456, "0.12"), (1e-9, "0.0")],
 )
 def test_outputs_are_those_of_the_contract(confidence: float, written: str) -> None:
-    analysis = Analysis("openai", "gpt", confidence, ("Add \"tests\"", "é"), (Attempt("openai", "answered", "", 12),))  # fmt: skip
+    attempt = Attempt("openai", "answered", "", 12)
+    analysis = Analysis("openai", "gpt", confidence, ('Add "tests"', "é"), (attempt,))
     outputs = llm_outputs(analysis, Redactor())
     assert outputs == {
         "llm-analysis-run": "true",

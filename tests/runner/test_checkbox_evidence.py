@@ -73,7 +73,7 @@ def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) 
         "Not done: Add tests",
         "Add tests. It is not done.",
         "I haven't completed Add tests.",
-        "I haven’t completed Add tests.",
+        "I haven\u2019t completed Add tests.",
         "Add tests is incomplete, Fix docs as well.",
         "- [x] Add tests (not done for Windows)",
         "- [x] Add tests\n\n  This is not done on Windows.",
@@ -107,7 +107,7 @@ def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) 
         ("- [ ] Add tests\n- [ ] Add tests", "- [ ] Add tests\n- [x] Add tests", [1]),
         ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests", []),
         ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests\n- [x] Add tests", [1]),
-        ("- [ ] Add tests\n- [ ] add tests", "- [ ] Add tests\n- [ ] Add tests\n\n- [x] Add tests\n- [ ] Add tests", [0]),
+        ("- [ ] Add it\n- [ ] add it", "- [ ] Add it\n- [ ] Add it\n\n- [x] Add it\n- [ ] Add it", [0]),
         ("- [ ] Test", "The test is done.", []),
         ("- [ ] Test", "- [x] Test", [0]),
         ("- [ ] e.g. this. And that", "e.g. this. And that: done", [0]),
@@ -130,8 +130,8 @@ def test_the_agents_own_list_is_weak_evidence_and_its_message_has_the_last_word(
 
 
 WORDS = st.sampled_from(
-    ["- [x] ", "- [ ] ", "Add tests", "Fix docs", "done", "not", "\n", "\n\n", ". ", ": ", "> ", "## ", "  ", "```\n", "✅ "]
-)  # fmt: skip
+    ["- [x] ", "- [ ] ", "Add tests", "Fix docs", "done", "not", "✅ ", ". ", ": ", "> ", "## ", "\n", "\n\n", "```\n"]
+)
 
 
 @given(st.lists(WORDS, max_size=25).map("".join))

@@ -1,10 +1,10 @@
-"""A model provider on this machine: real HTTP in both formats, answers and accidents by script, requests kept to look at."""
+"""A model provider on this machine: real HTTP in both formats, answers and accidents by script, requests kept."""
 
 from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ CHAT_PATH, MESSAGES_PATH = "/v1/chat/completions", "/v1/messages"
 
 @dataclass(frozen=True)
 class Play:
-    """What to answer to one request. ``delay`` seconds pass first; ``drip`` sends a header a byte at a time."""
+    """What to answer to one request, ``delay`` seconds later; ``is_dripped`` is a header that comes byte by byte."""
 
     status: int = 200
     body: bytes = b""
@@ -98,10 +98,8 @@ class _Handler(BaseHTTPRequestHandler):
         server.is_closing.wait(play.delay)
         if play.is_lost:
             return
-        try:
+        with suppress(OSError):  # the client has gone, which some tests want
             self._send(play, server)
-        except OSError:
-            pass  # the client has gone, which some tests want
 
     def _send(self, play: Play, server: ModelServer) -> None:
         self.send_response(play.status)

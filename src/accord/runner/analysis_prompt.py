@@ -62,10 +62,10 @@ class Asked:
 
 
 def ask_about(question: Question, tasks: Sequence[ChecklistTask], *, fence: str, secrets: Redactor) -> Asked:
-    """Write the prompt about these tasks of the question's body. ``fence`` is a word that was not known before."""
+    """Write the prompt about these tasks of the question's body. ``fence`` is a random word that nobody could know."""
 
     def clean(text: str) -> str:
-        return secrets(strip_hidden(_COMMENT.sub(r"\1", text))).replace(fence, "")
+        return secrets(strip_hidden(_COMMENT.sub(r"\1", text)))
 
     listed = _task_lines(tasks, [clean(heading) for heading in _headings(question.pr_body, tasks)], clean)
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in question.todos)
