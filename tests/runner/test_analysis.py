@@ -6,10 +6,13 @@ import json
 import math
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
 
 from accord.kernel.clock import ManualClock, SystemClock
@@ -20,7 +23,7 @@ from accord.runner.analysis import analyse, answer_in, llm_outputs
 from accord.runner.analysis_models import Analysis, Attempt, Question
 from accord.runner.models import RunOutputs
 from accord.runner.providers import ALL
-from accord.runner.wires import Failed
+from accord.runner.wires import Failed, reply_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -381,6 +384,31 @@ def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], 
     text = json.dumps({"completed_tasks": completed, "confidence": 0.5, "why": "more keys do no harm"})
     answer = answer_in(f"Here it is:\n```json\n{text}\n```", ["Add tests", "Fix docs", "Add tests"])
     assert answer.completed_tasks == expected
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["a", 1, 2, 10**400]),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=3), children, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.fixed_dictionaries({}, optional={"completed_tasks": JSON | st.lists(JSON), "confidence": JSON}) | JSON)
+def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(said: Any) -> None:
+    try:
+        answer = answer_in(json.dumps(said), ["a", "b"])
+    except Failed:
+        return
+    assert set(answer.completed_tasks) <= {1, 2}
+    assert 0 <= answer.confidence <= 1
+
+
+@given(st.binary() | st.text().map(str.encode) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> None:
+    for wire in ("chat-completions", "anthropic-messages"):
+        for wrap in (b"%s", b'{"choices": [%s]}', b'{"content": [%s]}', b'{"choices": [{"message": %s}]}'):
+            with suppress(Failed):
+                assert isinstance(reply_in(wire, asking._document(wrap % body, 200)).text, str)
 
 
 def test_one_task_cannot_be_named_more_often_than_it_is_there() -> None:

@@ -120,7 +120,7 @@ def llm_outputs(analysis: Analysis | None, redact: Callable[[str], str]) -> dict
     return {
         "llm-analysis-run": str(is_run).lower(),
         "llm-provider": analysis.provider if analysis else "",
-        "llm-model": analysis.model if analysis else "",
+        "llm-model": redact(analysis.model) if analysis else "",
         "llm-confidence": str(round(float(analysis.confidence), 2)) if analysis and is_run else "",
         "llm-completed-tasks": json.dumps(completed),
         "llm-has-completions": str(bool(completed)).lower(),
