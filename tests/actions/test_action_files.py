@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 PINS = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
     "action.yml": ["apply"],
+    "actions/analyze-tasks/action.yml": ["analyze"],
     "actions/apply/action.yml": ["apply"],
     "actions/check/action.yml": ["check"],
     "actions/labels/action.yml": ["labels check", "labels sync"],

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 COMMANDS = {
+    "analyze": ("accord.cli.analyze", "Find out which tasks of a pull request an agent completed."),
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),

@@ -82,6 +82,21 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     _summary(f"### accord labels: {outcome}\n\n{shown}")
 
 
+def report_analysis(outputs: Mapping[str, str]) -> None:
+    """Report ``accord analyze``: the outputs ``llm-*``, the completed tasks, and who was asked for what result."""
+    _outputs(outputs)
+    completed = [f"- [x] {_cell(text)}" for text in json.loads(outputs["llm-completed-tasks"])]
+    by = _cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
+    told = f"Says {by}, with confidence {outputs['llm-confidence']}." if by else "Nobody answered."
+    tries = [
+        [_cell(attempt["provider"]), attempt["outcome"], str(attempt["ms"]), _cell(attempt["reason"])]
+        for attempt in json.loads(outputs["llm-attempts"])
+    ]
+    shown = "\n".join(completed[:_ROWS]) or "No task was found to be completed."
+    head = ["Provider", "Outcome", "ms", "Reason"]
+    _summary("\n\n".join(["### accord analyze", told, shown, table(head, tries)]))
+
+
 def _redact(text: str) -> str:
     return redactor_for(os.environ)(text)
 

@@ -29,7 +29,7 @@ _SHAPES = {
 _SHAPE = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
 
 _SECRET_NAME = re.compile(
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY)", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY|CLAUDE_API)", re.IGNORECASE
 )
 _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
