@@ -1,4 +1,4 @@
-"""Fetching an artifact: whole or not at all, by whatever accidents, and never with the token where it does not belong."""
+"""Fetching an artifact: whole or not at all, whatever happens on the way, and the token stays where it belongs."""
 
 from __future__ import annotations
 
