@@ -65,7 +65,8 @@ class Loop:
         run = self._run(EXAMPLES[name], name, inputs)
         assert run.exit_code == 0, run.trouble
         before = self._writes()
-        again = self._run(apply_alone(EXAMPLES[name]), f"{name}-again", inputs)
+        alone = apply_alone(EXAMPLES[name], run.outputs("head").get("commit", ""))
+        again = self._run(alone, f"{name}-again", inputs)
         assert again.exit_code == 0, again.trouble
         assert again.outputs("apply")["outcome"] == "unchanged"
         assert self._writes() == before
@@ -91,11 +92,11 @@ class Loop:
         return answer.json()
 
 
-def apply_alone(workflow: str) -> str:
-    """Leave of a workflow the job that applies, which is the last one."""
+def apply_alone(workflow: str, commit: str) -> str:
+    """Leave of a workflow the job that applies, which is the last one; ``commit`` is what it got from a job before."""
     head, _, body = workflow.partition("\njobs:\n")
-    job = re.sub(r"^ +(needs|commit): .*\n", "", body[body.index("  apply:\n") :], flags=re.MULTILINE)
-    return f"{head}\njobs:\n{job}"
+    job = re.sub(r"^ +needs: .*\n", "", body[body.index("  apply:\n") :], flags=re.MULTILINE)
+    return f"{head}\njobs:\n{job}".replace("${{ needs.review.outputs.commit }}", commit)
 
 
 def in_reach(run: Run, role: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -185,6 +186,19 @@ def test_an_example_grants_a_reusable_workflow_just_what_it_asks_for(path: Path)
 def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path: Path) -> None:
     for step in steps_of(read_yaml(path)):
         assert "${{" not in step.get("run", "")
+
+
+def test_a_patch_that_nobody_says_where_to_put_is_not_written_into_the_log() -> None:
+    (*_, step) = steps_of(read_yaml(ROOT / "actions/patch/action.yml"))
+    ended = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        env={**os.environ, "ACCORD_PATCH_INTO": "", "GITHUB_ACTION_PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert "say by the input into" in ended.stderr
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)

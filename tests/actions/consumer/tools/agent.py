@@ -50,7 +50,7 @@ LABELS = ["task:implement", "status:pending", "priority:high", "complexity:low"]
 
 def plan() -> None:
     """Make a task of a section of a spec, and print the result."""
-    spec = Path("docs/specs/greeting.md")
+    spec = Path("docs/specs/greeting.txt")
     section, objective = re.findall(r"^## (.+)\n\n(.+)$", spec.read_text(), re.MULTILINE)[0]
     body = BODY.format(objective=objective, spec=spec, section=section)
     item = {"tempID": "by-name", "title": "Greet people by name", "body": body, "labels": LABELS, "blockedBy": []}
