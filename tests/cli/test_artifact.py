@@ -1,4 +1,4 @@
-"""``accord artifact``, ``accord patch --into`` and ``accord apply --kind``: the steps around an agent and what they leave."""
+"""``accord artifact``, ``accord patch --into``, ``accord apply --kind``: steps around an agent, and what they write."""
 
 from __future__ import annotations
 
