@@ -30,8 +30,9 @@ from accord.kernel import errors
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import shipped_labels
-from accord.results.models import PlannerResult
+from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.receipts import EXIT_CODES
+from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
@@ -39,8 +40,17 @@ from accord.sandbox.routes import ROUTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pydantic import BaseModel
+
 ROOT = Path(__file__).parents[1]
 COMMAND = "./dev generate"
+RESULTS: dict[str, type[BaseModel]] = {
+    "docs/implementor-results.md": ImplementorResult,
+    "docs/planner-results.md": PlannerResult,
+    "docs/reviewer-results.md": ReviewerResult,
+}
+"""The page of each kind of agent result."""
+
 WRITTEN_BY = f"<!-- Written by tools/generate.py; change its source, then run {COMMAND}. -->"
 
 
@@ -69,7 +79,11 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/architecture.md", lambda: module_map(root), "modules")
     yield Part("docs/labels.md", labels_table, "labels")
-    yield Part("docs/planner-results.md", fields_tables, "fields")
+    for page, result in RESULTS.items():
+        yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
+    yield Part("docs/implementor-results.md", protected_paths, "protected")
+    yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
+    yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
@@ -210,6 +224,11 @@ def action_parts(action: Path, page: str) -> Iterator[Part]:
         yield Part(page, lambda: outputs_table(document["outputs"]), "outputs")
 
 
+def quoted(workflow: Path) -> str:
+    """Show a workflow that is tested."""
+    return f"```yaml\n{workflow.read_text(encoding='utf-8')}```"
+
+
 def workflow_parts(workflow: Path) -> Iterator[Part]:
     """Name the tables of a reusable workflow."""
     document = read_yaml(workflow.read_bytes()).value
@@ -284,10 +303,10 @@ def as_json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def fields_tables() -> str:
-    """Describe the fields of a planner result from the model's schema."""
-    schema = json_schema(PlannerResult)
-    objects = {"PlannerResult": schema, **schema["$defs"]}
+def fields_tables(model: type[BaseModel]) -> str:
+    """Describe the fields of a result, and of the objects in it, from the model's schema."""
+    schema = json_schema(model)
+    objects = {model.__name__: schema, **schema.get("$defs", {})}
     pieces = []
     for name, found in objects.items():
         rows = [
@@ -304,9 +323,16 @@ def type_of(field: Mapping[str, Any]) -> str:
         return " or ".join(type_of(choice) for choice in field["anyOf"])
     if "$ref" in field:
         return str(field["$ref"].rpartition("/")[2])
+    if "enum" in field:
+        return " or ".join(f'`"{choice}"`' for choice in field["enum"])
     if "const" in field:
         return f'`"{field["const"]}"`'
     return f"list of {type_of(field['items'])}" if field["type"] == "array" else str(field["type"])
+
+
+def protected_paths() -> str:
+    """List the paths that only people change."""
+    return "```text\n" + "\n".join(PROTECTED) + "\n```"
 
 
 def labels_table() -> str:

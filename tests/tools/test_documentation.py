@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
+from accord.cli.check import check_document
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import Kind
 from accord.results.templates import body_findings, read_body
@@ -121,6 +122,14 @@ def test_the_templates_to_copy_keep_every_rule() -> None:
     templates = blocks(ROOT / "docs" / "planner-results.md", "markdown")
     for kind, template in zip((Kind.TASK, Kind.REFINEMENT), templates, strict=True):
         assert not list(body_findings(read_body(template), kind, ""))
+
+
+def test_the_results_to_copy_keep_every_rule() -> None:
+    (done,) = (json.loads(block) for block in blocks(ROOT / "docs" / "implementor-results.md", "json"))
+    (blocked, *_) = blocks(ROOT / "docs" / "implementor-results.md", "text")
+    (review,) = (json.loads(block) for block in blocks(ROOT / "docs" / "reviewer-results.md", "json"))
+    for result in ({**done, "patch": "diff"}, {**done, "outcome": "blocked", "summary": blocked}, review):
+        assert check_document(json.dumps(result).encode(), None)[1] == []
 
 
 def test_the_seed_and_the_fault_in_the_sandboxs_page_are_accepted() -> None:

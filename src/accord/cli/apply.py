@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply_kinds import Choices, apply_kind, kind_options
+from accord.cli.apply_kinds import APPLICABLE, Choices, apply_kind, kind_options
 from accord.cli.check import check_document
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
@@ -33,6 +33,7 @@ _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "plann
 
 @click.command()
 @click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
+@click.option("--kind", type=click.Choice(APPLICABLE), help="The only kind that is accepted; any when not given.")
 @click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
 @click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
 @click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
@@ -44,6 +45,7 @@ def apply(
     ctx: click.Context,
     /,
     result: str,
+    kind: str | None,
     run_key: str,
     dry_run: bool,
     receipt: Path | None,
@@ -61,12 +63,12 @@ def apply(
     if receipt and not can_be_written(receipt):
         raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file that may be written.")
     raw = read_bytes(result)
-    kind, findings = check_document(raw, None)
+    found_kind, findings = check_document(raw, kind)
     if has_errors(findings):
         repository = options["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
-        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, repository, findings)
+        report = Receipt(found_kind or "unknown", Outcome.REJECTED, run_key, repository, findings)
     else:
-        report = _apply(kind or "", read_object(raw), run_key, dry_run, options)
+        report = _apply(found_kind or "", read_object(raw), run_key, dry_run, options)
     if receipt:
         write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
     report_receipt(report, result, receipt)

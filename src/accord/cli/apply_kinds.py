@@ -130,3 +130,6 @@ _APPLIERS: Mapping[str, Callable[[Any, Way, Setting, Choices], Receipt]] = {
     IMPLEMENTOR.name: _implementor,
     REVIEWER.name: _reviewer,
 }
+
+APPLICABLE = tuple(sorted(_APPLIERS))
+"""The kinds of documents that can be applied."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "analyze": ("accord.cli.analyze", "Find out which tasks of a pull request an agent completed."),
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
+    "artifact": ("accord.cli.artifact", "Fetch what another job of a workflow run uploaded."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),

@@ -25,6 +25,7 @@ from accord.kernel.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.github.artifacts import Fetched
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
 
@@ -67,6 +68,20 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(_graph(receipt))
     _summary("\n\n".join(parts))
     _annotate(receipt.findings, file)
+
+
+def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
+    """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
+    _outputs({"path": str(into), "file": file})
+    rows = [[_cell(member.path), f"{member.size:,}"] for member in fetched.members]
+    parts = [f"### accord artifact: {_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:_ROWS])]
+    _summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
+
+
+def report_patch(outcome: str, files: int) -> None:
+    """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
+    _outputs({"outcome": outcome})
+    _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
 
 
 def _json_or_nothing(value: object) -> str:
@@ -211,5 +226,5 @@ def _graph(receipt: Receipt) -> str:
     return "\n".join([*lines, "```"])
 
 
-def _rest(count: int, shown: int) -> str:
-    return f"\n\n{count - shown} more are in the receipt." if count > shown else ""
+def _rest(count: int, shown: int, place: str = "in the receipt") -> str:
+    return f"\n\n{count - shown} more are {place}." if count > shown else ""
