@@ -84,6 +84,11 @@ def report_patch(outcome: str, files: int) -> None:
     _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
 
 
+def report_run(outputs: Mapping[str, str]) -> None:
+    """Report ``accord run``: the outputs of the runner contract."""
+    _outputs(outputs)
+
+
 def _json_or_nothing(value: object) -> str:
     return "" if value is None else json.dumps(value)
 

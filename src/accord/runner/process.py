@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 64 * 1024
 _POLL_SECONDS = 0.05
 _SHOWN_CHARS = 4000
-_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "cancelled": 4.0, "disk-full": 4.0}
 """How long a program may tidy up: what it left behind, itself at the limit, and when a runner waits to kill us."""
 
@@ -83,7 +83,7 @@ def run_program(
     Raises OSError when it cannot be started or the files cannot be opened.
     """
     with stdout.open("wb", buffering=0) as out, stderr.open("wb", buffering=0) as err, adopting_orphans() as spared:
-        with (program.stdin.open("rb") if program.stdin else open(os.devnull, "rb")) as given:
+        with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
         sinks = [
             _Sink(started.stdout.fileno(), out, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
@@ -191,7 +191,7 @@ class _Sink:
             try:
                 rest = rest[self.file.write(rest) :]
             except OSError as error:
-                if error.errno not in _DISK_FULL:
+                if error.errno not in DISK_FULL:
                     raise
                 self.is_full = True
 

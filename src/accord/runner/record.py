@@ -2,7 +2,8 @@
 
 ``record.json`` holds the facts below. Beside it lie ``stdout.log`` and ``stderr.log`` (what the agent printed),
 ``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked) and ``changes.patch``
-(what it changed, as git's binary-safe patch against ``base_sha``). Secrets are taken out of all of them while they are
+(what it changed, as git's binary-safe patch against ``base_sha``) and, where one was asked for, ``schema.json`` (the JSON
+Schema of its structured result). The record is written last: without it the run did not end. Secrets are taken out of all of them while they are
 written.
 """
 
@@ -18,6 +19,7 @@ STDERR = "stderr.log"
 FINAL_MESSAGE = "final-message.md"
 PROMPT = "prompt.md"
 PATCH = "changes.patch"
+SCHEMA = "schema.json"
 
 OwnKind = Literal[
     "time-limit",

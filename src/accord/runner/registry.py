@@ -72,4 +72,3 @@ def _own_findings(own: Registry) -> list[Finding]:
 
 REGISTRY = Kind("agent-registry", Registry, _own_findings, {}, has=("agents",))
 KINDS = (REGISTRY,)
-

@@ -35,7 +35,9 @@ def registry_findings(registry: Registry) -> list[Finding]:
         found.append(Finding("default-unknown", message, "/default_agent"))
     for name, agent in registry.agents.items():
         for finding in _agent_findings(agent):
-            found.append(Finding(finding.code, finding.message, f"/agents{pointer(name)}{finding.path}", finding.severity))
+            found.append(
+                Finding(finding.code, finding.message, f"/agents{pointer(name)}{finding.path}", finding.severity)
+            )
     return found
 
 
