@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -93,10 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def handle(self) -> None:
-        try:
+        with suppress(ConnectionError):  # a killed agent leaves in the middle of an answer
             super().handle()
-        except ConnectionError:
-            pass  # a killed agent leaves in the middle of an answer
 
     def do_GET(self) -> None:
         self._send_json(404, {"error": {"message": "not here"}})

@@ -6,6 +6,7 @@ import importlib
 import os
 import shlex
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from accord.kernel.errors import WrongUsage
 if TYPE_CHECKING:
     from accord.runner.models import RunOutputs
     from accord.runner.record import RunRecord
-    from accord.runner.run import Job, RunRequest
+    from accord.runner.run import RunRequest
 
 _FILE = click.Path(path_type=Path)
 
@@ -80,7 +81,9 @@ def _finish() -> Any:
 def _request(agent: str, given: dict[str, Any]) -> RunRequest:
     from accord.runner.run import RunRequest
 
-    run_dir = given["run_dir"] or Path(tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP")))
+    run_dir = given["run_dir"] or Path(
+        tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None)
+    )
     try:
         command = shlex.split(given["command"])
     except ValueError as error:
@@ -104,10 +107,8 @@ def _run(request: RunRequest, told: Any) -> RunRecord:
     from accord.runner.run import Job, run_agent
 
     def show(line: str) -> None:
-        try:
+        with suppress(OSError):  # nobody watches any more, which is no reason to end the agent
             click.echo(inert(line), err=True)
-        except OSError:
-            pass  # nobody watches any more, which is no reason to end the agent
 
     is_step = os.environ.get("GITHUB_ACTIONS") == "true"
     if is_step:

@@ -1,8 +1,8 @@
 """Taking secrets out of what a program prints, while it prints it, in constant memory.
 
-No token contains a line break, and of a known secret every line is known, so a line is the unit: it is passed on as soon
-as it is whole. Of a longer line, and of a private key, so much is held back as a secret may still need to be seen whole.
-Bytes that are no UTF-8 stay as they are.
+No token contains a line break, and of a known secret every line is known, so a line is the unit: it is passed on as
+soon as it is whole. Of a longer line, and of a private key, so much is held back as a secret may still need to be seen
+whole. Bytes that are no UTF-8 stay as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _KEY_CHARS = 16 * 1024
 
 _BEGIN = r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
 _KEY = re.compile(
-    rf'{_BEGIN}(?:(?:\\.|[^"\\]){{0,{_KEY_CHARS}}}?-----END (?:[A-Z]+ )*PRIVATE KEY-----|(?:\\[nrt]|[A-Za-z0-9+/=\s])*)',
+    rf'{_BEGIN}(?:(?:\\.|[^"\\]){{0,{_KEY_CHARS}}}?-----END (?:[A-Z]+ )*PRIVATE KEY-----'
+    r"|(?:\\[nrt]|[A-Za-z0-9+/=\s])*)",
     re.DOTALL,
 )
 """A key to its end, or what looks like the inside of one. A bare quotation mark ends it: it ends a text of JSON."""

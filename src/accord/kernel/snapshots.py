@@ -1,7 +1,7 @@
 """A repository as it was before somebody untrusted worked in it, and what is different since.
 
-Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so that
-no configuration, hook, filter or index that was written meanwhile is read, let alone run.
+Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so
+that no configuration, hook, filter or index that was written meanwhile is read, let alone run.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def take_snapshot(directory: Path) -> Snapshot | None:
 def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> bytes:
     """Return what differs from the snapshot as git's binary-safe patch, commits and untracked files included.
 
-    Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git cannot
-    read the work tree.
+    Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
+    cannot read the work tree.
     """
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         git = Git(snapshot.top)

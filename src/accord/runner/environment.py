@@ -1,7 +1,7 @@
 """What an agent sees of the job: where programs are, its own secrets, and nothing by which it could act as the job.
 
-A variable that is not named here or in the agent's entry of the registry does not reach it. HOME and TMPDIR are folders of
-its own that vanish after the run.
+A variable that is not named here or in the agent's entry of the registry does not reach it. HOME and TMPDIR are
+folders of its own that vanish after the run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Putting an agent's program where it can be started: its exact version, outside of the workspace, whole or not at all."""
+"""Putting an agent's program where it can be started: its exact version, outside the workspace, whole or not at all."""
 
 from __future__ import annotations
 

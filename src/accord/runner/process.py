@@ -1,4 +1,4 @@
-"""Running a program that nobody trusts: time-limited, its output redacted while it streams, nothing of it left running."""
+"""Running a program that nobody trusts: limited in time, redacted while it prints, nothing of it left running."""
 
 from __future__ import annotations
 

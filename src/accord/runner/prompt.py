@@ -1,7 +1,7 @@
 """What the agent is asked: the prompt file, what the workflow adds to it, and where in the loop the run stands.
 
-Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The file's path comes from
-a workflow, its content from a checkout that strangers may have written to, so neither may lead outside of the workspace.
+Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The file's path comes
+from a workflow, and the file from a checkout that strangers may have written to: neither may lead out of the workspace.
 """
 
 from __future__ import annotations

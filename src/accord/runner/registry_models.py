@@ -1,7 +1,7 @@
 """The wire format of the agent registry: which agents there are, and how each is started.
 
-Source: runner output contract, "Implementation Checklist" and "Agent Registry Schema". Keys that other tools keep in the
-same file stay as they are.
+Source: runner output contract, "Implementation Checklist" and "Agent Registry Schema". Keys that other tools keep in
+the same file stay as they are.
 """
 
 from __future__ import annotations

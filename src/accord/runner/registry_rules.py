@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,8 @@ def registry_findings(registry: Registry) -> list[Finding]:
         message = f'The default agent "{shown(registry.default_agent)}" is no entry of agents. Name one of them.'
         found.append(Finding("default-unknown", message, "/default_agent"))
     for name, agent in registry.agents.items():
-        for finding in _agent_findings(agent):
-            found.append(
-                Finding(finding.code, finding.message, f"/agents{pointer(name)}{finding.path}", finding.severity)
-            )
+        place = f"/agents{pointer(name)}"
+        found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
     return found
 
 

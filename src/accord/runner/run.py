@@ -101,7 +101,7 @@ class _Notes:
 
 
 def run_agent(request: RunRequest, job: Job) -> RunRecord:
-    """Run an agent and fill ``request.run_dir``. Raises WrongUsage when that folder cannot be used; else never for the run."""
+    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage when that folder cannot be used."""
     _prepare(request)
     notes = _Notes()
     began = job.clock.now()
@@ -185,7 +185,7 @@ def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     for name in written:
         job.show(f"accord: somebody wrote to the runner's file {name} while the agent ran. That was undone.")
     if snapshot:
-        _keep_changes(request, job, agent, snapshot, notes)
+        _keep_changes(request, job, agent, snapshot)
 
 
 def _schema(request: RunRequest) -> str:
@@ -215,7 +215,9 @@ def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
     }
     text = assemble(read_prompt(request.prompt_file, _workspace(request, job)), request.appendix, context)
     if schema and agent.result_schema is None:
-        text += f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, and nothing behind it:\n\n{schema}\n"
+        text += (
+            f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, nothing behind it:\n\n{schema}\n"
+        )
     text = job.redactor(text)
     (request.run_dir / layout.PROMPT).write_text(text, encoding="utf-8", errors="replace", newline="")
     return text
@@ -288,7 +290,7 @@ def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
         write.write(stream.end())
 
 
-def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot, notes: _Notes) -> None:
+def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot) -> None:
     """Write the patch down. Where it cannot be had whole and free of secrets, there is none."""
     known = {
         name: value
