@@ -57,6 +57,7 @@ class Provider:
     answers: list[Answer]
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     credentials: list[str] = field(default_factory=list)
+    hanging: threading.Event = field(default_factory=threading.Event)
     closing: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -114,6 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         credential = next((self.headers[name] for name in names if self.headers.get(name)), "")
         answer = served.next_answer(path, body, credential)
         if isinstance(answer, Hangs):
+            served.hanging.set()
             served.closing.wait(60)
             self.close_connection = True
         elif isinstance(answer, Fails):

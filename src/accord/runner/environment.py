@@ -25,7 +25,7 @@ _SEEN = re.compile(
     r"|JAVA_HOME\w*|GOROOT\w*|DOTNET_ROOT|ANDROID_(HOME|SDK_ROOT|NDK\w*)|pythonLocation|Python3?_ROOT_DIR"
     r"|PKG_CONFIG_PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|RUSTUP_HOME|CARGO_HOME|RUNNER_(OS|ARCH|TOOL_CACHE)"
 )
-"""The machine: paths, language, proxies, certificates, tool chains. None of it is secret but a proxy with a password."""
+"""The machine: paths, language, proxies, certificates, tool chains. None is secret but a proxy with a password."""
 
 _NPM = re.compile(
     r"PATH|LANG|LC_[A-Z]+|HOME|(?i:npm_config_\w+|https?_proxy|no_proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE"
