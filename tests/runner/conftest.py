@@ -42,7 +42,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Bench:
-    """A repository for an agent to work in, and ``accord run`` in a process of its own, with nothing of our environment."""
+    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment."""
 
     work: Path
     top: Path

@@ -1,7 +1,7 @@
 """The agent CLIs themselves, at the versions of the shipped registry, each before a provider of the test's own.
 
-They are installed once, by accord, into a folder of the checkout that git ignores (0.8 GB). Their keys are dummies, their
-HOME is empty, and a proxy that refuses every connection stands between them and the rest of the world.
+They are installed once, by accord, into a folder of the checkout that git ignores (0.8 GB). Their keys are dummies,
+their HOME is empty, and a proxy that refuses every connection stands between them and the rest of the world.
 """
 
 from __future__ import annotations

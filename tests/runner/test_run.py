@@ -215,7 +215,10 @@ def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) 
 
 
 def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
-    program = "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged'); print('a\\r::set-env name=A::b')"
+    program = (
+        "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged')\n"
+        "print('a\\r::set-env name=A::b')"
+    )
     left = bench.script(program, job={"GITHUB_ACTIONS": "true"})
     lines = left.err.splitlines()
     assert lines[0].startswith("::group::")

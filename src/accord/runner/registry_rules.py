@@ -84,9 +84,6 @@ def _secret_findings(agent: Agent) -> Iterator[Finding]:
         if _FORBIDDEN.fullmatch(name):
             yield _forbidden(name, f"/required_secrets/{i}")
     for name, delivery in agent.secret_delivery.items():
-        if name not in agent.required_secrets:
-            message = f"{name} is not among required_secrets, so it is never delivered. Add it there."
-            yield Finding("secret-unknown", message, f"/secret_delivery/{name}")
         if (delivery.variable is None) == (delivery.file is None):
             yield Finding("delivery-unclear", "Name either a variable or a file.", f"/secret_delivery/{name}")
 

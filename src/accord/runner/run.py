@@ -32,6 +32,7 @@ from accord.runner.process import DISK_FULL, Program, run_program
 from accord.runner.prompt import assemble, read_prompt
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
+from accord.runner.structured import validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -198,6 +199,7 @@ def _schema(request: RunRequest) -> str:
         raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
     if not isinstance(schema, dict):
         raise NotRun("not-started", f"The schema {request.schema} is no JSON Schema.", mend="Write one JSON object.")
+    validator(schema)
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     (request.run_dir / layout.SCHEMA).write_text(text, encoding="utf-8")
     return text
