@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_BYTES = 1024 * 1024
-"""More than any model reads at once (a million tokens are several megabytes, but so is no prompt that works)."""
+"""Some 250,000 tokens: a longer file was not meant as a prompt."""
 
 MOST_ARGUMENT_BYTES = 128 * 1024 - 1
 """Linux takes 128 KiB a word of a command line, with the NUL at its end (MAX_ARG_STRLEN)."""
