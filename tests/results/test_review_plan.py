@@ -19,6 +19,7 @@ from accord.kernel.shapes import read_shape
 from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
+from accord.results.posted import Desk, posted_paths, posted_review
 from accord.results.review_facts import Facts, closing_references
 from accord.results.review_layout import (
     MOST_FILE_COMMENTS,
@@ -28,7 +29,6 @@ from accord.results.review_layout import (
     Piece,
     Place,
     bodies,
-    cut,
     draft_of,
     lay_out,
     marks_of,
@@ -71,7 +71,9 @@ DIFF = anchors_of(
 
 
 def draft(result: dict[str, Any]) -> Draft:
-    return draft_of(read_shape(ReviewerResult, result), Redactor(), "accordtoken", PULL.url, SHA)
+    model = read_shape(ReviewerResult, result)
+    desk = Desk(Redactor())
+    return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
 
 
 def facts(result: dict[str, Any], login: str = "reviewer") -> Facts:
