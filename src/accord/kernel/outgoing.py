@@ -325,7 +325,7 @@ def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Change]]:
     tags = [
         span for span in prose.spans if span.kind in ("html", "autolink", *(() if prose.is_doubtful else ("code",)))
     ]
-    edits += _stray_edits(content, tags, _ANY_TAG if prose.is_doubtful or page.has_footnotes else _STRAY)
+    edits += _stray_edits(content, tags, _ANY_TAG if prose.is_doubtful or page.footnotes else _STRAY)
     return edits, sorted(holes)
 
 

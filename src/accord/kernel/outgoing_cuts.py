@@ -6,9 +6,15 @@ are; where there is no such place, both are shown as code, in which nothing acts
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from accord.kernel.outgoing import sanitise
 from accord.kernel.outgoing_fences import fence_for, in_fence, unfenced
+from accord.kernel.outgoing_places import read_page
 from accord.kernel.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _NO_SECRETS = Redactor()
 _FENCE_LINES = 8
@@ -20,13 +26,23 @@ def cut(text: str, room: int) -> tuple[str, str]:
 
     Head and tail make up the text again, without the fences if it is shown as code.
     """
+    code = read_page(text).code
     for end in ("\n\n", "\n", " "):
-        position = text.rfind(end, room // 2, room)
-        if position >= 0 and not text[: position + len(end)].isspace():
-            head, tail = text[: position + len(end)], text[position + len(end) :]
-            if _is_fit(head) and _is_fit(tail):
-                return head, tail
+        position = _last(text, end, room, code)
+        if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):
+            return text[:position], text[position:]
     return _cut_code(unfenced(text), room)
+
+
+def _last(text: str, end: str, room: int, code: Sequence[tuple[int, int]]) -> int:
+    """Return where the last of these ends outside of code, in the second half of the room; 0 if none does."""
+    limit = room
+    while (position := text.rfind(end, room // 2, limit)) >= 0:
+        inside = [start for start, stop in code if start < position + len(end) < stop]
+        if not inside:
+            return position + len(end)
+        limit = inside[0]
+    return 0
 
 
 def _is_fit(text: str) -> bool:

@@ -35,7 +35,7 @@ from accord.results.implement_plan import (
 )
 from accord.results.implementor_rules import implementor_findings
 from accord.results.operations import Status
-from accord.results.posted import Desk, errors_as_posted, posted_message, posted_summary
+from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
 from accord.results.scope import audit_scope
@@ -62,7 +62,7 @@ def apply_implementation(github: Adapter, result: ImplementorResult, work: Imple
         return receipt
     desk = Desk(setting.redact)
     posted = posted_summary(result, desk)
-    unfit = errors_as_posted(implementor_findings(posted)) if desk.sanitised else []
+    unfit = says_nothing(implementor_findings(posted)) if desk.sanitised else []
     receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
     if unfit:
         return receipt

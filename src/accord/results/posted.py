@@ -119,3 +119,8 @@ def posted_paths(result: ReviewerResult, desk: Desk) -> tuple[str, ...]:
 def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
     """Keep the errors of a result that was without any before its texts were made fit to be posted."""
     return [replace(found, message=f"As it is posted: {found.message}") for found in findings if has_errors([found])]
+
+
+def says_nothing(findings: Iterable[Finding]) -> list[Finding]:
+    """Keep the errors about texts of which nothing is left: all of it was hidden. Any other may be posted."""
+    return errors_as_posted(found for found in findings if found.code in ("summary-empty", "comment-empty"))

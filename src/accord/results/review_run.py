@@ -9,7 +9,7 @@ from accord.github.markers import find_markers, run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError, BrokenContract, Refused
 from accord.kernel.findings import has_errors
-from accord.results.posted import Desk, errors_as_posted, posted_paths, posted_review
+from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.review_apply import carry_out, entries_of
 from accord.results.review_facts import Request, gather
@@ -58,7 +58,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     desk = Desk(setting.redact)
     posted = posted_review(result, desk)
     names = posted_paths(result, desk)
-    unfit = errors_as_posted(reviewer_findings(posted)) if desk.sanitised else []
+    unfit = says_nothing(reviewer_findings(posted)) if desk.sanitised else []
     receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
     if unfit:
         return receipt
