@@ -38,7 +38,7 @@ def visible_text(text: str) -> str:
 
     Taken out are characters without width (in code too), and outside of code comments, processing instructions, link
     definitions and footnotes that nothing refers to, and attributes of tags but ``href``, ``src`` and ``alt``. The
-    result is its own result. A text too confused to be read as Markdown loses what looks like a comment in its code as well.
+    result is its own result. A text too confused to be read as Markdown loses comments in its code as well.
     """
     for _ in range(_ROUNDS):
         seen = _round(text)

@@ -34,7 +34,7 @@ from accord.results.implement_plan import (
     scope_findings,
 )
 from accord.results.implementor_rules import implementor_findings
-from accord.results.operations import Status
+from accord.results.operations import Status, adopted, skipped
 from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
@@ -162,11 +162,11 @@ def _completed(
         pull_title(state.title),
         pull_body(result.summary, work.number, state.scope, state.token),
         bool(state.scope.protected),
-        is_written,
+        adopted(is_written),
     )
-    operations: list[ImplementOperation] = [PushBranch(branch, commit, facts.tip, is_pushed), revision]
+    operations: list[ImplementOperation] = [PushBranch(branch, commit, facts.tip, adopted(is_pushed)), revision]
     if state.scope.protected:
-        operations.append(LabelRevision(branch, NEEDS_HUMAN, bool(pull and NEEDS_HUMAN in pull.labels)))
+        operations.append(LabelRevision(branch, NEEDS_HUMAN, skipped(bool(pull and NEEDS_HUMAN in pull.labels))))
     return [*operations, *_move(state, "review", is_settled=is_pushed and is_written)]
 
 
@@ -175,18 +175,19 @@ def _not_completed(github: Adapter, outcome: str, summary: str, state: State) ->
     comment = our_comment(comments, state.identity, state.issue.number)
     is_written = comment is not None and is_comment_of(comment, state.token)
     body = outcome_comment(outcome, summary, state.issue.number, state.token)
-    write = WriteComment(state.issue.number, comment, body, is_written)
+    write = WriteComment(state.issue.number, comment, body, skipped(is_written))
     return [write, *_move(state, TARGETS[outcome], is_settled=is_written)]
 
 
 def _move(state: State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
     """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
     try:
-        return [MoveWorkItem(legal_move(state.issue, target))]
+        move = legal_move(state.issue, target)
     except BrokenContract:
         if is_settled:
             return []
         raise
+    return [MoveWorkItem(move, skipped(not move.is_change))]
 
 
 def _details(state: State, operations: Sequence[ImplementOperation]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from accord.results.operations import (
     NameOwners,
     Operation,
     UpdateWorkItem,
+    skipped,
 )
 from accord.results.rules import Plan, item_number, length_findings
 from accord.results.templates import body_findings, likely_kind, read_body
@@ -116,11 +117,11 @@ def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
         for j in plan.blockers(i):
             name = plan.result.create[j].temp_id
             blocker = facts.items.get(name)
-            yield AddDependency(item.temp_id, name, blocker is not None and blocker.number in there)
+            yield AddDependency(item.temp_id, name, skipped(blocker is not None and blocker.number in there))
         for number in plan.existing_blockers(i):
             issue = facts.existing[number]
             if issue:
-                yield AddDependency(item.temp_id, issue, number in there)
+                yield AddDependency(item.temp_id, issue, skipped(number in there))
 
 
 def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwners]:
@@ -160,7 +161,7 @@ def _closes(plan: Plan, facts: Facts) -> Iterator[CloseWorkItem]:
     for reference in dict.fromkeys(map(item_number, plan.result.close)):
         issue = facts.existing.get(reference) if reference else None
         if issue:
-            yield CloseWorkItem(issue, not issue.is_open)
+            yield CloseWorkItem(issue, skipped(not issue.is_open))
 
 
 def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
@@ -170,7 +171,7 @@ def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
             content = update.body
             labels = None if update.labels is None else labels_after_update(issue, update.labels)
             done = not issue.is_open or _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
-            yield UpdateWorkItem(issue, content, labels, done)
+            yield UpdateWorkItem(issue, content, labels, skipped(done))
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
@@ -59,6 +59,13 @@ def read_plan(result: PlannerResult) -> Plan:
     return Plan(result, positions, bodies, kinds)
 
 
+def with_texts(plan: Plan, result: PlannerResult) -> Plan:
+    """Return the plan with other titles and bodies; only what changed is read again."""
+    items = zip(plan.result.create, result.create, plan.bodies, strict=True)
+    bodies = tuple(body if old.body == new.body else read_body(new.body[:BODY_CHARS]) for old, new, body in items)
+    return replace(plan, result=result, bodies=bodies)
+
+
 def planner_findings(plan: Plan) -> list[Finding]:
     """Check every rule that needs no fact from GitHub (workflow contracts, "PlannerResult")."""
     found = [*_identity_findings(plan)]
@@ -97,7 +104,8 @@ def _item_findings(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator
     room = body_room(item.temp_id, len(item.blocked_by))
     yield from length_findings(len(item.body), room, path + "/body")
     yield from creation_findings(item.labels, plan.kinds[position], path + "/labels")
-    yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
+    if len(item.body) <= BODY_CHARS:
+        yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
 
 
 def length_findings(length: int, room: int, path: str) -> Iterator[Finding]:

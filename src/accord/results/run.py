@@ -23,7 +23,7 @@ from accord.results.operations import (
 from accord.results.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
 from accord.results.posted import Desk, errors_as_posted, posted_plan
 from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
-from accord.results.rules import planner_findings, read_plan
+from accord.results.rules import planner_findings, read_plan, with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,11 +99,9 @@ def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, R
     desk = Desk(secrets)
     result = posted_plan(plan.result, desk)
     findings = [*receipt.findings, *name_findings(plan, secrets), *desk.findings]
+    plan = with_texts(plan, result)
     if desk.sanitised:
-        plan = read_plan(result)
         findings += errors_as_posted(planner_findings(plan))
-    else:
-        plan = replace(plan, result=result)
     return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
 
 
