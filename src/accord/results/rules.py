@@ -61,9 +61,11 @@ def read_plan(result: PlannerResult) -> Plan:
 
 def with_texts(plan: Plan, result: PlannerResult) -> Plan:
     """Return the plan with other titles and bodies; only what changed is read again."""
-    items = zip(plan.result.create, result.create, plan.bodies, strict=True)
-    bodies = tuple(body if old.body == new.body else read_body(new.body[:BODY_CHARS]) for old, new, body in items)
-    return replace(plan, result=result, bodies=bodies)
+    bodies = []
+    for old, new, body in zip(plan.result.create, result.create, plan.bodies, strict=True):
+        is_same = old.body.rstrip() == new.body.rstrip()
+        bodies.append(body if is_same else read_body(new.body[:BODY_CHARS]))
+    return replace(plan, result=result, bodies=tuple(bodies))
 
 
 def planner_findings(plan: Plan) -> list[Finding]:
