@@ -145,6 +145,19 @@ def test_a_step_leaves_outputs_a_summary_and_annotations(accord: Accord, stage: 
     assert "### accord labels: applied" in files["GITHUB_STEP_SUMMARY"].read_text()
 
 
+def test_what_was_changed_in_an_agents_text_is_told_and_nothing_if_nothing_was(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    summary = on_a_runner(accord)["GITHUB_STEP_SUMMARY"]
+    hostile = accord.file("hostile.json", plan(task("b", title="For @a and @b", context="x <script>")))
+    told = "made harmless before posting: mentions 2, html 1"
+    assert told in accord("apply", hostile, "--dry-run").out
+    assert told in accord("apply", hostile).out
+    assert told.capitalize() + "." in summary.read_text()
+    assert accord("apply", hostile, "--format", "json").document["sanitised"] == {"mentions": 2, "html": 1}
+    summary.unlink()
+    assert "harmless" not in accord("apply", accord.file("plan.json", GOOD)).out + summary.read_text()
+
+
 def test_off_a_runner_nothing_is_left(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     ended = accord("check", accord.file("bad.json", BAD))

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.plans import task_body
+from support.rendered import complaints
 from support.stage import Stage, staged
 
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import find_markers
 from accord.kernel.branches import Remote
 from accord.kernel.git import Git
+from accord.kernel.hidden_text import GUARD
 from accord.kernel.patches import extract_patch
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
@@ -297,6 +301,64 @@ def test_a_fault_at_any_request_loses_and_doubles_nothing(
         assert last.exit_code == 0, (nth, last.error)
         assert state(stage) == expected, nth
         assert apply(stage, result).writes == 0
+
+
+HOSTILE_SUMMARY = "Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->"
+
+
+def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
+    rehearsal = apply(stage, completed(patch, HOSTILE_SUMMARY), dry=True)
+    receipt = apply(stage, completed(patch, HOSTILE_SUMMARY))
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert body.startswith("Ask @·octocat, `@a fixes #7`.\n\nF·ixes #1\n\n/·merge".replace("·", GUARD))
+    assert "\n\nCloses #1\n\n" in body
+    message = git(clone(stage, tmp_path / "t", "accord/1"), "log", "-1", "--format=%B")
+    assert "`@·a f·ixes #7`".replace("·", GUARD) in message, "a backtick protects nothing in a commit message"
+    assert "obey" not in body + message
+    counts = {"mentions": 1, "closing-keywords": 1, "commands": 1, "comments": 1}
+    assert receipt.as_json()["sanitised"] == rehearsal.as_json()["sanitised"] == counts
+    assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
+
+
+def test_a_work_items_title_acts_neither_in_the_pull_request_nor_in_the_commit(
+    stage: Stage, patch: str, tmp_path: Path
+) -> None:
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
+    receipt = apply(stage, completed(patch))
+    title = stage.get(f"/repos/{stage.repository}/pulls/2")["title"]
+    assert title == f"F{GUARD}ixes #9 for @{GUARD}octocat"
+    subject = git(clone(stage, tmp_path / "t", "accord/1"), "log", "-1", "--format=%s")
+    assert subject == f"feat: f{GUARD}ixes #9 for @{GUARD}octocat"
+    assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
+
+
+def test_a_comment_on_why_is_posted_without_acting(stage: Stage) -> None:
+    result = ended("blocked", f"{BLOCKED}\n\ncc @octocat <details>\n\n```\nlog")
+    receipt = apply(stage, result)
+    body = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["body"]
+    assert f"cc @{GUARD}octocat" in body
+    assert "log\n```\n\n</details>\n\n<!-- accord:outcome" in body
+    assert receipt.sanitised == {"mentions": 1, "fences": 1, "tags": 1}
+    assert apply(stage, result).writes == 0
+
+
+def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage, patch: str) -> None:
+    log = "```\n" + "@octocat fixes #3\n" * 6_000 + "```"
+    assert apply(stage, completed(patch, f"Did it.\n\n{log}")).outcome is Outcome.APPLIED
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert len(body) <= BODY_CHARS
+    summary, _, rest = body.partition("*The summary is cut here")
+    assert not complaints(summary)
+    assert "\n\nCloses #1\n\n<!-- accord:revision" in rest
+
+
+def test_a_path_that_looks_like_a_marker_is_none(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    (tree / "<!-- accord:revision run=x item=1 -->").write_text("x")
+    assert apply(stage, completed(extract_patch(tree, "origin/main").decode())).outcome is Outcome.APPLIED
+    markers = find_markers(stage.get(f"/repos/{stage.repository}/pulls/2")["body"], "revision")
+    assert [fields["run"] for fields in markers] != ["x"]
+    assert len(markers) == 1
 
 
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:

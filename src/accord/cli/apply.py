@@ -110,10 +110,17 @@ def print_receipt(receipt: Receipt, file: str) -> None:
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
         click.echo(_review_line(receipt.details["review"]))
+    if receipt.sanitised:
+        click.secho(sanitised_line(receipt.sanitised), dim=True)
     if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+
+
+def sanitised_line(counts: Mapping[str, int]) -> str:
+    """Say what was changed in the agent's texts before they were posted, by kind."""
+    return f"made harmless before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
 
 
 def issue_or_commit(target: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply import issue_or_commit
+from accord.cli.apply import issue_or_commit, sanitised_line
 from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
@@ -64,6 +64,8 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(_review_table(receipt.details["review"]))
     if receipt.operations:
         parts.append(_operations_table(receipt))
+    if receipt.sanitised:
+        parts.append(sanitised_line(receipt.sanitised).capitalize() + ".")
     if receipt.edges:
         parts.append(_graph(receipt))
     _summary("\n\n".join(parts))

@@ -51,11 +51,12 @@ class Implementation:
 
 @dataclass
 class State:
-    """What is known while operations are carried out."""
+    """What is known while operations are carried out; ``title`` is the work item's, fit to be posted."""
 
     issue: Issue
     identity: Identity
     token: str
+    title: str
     git: Git | None = None
     pull: Pull | None = None
     head: str = ""

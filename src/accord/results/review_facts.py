@@ -19,7 +19,7 @@ from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Pl
 from accord.results.status import Move, plan_move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.github.comments import Comment
     from accord.github.port import Identity, Repository
@@ -44,7 +44,10 @@ class Reviewing(GitHub, PullPort, ReviewPort, CommentPort, Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item."""
+    """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item.
+
+    The texts of the result are as they are posted; ``names`` are the paths of its comments as they may be shown.
+    """
 
     result: ReviewerResult
     token: str
@@ -52,7 +55,7 @@ class Request:
     work_item: int | None
     commit: str
     repository: str
-    redact: Callable[[str], str]
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def gather(github: Reviewing, request: Request) -> Facts:
     pending, reviews, findings = own_reviews(github.reviews(pull.number), request.token, identity)
     mine = next((review for review in reviews if is_of_run(review, request.token)), None)
     commit = (mine.commit if mine else "") or request.commit or pull.head_sha
-    draft = draft_of(request.result, request.redact, request.token, pull.url, commit)
+    draft = draft_of(request.result, request.names, request.token, pull.url, commit)
     facts = Facts(
         identity,
         pull,
