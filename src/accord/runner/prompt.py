@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
+from accord.kernel.incoming import visible_text
 from accord.runner.failures import NotRun
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def read_prompt(path: Path, workspace: Path) -> str:
 
 
 def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
-    """Put the prompt together. What users may have written loses the characters that only a machine sees.
+    """Put the prompt together. What users may have written loses what only a machine sees.
 
     ``context`` are facts of the run by name, such as ``Iteration``; empty ones are left out.
     """
@@ -60,7 +61,7 @@ def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
     if facts:
         parts.append("## This run\n\n" + "\n".join(facts))
     if appendix.strip():
-        parts.append("## Added by the workflow\n\n" + strip_hidden(appendix).strip())
+        parts.append("## Added by the workflow\n\n" + visible_text(appendix).strip())
     whole = "\n\n".join(parts).replace("\0", "") + "\n"
     if len(whole.encode("utf-8", "replace")) > 2 * MOST_BYTES:
         raise _invalid(f"The prompt has more than {2 * MOST_BYTES // 1024} KiB with what is added.", "Shorten it.")
