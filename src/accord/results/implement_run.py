@@ -38,7 +38,7 @@ from accord.results.operations import Status
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import commit_message, outcome_comment, posted_text, pull_body, pull_title
 from accord.results.scope import audit_scope
-from accord.results.status import legal_move
+from accord.results.status import plan_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _not_completed(
 def _move(state: State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
     """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
     try:
-        return [MoveWorkItem(legal_move(state.issue, target))]
+        return [MoveWorkItem(plan_move(state.issue, target))]
     except BrokenContract:
         if is_settled:
             return []
