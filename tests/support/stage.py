@@ -16,6 +16,7 @@ from accord.kernel.clock import ManualClock
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import PlannerResult
+from accord.results.rules import read_plan
 from accord.results.run import Setting, apply_plan
 from accord.sandbox.server import Settings, serving
 
@@ -45,8 +46,8 @@ class Stage:
 
     def apply(self, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
-        model = read_shape(PlannerResult, result)
-        return apply_plan(github, model, Setting(self.repository, self.clock, Redactor(), **setting))
+        plan = read_plan(read_shape(PlannerResult, result))
+        return apply_plan(github, plan, Setting(self.repository, self.clock, Redactor(), **setting))
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}
