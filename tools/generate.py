@@ -174,7 +174,7 @@ def exit_codes() -> str:
 
 
 def demo_output() -> str:
-    """Run the demo, and take what it prints."""
+    """Run the demo, and take what it prints, without what differs each time."""
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in [name for name in environment if name.startswith(("GITHUB_", "ACCORD_"))]:
         del environment[name]
@@ -188,6 +188,7 @@ def demo_output() -> str:
     if run.returncode:
         raise Problem(f"accord demo failed: {run.stderr}")
     shown = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", run.stdout.strip())
+    shown = re.sub(r"(push-branch +\S+ +)[0-9a-f]{10}$", r"\1COMMIT", shown, flags=re.MULTILINE)
     return f"```text\n{shown}\n```"
 
 
