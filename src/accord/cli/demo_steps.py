@@ -54,15 +54,13 @@ def show_all(server: Running) -> str:
     """Go all steps, saying each, and return the address of the pull request. Exits where a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
     setting = Setting(server.repository, SystemClock(), Redactor())
-    _say("1. Bring the labels of the repository in step")
-    _sync(person)
+    _say(f"1. Bring the labels in step: {_sync(person)}\n")
 
     plan = read_plan(_read(PLANNER))
     planned = _apply_twice("2", PLANNER, lambda: apply_plan(app, plan, setting))
 
     number = int(planned.items[ITEM].id)
-    _say(f"3. Somebody takes up #{number}, {planned.titles[ITEM]}")
-    _take_up(person, number)
+    _say(f"3. Somebody takes up #{number}: {_take_up(person, number)}\n")
 
     work = _read(IMPLEMENTOR)
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
@@ -83,12 +81,13 @@ def _read(kind: Kind[Model]) -> Model:
     return read_shape(kind.model, read_object(example(f"{kind.name}.json").read_bytes()).value)
 
 
-def _sync(github: Adapter) -> None:
+def _sync(github: Adapter) -> str:
+    """Bring the labels in step, and say how many that made."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
     ended, problem = sync_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:
         raise problem
-    click.echo(f"{sum(action.is_change for action in ended)} of {len(ended)} labels created\n")
+    return f"{sum(action.is_change for action in ended)} of {len(ended)} created"
 
 
 def _apply_twice(step: str, kind: Kind[Any], apply: Callable[[], Receipt]) -> Receipt:
@@ -103,17 +102,16 @@ def _apply_twice(step: str, kind: Kind[Any], apply: Callable[[], Receipt]) -> Re
     return receipt
 
 
-def _take_up(github: Adapter, number: int) -> None:
-    """Move the item to where an implementor may begin, unless an earlier demo of this folder did."""
+def _take_up(github: Adapter, number: int) -> str:
+    """Move the item to where an implementor may begin, unless an earlier demo of this folder did; say which way."""
     issue = github.issue(number)
     way = ["pending", "ready", "in-progress"]
     if issue is None or current_status(issue) not in way[:2]:
-        click.echo("it is taken up already\n")
-        return
+        return "it is taken up already"
     way = way[way.index(current_status(issue)) :]
     for target in way[1:]:
         move_work_item(github, number, target)
-    click.echo(f"{' → '.join(way)}\n")
+    return " → ".join(way)
 
 
 def _say(line: str) -> None:
