@@ -13,6 +13,7 @@ from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
 from accord.gha.markdown import cell, mermaid_text
+from accord.results import rules
 from accord.sandbox.faults import Fault
 from accord.sandbox.seed import STRANGER_TOKEN
 
@@ -37,6 +38,15 @@ def test_a_plan_is_applied_then_unchanged_each_with_a_receipt(accord: Accord, st
         assert (ended.document["outcome"], ended.document["requests"]["write"]) == (outcome, writes)
         assert ended.document["items"]["b"]["id"] == "2"
         assert json.loads((accord.home / "out/receipt.json").read_text()) == ended.document
+
+
+def test_a_plan_is_checked_once_before_it_is_applied(accord: Accord, stage: Stage) -> None:
+    """Reading the bodies is most of the work of a large plan."""
+    accord.on(stage)
+    read: list[str] = []
+    accord.monkeypatch.setattr(rules, "read_body", lambda text, body=rules.read_body: read.append(text) or body(text))
+    assert accord("apply", accord.file("plan.json", GOOD)).code == 0
+    assert read == [item["body"] for item in GOOD["create"]]
 
 
 def test_a_rehearsal_prints_the_operations_and_writes_nothing(accord: Accord, stage: Stage) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.exactly_once import Work
 from support.plans import task_body
 from support.rendered import complaints
 from support.stage import Stage, staged
@@ -27,7 +29,7 @@ from accord.results.run import Setting
 from accord.sandbox.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SEED = """repositories:
 - name: accord/sandbox
@@ -47,26 +49,32 @@ Impact: the release waits."""
 FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
 
 
-@pytest.fixture(scope="module")
-def implement_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("implement")
+@contextmanager
+def implement_stage(folder: Path) -> Iterator[Stage]:
+    """Open a stage with a little code, and one work item that is in progress."""
     (folder / "seed.yml").write_text(SEED)
     with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+        labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
+        body = task_body(in_scope="- src/a.py")
+        stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
         yield stage
 
 
+@pytest.fixture(scope="module")
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with implement_stage(tmp_path_factory.mktemp("implement")) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def begin(shared_stage: Stage) -> Callable[[], None]:
+    return shared_stage.keep()
+
+
 @pytest.fixture
-def stage(implement_stage: Stage) -> Stage:
-    return fresh(implement_stage)
-
-
-def fresh(stage: Stage) -> Stage:
-    stage.server.reset()
-    labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
-    body = task_body(in_scope="- src/a.py")
-    stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
-    stage.server.requests.clear()
-    return stage
+def stage(shared_stage: Stage, begin: Callable[[], None]) -> Stage:
+    begin()
+    return shared_stage
 
 
 def remote(stage: Stage) -> Remote:
@@ -86,9 +94,14 @@ def git(tree: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def patch(implement_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
-    fresh(implement_stage)
-    tree = clone(implement_stage, tmp_path_factory.mktemp("agent") / "tree")
+def patch(shared_stage: Stage, begin: Callable[[], None], tmp_path_factory: pytest.TempPathFactory) -> str:
+    begin()
+    return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
+
+
+def work_of_agent(stage: Stage, folder: Path) -> str:
+    """Return the patch of an agent that changed a file and wrote a test."""
+    tree = clone(stage, folder)
     (tree / "src" / "a.py").write_text("a = 2\n")
     (tree / "src" / "test_a.py").write_text("def test_a(): ...\n")
     return extract_patch(tree, "origin/main").decode()
@@ -279,28 +292,29 @@ FAULTS = ["lost-before", "lost-after", "truncated", "secondary-403"]
 REST = r"^/(?:repos|user|search)\b"
 
 
+def implement_work(stage: Stage, begin: Callable[[], None], result: dict[str, Any]) -> Work:
+    return Work(stage, begin, lambda: apply(stage, result), lambda: state(stage))
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("outcome", ["completed", "blocked"])
 def test_a_fault_at_any_request_loses_and_doubles_nothing(
-    implement_stage: Stage, patch: str, kind: str, outcome: str
+    shared_stage: Stage, begin: Callable[[], None], patch: str, kind: str, outcome: str
 ) -> None:
-    stage = fresh(implement_stage)
     result = completed(patch) if outcome == "completed" else ended("blocked", BLOCKED)
-    apply(stage, result)
-    count = len(stage.server.requests)
-    expected = state(stage)
+    work = implement_work(shared_stage, begin, result)
+    expected, count, _ = work.clean()
     for nth in range(1, count + 1):
-        fresh(stage)
+        begin()
         only = REST if kind == "secondary-403" else None  # git over HTTP has no such answer
-        stage.server.faults.add(Fault(kind, nth=nth, path=only, seconds=5))
-        first = apply(stage, result)
-        stage.server.faults.clear()
-        last = apply(stage, result)
+        shared_stage.server.faults.add(Fault(kind, nth=nth, path=only, seconds=5))
+        first = work.apply()
+        shared_stage.server.faults.clear()
+        last = work.apply()
         assert first.exit_code in (0, 3), (nth, first.error)
         assert last.exit_code == 0, (nth, last.error)
-        assert state(stage) == expected, nth
-        assert apply(stage, result).writes == 0
+        assert work.state() == expected, nth
 
 
 HOSTILE_SUMMARY = "Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->"

@@ -106,14 +106,23 @@ def main(args: list[str] | None = None) -> None:
     except click.Abort:
         sys.exit(Stopped.exit_code)
     except AccordError as error:
-        _say(error.message, error.mend)
-        _report(error.message, error.mend)
-        if _wants_json(sys.argv[1:] if args is None else args):
-            _print_error(error)
-        sys.exit(error.exit_code)
+        sys.exit(_told(error, args))
     except OSError as error:
         _say(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", "Mend that, and run the same again.")
         sys.exit(Stopped.exit_code)
+    except Exception as error:
+        from accord.cli.defects import as_stopped
+
+        sys.exit(_told(as_stopped(error), args))
+
+
+def _told(error: AccordError, args: list[str] | None) -> int:
+    """Say how a command ended, wherever somebody may look for it, and return its exit code."""
+    _say(error.message, error.mend)
+    _report(error.message, error.mend)
+    if _wants_json(sys.argv[1:] if args is None else args):
+        _print_error(error)
+    return error.exit_code
 
 
 def _wants_json(args: list[str]) -> bool:

@@ -21,7 +21,7 @@ from accord.results.implement_plan import (
     our_pull,
 )
 from accord.results.operations import Entry, Status
-from accord.results.status import carry_out_move
+from accord.results.status_run import carry_out_move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -39,7 +39,7 @@ from accord.results.posted import Desk, posted_message, posted_summary, says_not
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
 from accord.results.scope import audit_scope
-from accord.results.status import legal_move
+from accord.results.status import plan_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _not_completed(github: Adapter, outcome: str, summary: str, state: State) ->
 def _move(state: State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
     """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
     try:
-        move = legal_move(state.issue, target)
+        move = plan_move(state.issue, target)
     except BrokenContract:
         if is_settled:
             return []

@@ -17,6 +17,7 @@ from accord.kernel.markdown import blank_code
 from accord.results.anchors import Anchors, anchors_of
 from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
 from accord.results.status import Move, plan_move
+from accord.results.status_run import gather_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -235,7 +236,8 @@ def _with_work_item(github: Reviewing, facts: Facts, request: Request) -> Facts:
     if number and not facts.is_superseded:
         target = TARGETS[request.result.review.verdict]
         try:
-            move = plan_move(github, number, target)
+            issue, known = gather_move(github, number, target)
+            move = plan_move(issue, target, known)
         except BrokenContract as broken:
             if number == request.work_item and any(f.code == "unknown-reference" for f in broken.findings):
                 raise

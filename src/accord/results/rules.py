@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
@@ -30,12 +31,17 @@ def item_number(reference: str) -> int | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planner result with what its rules worked out once: positions, references, bodies, kinds."""
+    """A planner result with what its rules worked out once: positions, references, bodies, kinds, findings."""
 
     result: PlannerResult
     positions: dict[str, int]
     bodies: tuple[Body, ...]
     kinds: tuple[Kind, ...]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the rules find by themselves."""
+        return planner_findings(self)
 
     def blockers(self, position: int) -> list[int]:
         """The positions in ``create`` that this item waits for, each once, without itself."""

@@ -23,7 +23,7 @@ from accord.results.operations import (
 from accord.results.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
 from accord.results.posted import Desk, errors_as_posted, posted_plan
 from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
-from accord.results.rules import planner_findings, read_plan, with_texts
+from accord.results.rules import with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
     from accord.results.facts import Facts
-    from accord.results.models import PlannerResult
     from accord.results.rules import Plan
 
 KIND = "planner-result"
@@ -62,21 +61,21 @@ def default_run_key(result: BaseModel, repository: str) -> str:
     return hashlib.sha256(f"{repository.lower()}\n{canonical}".encode()).hexdigest()[:20]
 
 
-def apply_plan(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
-    """Check a planner result, and carry it out exactly once. Raises nothing of accord's own: the receipt tells.
+def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+    """Carry out a plan that holds, exactly once. Raises nothing of accord's own: the receipt tells.
 
     Findings in the receipt have no lines; whoever read the file knows them.
     """
     before = replace(github.requests)
-    receipt = _applied(github, result, setting)
+    receipt = _applied(github, plan, setting)
     now = github.requests
     return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
 
 
-def _applied(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
+def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+    result = plan.result
     run_key = setting.run_key or default_run_key(result, setting.repository)
-    plan = read_plan(result)
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, planner_findings(plan))
+    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, plan.findings)
     if has_errors(receipt.findings):
         return receipt
     if not (result.create or result.close or result.update):
@@ -101,7 +100,7 @@ def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, R
     findings = [*receipt.findings, *name_findings(plan, secrets), *desk.findings]
     plan = with_texts(plan, result)
     if desk.sanitised:
-        findings += errors_as_posted(planner_findings(plan))
+        findings += errors_as_posted(plan.findings)
     return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
 
 

@@ -72,7 +72,7 @@ class Application:
         first = path.lstrip("/").partition("/")[0]
         visited = git_http.PATTERN.fullmatch(path)
         if not root and visited is not None:
-            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests)
+            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests, self._observe)
             await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
         elif not root and first == "_storage":
             await self._storage(Request(scope, receive), path, send)
