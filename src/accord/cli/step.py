@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit
-from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
 from accord.gha.markdown import table
 from accord.kernel.findings import Finding, has_errors
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
