@@ -192,13 +192,17 @@ def push_trouble(said: str) -> Trouble:
 
 def push_refusal(said: str) -> Refused:
     """Say what git and the server said, and what mends it."""
-    words = " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
     mend = "Give the job contents: write, or a token that may push to this branch."
     if "workflow" in said and "permission" in said:
         mend = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
     elif "protected branch" in said.lower() or "GH006" in said or "GH013" in said:
         mend = "A rule protects this branch: let it except the branch (accord/* for work items) or the token's owner."
-    return Refused(f"Git refused the push: {words}", mend=mend)
+    return Refused(f"Git refused the push: {in_short(said)}", mend=mend)
+
+
+def in_short(said: str) -> str:
+    """Write what git said as one line."""
+    return " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
 
 
 def _fetch(git: Git, remote: Remote, refspec: str) -> None:
@@ -236,7 +240,7 @@ def _unreachable(remote: Remote) -> Unreachable:
 
 def _is_passing(said: str) -> bool:
     """Tell a passing trouble from a final no."""
-    return bool(_BUSY.search(said)) or bool(_PASSING.search(said)) and not _FINAL.search(said)
+    return bool(_BUSY.search(said) or (_PASSING.search(said) and not _FINAL.search(said)))
 
 
 def _objects_of(lender: Path | None) -> str:
