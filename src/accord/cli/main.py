@@ -27,7 +27,9 @@ COMMANDS = {
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
     "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
+    "publish": ("accord.cli.publish", "Push what an agent's run changed, and write its outputs."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
 }
