@@ -9,7 +9,7 @@ from accord.kernel.errors import WrongUsage
 from accord.kernel.git import Git, GitFailed
 from accord.kernel.patches import extract_patch
 from accord.runner.changes import diff_stat, patch_stats, range_stats
-from accord.runner.finish import conclude, evidence_of, tasks_done
+from accord.runner.finish import conclude, tasks_done
 from accord.runner.outputs import RunFacts
 from accord.runner.publish import Published, failure_of
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from accord.kernel.redaction import Redactor
     from accord.runner.changes import FileStat
     from accord.runner.models import RunOutputs
-
-CODECS = frozenset({"codex", "claude", "gemini"})
 
 
 @dataclass(frozen=True)
@@ -44,20 +42,36 @@ class Given:
 def outputs_given(given: Given, redact: Redactor, environment: Mapping[str, str], clock: Clock) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage when the work tree or its base is none."""
     from accord.runner.classify import contract_exit_code
-    from accord.runner.transcripts.read import read_account
+    from accord.runner.transcripts.read import read_evidence
 
-    codec = given.agent if given.agent in CODECS else "plain"
-    account = read_account(codec, given.agent, given.stdout, stderr=given.stderr, final_message=given.final_message)
-    evidence = evidence_of(account, given.exit_code, given.stdout, given.stderr, None)
+    evidence = read_evidence(
+        codec_of(given),
+        given.agent,
+        given.exit_code,
+        given.stdout,
+        stderr=given.stderr,
+        final_message=given.final_message,
+    )
     stats = _changes(given)
     published = _published(given, stats)
     warnings = ("What the run changed was not pushed.",) if stats and published is None else ()
     analysis = None
     is_well = contract_exit_code(evidence) == 0 and not (published and published.failure)
     if is_well and given.pr_body is not None:
-        analysis = tasks_done(given.pr_body, account, diff_stat(stats), redact, environment, clock)
-    facts = RunFacts(given.agent, account=account, published=published, analysis=analysis, warnings=warnings)
+        analysis = tasks_done(given.pr_body, evidence.account, diff_stat(stats), environment, clock)
+    facts = RunFacts(given.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact)
+
+
+def codec_of(given: Given) -> str:
+    """Tell how the agent's transcript is to be read: as its name says, else as the transcript looks."""
+    from accord.runner.registry import shipped_registry
+    from accord.runner.transcripts.read import CODECS, recognise
+
+    agent = shipped_registry().agents.get(given.agent)
+    if agent:
+        return agent.codec
+    return given.agent if given.agent in CODECS else recognise(given.stdout, given.stderr)
 
 
 def _changes(given: Given) -> list[FileStat]:

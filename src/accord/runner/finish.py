@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -77,16 +76,15 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
     record = read_record(run_dir)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
-    account = _account(run_dir, record)
-    evidence = evidence_of(account, record.exit_code, run_dir / STDOUT, run_dir / STDERR, record.own)
-    work = _Work(run_dir, record, account, setting)
+    evidence = _evidence(run_dir, record)
+    work = _Work(run_dir, record, evidence.account, setting)
     ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
     _keep_message(work)
     duration = record.duration_seconds if record.started_at else None
     return conclude(
         RunFacts(
             record.agent,
-            account=account,
+            account=evidence.account,
             published=ended.published,
             analysis=ended.analysis,
             duration_seconds=duration,
@@ -129,24 +127,6 @@ def outputs_without_record(problem: str, redact: Redactor) -> RunOutputs:
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 
-def evidence_of(
-    account: Account, exit_code: int | None, stdout: Path, stderr: Path | None, own: Own | None
-) -> RunEvidence:
-    """Gather how a run ended. Of a structured transcript its events are the evidence, and not its text."""
-    text = "" if account.is_structured else tail(stdout)
-    return RunEvidence(exit_code, account, tail(stderr) if stderr else "", text, own)
-
-
-def tail(path: Path) -> str:
-    """Read the end of a file that somebody's program wrote; nothing where there is no file."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - TAIL_BYTES, 0))
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 @dataclass(frozen=True)
 class _Work:
     run_dir: Path
@@ -166,16 +146,17 @@ class _Ended:
     warnings: tuple[str, ...] = ()
 
 
-def _account(run_dir: Path, record: RunRecord) -> Account:
-    from accord.runner.transcripts.read import read_account
+def _evidence(run_dir: Path, record: RunRecord) -> RunEvidence:
+    from accord.runner.transcripts.read import read_evidence
 
-    message = run_dir / FINAL_MESSAGE
-    return read_account(
+    return read_evidence(
         record.codec,
         record.agent,
+        record.exit_code,
         run_dir / STDOUT,
-        stderr=run_dir / STDERR if (run_dir / STDERR).exists() else None,
-        final_message=message if message.exists() else None,
+        stderr=run_dir / STDERR,
+        final_message=run_dir / FINAL_MESSAGE,
+        own=record.own,
     )
 
 
@@ -198,10 +179,8 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         body = pull.body
     if body is None:
         return _Ended(published, warnings=warnings)
-    setting = work.setting
-    analysis = tasks_done(
-        body, work.account, diff_stat(patch_stats(patch)), setting.redact, setting.environment, setting.clock
-    )
+    diff = diff_stat(patch_stats(patch))
+    analysis = tasks_done(body, work.account, diff, work.setting.environment, work.setting.clock)
     return _Ended(published, analysis, warnings)
 
 
@@ -249,17 +228,15 @@ def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
     )
 
 
-def tasks_done(
-    body: str, account: Account, diff: str, redact: Redactor, environment: Mapping[str, str], clock: Clock
-) -> Analysis:
-    """Ask which tasks of a pull request's body a run completed, without telling anybody a secret."""
+def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
+    """Ask which tasks of a pull request's body a run completed."""
     from accord.runner.analysis import analyse
 
     commands = tuple(
-        f"{redact(command.command)[:300]} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
-        for command in account.commands[-COMMANDS_SHOWN:]
+        f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
+        for command in account.commands
     )
-    question = Question(redact(body), redact(account.final_message), commands, redact(diff))
+    question = Question(body, account.final_message, commands, diff, account.todos)
     return analyse(question, environment=environment, clock=clock)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.gha.files import utf16_size
@@ -74,7 +74,9 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
     message = sendable(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact)
-    return _fitted(RunOutputs(**values), message, [safe_line(text, redact) for text in warnings[:_ENTRIES]])
+    return _fitted(
+        RunOutputs.model_validate(values), message, [safe_line(text, redact) for text in warnings[:_ENTRIES]]
+    )
 
 
 def _fitted(outputs: RunOutputs, message: str, warnings: list[str]) -> RunOutputs:
@@ -118,37 +120,23 @@ def _changes(facts: RunFacts) -> dict[str, str]:
 
 
 def _analysis(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
+    from accord.runner.analysis import llm_outputs
+
     if analysis is None:
         return {}
-    attempts = [
-        {
-            "provider": safe_line(attempt.provider, redact, 100),
-            "outcome": attempt.outcome,
-            "reason": safe_line(attempt.reason, redact, 300),
-            "ms": attempt.milliseconds,
-        }
-        for attempt in analysis.attempts[:_ENTRIES]
-    ]
-    if not analysis.provider:
-        return {"llm_attempts": _json(attempts)}
-    tasks = [sendable(redact(task)) for task in analysis.completed]
-    fitting = list(_within(tasks, _TASKS_BYTES))
-    if len(fitting) < len(tasks):
+    attempts = tuple(
+        replace(attempt, reason=safe_line(attempt.reason, redact, 300)) for attempt in analysis.attempts[:_ENTRIES]
+    )
+    tasks = tuple(_within(map(sendable, analysis.completed), _TASKS_BYTES))
+    if len(tasks) < len(analysis.completed):
         warnings.append(_TASKS_LEFT_OUT)
-    return {
-        "llm_analysis_run": "true",
-        "llm_provider": safe_line(analysis.provider, redact, 100),
-        "llm_model": safe_line(analysis.model, redact, 200),
-        "llm_confidence": str(round(float(analysis.confidence), 4)),
-        "llm_completed_tasks": _json(fitting),
-        "llm_has_completions": "true" if fitting else "false",
-        "llm_attempts": _json(attempts),
-    }
+    model = safe_line(analysis.model, redact, 200)
+    return llm_outputs(replace(analysis, model=model, completed=tasks, attempts=attempts), redact)
 
 
 def _within(texts: Iterable[str], budget: int) -> Iterable[str]:
     for text in texts:
-        budget -= utf16_size(_json(text)) + 4
+        budget -= utf16_size(json.dumps(text)) + 4
         if budget < 0:
             return
         yield text

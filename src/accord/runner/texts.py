@@ -10,6 +10,7 @@ import base64
 import re
 from typing import TYPE_CHECKING
 
+from accord.gha.commands import inert
 from accord.gha.files import utf16_size
 from accord.kernel.hidden_text import GUARD
 from accord.kernel.outgoing import sanitise, sanitise_line
@@ -61,9 +62,9 @@ def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
 
     The contract's own example puts ``error-summary`` between double quotes of a script.
     """
-    line = sanitise_line(sendable(redact(text)), secrets=redact).text.translate(_QUOTES)
+    line = sanitise_line(sendable(redact(text))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
-    return redact(_obeyed_by_none(line))
+    return redact(inert(line))
 
 
 def _obeyed_by_none(text: str) -> str:
