@@ -25,7 +25,8 @@ from accord.runner.transcripts.account import Account, Usage
 
 CONTRACT = {
     "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
-    "error-summary", "error-category", "error-type", "error-recovery", "llm-analysis-run", "llm-provider", "llm-model", "llm-confidence",
+    "error-summary", "error-category", "error-type", "error-recovery", "llm-analysis-run",
+    "llm-provider", "llm-model", "llm-confidence",
     "llm-completed-tasks", "llm-has-completions",
 }  # fmt: skip
 EXTRA = {
@@ -318,7 +319,8 @@ def test_a_secret_at_the_five_hundredth_character_does_not_show_its_half() -> No
 
 
 PIECES = st.sampled_from(
-    [SECRET, ODD_SECRET, ODD_SECRET.replace("\u2019", "'"), "\n", "\0", "\ud800", "::set-output name=x::y", "@octocat", "```",
+    [SECRET, ODD_SECRET, ODD_SECRET.replace("\u2019", "'"), "\n", "\0", "\ud800", "::set-output name=x::y",
+     "@octocat", "```",
      "<!--", "-->", "EOF",
      " ghp_" + "a1B2" * 9, "é日本😀", "  ", '"', "\\", "$(id)", "closes #1 "]
 )  # fmt: skip

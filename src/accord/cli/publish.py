@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.redaction import redactor_for
-
-if TYPE_CHECKING:
-    from accord.runner.models import RunOutputs
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
@@ -56,43 +53,18 @@ def publish(
     Run it again at any time: what was pushed is found again. It ends with 0 whenever the outputs were written, whatever
     they say.
     """
-    from accord.cli.run_step import leave_outputs, report_run
+    from accord.cli.run_step import finished, leave_outputs, report_run
     from accord.runner.finish import outputs_without_record, read_record
 
     if not _AUTHOR.fullmatch(author):
         raise WrongUsage(f'"{author}" names no author.', mend='Write it as "Name <mail@example.org>".')
-    redact = redactor_for(os.environ)
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        leave_outputs(outputs_without_record(broken.message, redact))
+        leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)))
         raise
     body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
-    outputs = _finished(run_dir, pr_ref, body, checkout, author, options)
+    with github_for(**options) as way:
+        outputs = finished(run_dir, way, pr_ref=pr_ref, pr_body=body, author=author, lender=checkout)
     report_run(outputs, output_format)
     ctx.exit(int(outputs.exit_code) if fail else 0)
-
-
-def _finished(
-    run_dir: Path, pr_ref: str, body: str | None, checkout: Path | None, author: str, options: dict[str, Any]
-) -> RunOutputs:
-    from accord.kernel.branches import Remote
-    from accord.kernel.clock import SystemClock
-    from accord.runner.finish import Finishing, finish
-
-    clock = SystemClock()
-    with github_for(**options) as way:
-        url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
-        setting = Finishing(
-            way.repository,
-            redactor_for(os.environ),
-            clock,
-            os.environ,
-            Remote(url, way.server_url, way.token, clock),
-            way.github,
-            pr_ref,
-            body,
-            author,
-            checkout,
-        )
-        return finish(run_dir, setting)

@@ -5,19 +5,35 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.output import one_line
 from accord.gha.commands import command
 from accord.gha.files import write_outputs, write_summary
+from accord.kernel.redaction import redactor_for
 from accord.runner.run_summary import summary_page
 
 if TYPE_CHECKING:
+    from accord.cli.sources import Way
     from accord.runner.models import RunOutputs
 
 _SHOWN_CHARS = 100
+
+
+def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
+    """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
+    from accord.kernel.branches import Remote
+    from accord.kernel.clock import SystemClock
+    from accord.runner.finish import Finishing, finish
+
+    clock, redact = SystemClock(), redactor_for(os.environ)
+    if way is None:
+        return finish(run_dir, Finishing("", redact, clock, os.environ))
+    url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
+    remote = Remote(url, way.server_url, way.token, clock)
+    return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
 
 
 def report_run(outputs: RunOutputs, output_format: str) -> None:
