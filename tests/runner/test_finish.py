@@ -214,7 +214,7 @@ def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
 
 
 def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
-    message = "word " * 200_000
+    message = "word " * 90_000
     run.leave(transcript(message))
     outputs = run.outputs()
     assert len(base64.b64decode(outputs["final-message"])) < len(message)
