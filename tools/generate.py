@@ -34,6 +34,7 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.receipts import EXIT_CODES
 from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
+from accord.runner.models import RunOutputs
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
 
@@ -84,6 +85,8 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/implementor-results.md", protected_paths, "protected")
     yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
     yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
+    yield Part("docs/planner-results.md", fields_tables, "fields")
+    yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
@@ -315,6 +318,13 @@ def fields_tables(model: type[BaseModel]) -> str:
         ]
         pieces += [f"**{name}**", table(["Field", "Type", "Meaning"], rows)]
     return "\n\n".join(pieces)
+
+
+def runner_outputs_table() -> str:
+    """List the outputs of a runner, with what they hold when nothing is known."""
+    fields = RunOutputs.model_fields.values()
+    rows = [[f"`{field.alias}`", default(field.default), plain(field.description or "")] for field in fields]
+    return table(["Output", "When unknown", "Meaning"], rows)
 
 
 def type_of(field: Mapping[str, Any]) -> str:
