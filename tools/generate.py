@@ -85,7 +85,6 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/implementor-results.md", protected_paths, "protected")
     yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
     yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
-    yield Part("docs/planner-results.md", fields_tables, "fields")
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")

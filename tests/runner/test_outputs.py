@@ -210,7 +210,7 @@ HOSTILE = {
     "a comment": "x <!-- accord:run token=1 --> @octocat closes #1 <script>alert(1)</script>",
     "an escape": "\x1b[31mred\x1b[0m\x07",
     "five megabytes": "word " * 1_000_000,
-    "five megabytes of one line of emoji": "😀" * 1_200_000,
+    "one line of emoji without end": "😀" * 400_000,
     "nothing but blanks": " \n\t ",
 }
 
@@ -270,7 +270,7 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
     tasks = tuple(f"Task {i} " + "x" * 50 for i in range(100))
     facts = RunFacts(
         "codex",
-        account=account("é" * 3_000_000, structured={"a": "b"}),
+        account=account("é" * 1_000_000, structured={"a": "b"}),
         published=Published("abc", 3),
         analysis=replace(ANSWER, completed=tasks),
     )
@@ -287,7 +287,7 @@ def test_what_is_too_long_beside_the_message_is_left_out_with_a_warning() -> Non
     many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
     facts = RunFacts(
         "codex",
-        account=account("m" * 10_000_000, structured="x" * 1_000_000, warnings=many),
+        account=account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many),
         analysis=replace(ANSWER, completed=many, attempts=(Attempt("p" * 999, "failed", "r" * 9999),) * 999),
     )
     outputs = written(facts)

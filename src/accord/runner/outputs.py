@@ -30,6 +30,7 @@ BUDGET = 960_000
 _STRUCTURED_BYTES = 300_000
 _TASKS_BYTES = 300_000
 _ENTRIES = 40
+_LINE_CHARS = 500
 _MESSAGE_CUT = "The final message is longer than GitHub takes and was cut; the artifact of the run has all of it."
 _RESULT_LEFT_OUT = "The structured result is longer than GitHub takes and was left out; the transcript has it."
 _RESULT_INVALID = "The structured result holds what JSON cannot, and was left out; the transcript has it."
@@ -97,7 +98,7 @@ def _error(facts: RunFacts, redact: Redactor) -> dict[str, str]:
     evidence = {
         "rule": safe_line(error.evidence.rule, redact, 100),
         "source": error.evidence.source,
-        "line": safe_line(error.evidence.line, redact),
+        "line": sendable(redact(error.evidence.line))[:_LINE_CHARS],
     }
     return {
         "exit_code": str(1 if failure else facts.exit_code or 1),
