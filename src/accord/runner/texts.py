@@ -54,7 +54,7 @@ def summary_of(message: str, redact: Redactor) -> str:
         text = _obeyed_by_none(sanitise(message[:length], secrets=redact).text.strip())
         if len(text) <= SUMMARY_CHARS:
             return text
-        length -= max(len(text) - SUMMARY_CHARS, 1)
+        length = max(length - max(len(text) - SUMMARY_CHARS, 1), 0)
 
 
 def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
