@@ -2,9 +2,9 @@
 
     python benchmarks/transcript_100mb.py [MEGABYTES] [RUNS]
 
-The transcript is one of codex: commands with output of some kilobytes, messages, a to-do list. `jq -c .type` reads the same
-file where jq is installed; `json.loads` on every line is the floor in Python. Each runs in a process of its own, whose
-peak memory the kernel tells; the shortest of RUNS (3) times counts.
+The transcript is one of codex: commands with output of some kilobytes, messages, a to-do list. `jq -c .type` reads
+the same file where jq is installed; `json.loads` on every line is the floor in Python. Each runs in a process of its own,
+whose peak memory the kernel tells; the shortest of RUNS (3) times counts.
 """
 
 from __future__ import annotations

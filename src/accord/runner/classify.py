@@ -53,7 +53,8 @@ _VERBATIM = re.compile(
     r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
     r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
     r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
-    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|Failed to authenticate\. |"
+    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
+    r"Failed to authenticate\. |"
     r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
     r"<--- Last few GCs|FATAL ERROR: )"
 )

@@ -6,7 +6,9 @@ A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` 
 
 from __future__ import annotations
 
+import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.account import AgentCommand, AgentError, FileChange, Todo, Usage
@@ -17,18 +19,22 @@ from accord.runner.transcripts.events import (
     Denied,
     Event,
     Failed,
+    Later,
     Noted,
     Planned,
     Ran,
+    Slot,
     Succeeded,
     Troubled,
     Unread,
     Worked,
 )
 from accord.runner.transcripts.lines import (
+    MAX_WAITING_BYTES,
     LongLine,
     events_in,
     integer_of,
+    is_whole,
     number_of,
     object_of,
     objects_of,
@@ -47,6 +53,10 @@ _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _MOST_PENDING = 500
+_READ_AT_ONCE = frozenset(name.encode() for name in _PAIRED - {"Bash"})
+_MOST_KEPT = 4_000
+_TOOL = re.compile(rb'"type":"tool_use","id":"([^"\\]*)","name":"([^"\\]*)"')
+_TOOL_ID = re.compile(rb'"tool_use_id": ?"([^"\\]*)"')
 _WORKED = Worked()
 _SKIPPED = (b'{"type":"stream_event"', b'{"type":"rate_limit_event"')
 
@@ -62,10 +72,10 @@ def is_claude(event: dict[str, Any]) -> bool:
 
 
 class _Session:
-    """What later events refer to: tools that run, tasks by their number, the class of the last error."""
+    """What later events refer to: lines of tools that run, tasks by their number, the class of the last error."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, tuple[str, dict[str, Any]]] = {}
+        self.pending: dict[str, tuple[str, bytes]] = {}
         self.tasks: dict[str, Todo] = {}
         self.error = ""
         self.wants_result = False
@@ -75,8 +85,8 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield what happens in the lines of a transcript."""
     session = _Session()
     for line in lines:
-        if line.startswith(_SKIPPED):
-            yield _WORKED
+        if quick := _quick(line, session):
+            yield quick
             continue
         for event in events_in(line):
             if not is_claude(event):
@@ -92,6 +102,52 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 yield from _result(event, session, line)
             else:
                 yield from _system(event, session, line)
+
+
+def _quick(line: bytes, session: _Session) -> Event | None:
+    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+
+    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    """
+    if not is_whole(line) or isinstance(line, LongLine):
+        return None
+    if line.startswith(b'{"type":"assistant"') and b'"<synthetic>"' not in line:
+        tools = _TOOL.findall(line)
+        if len(tools) == line.count(b'"tool_use"') and all(name not in _READ_AT_ONCE for _, name in tools):
+            session.error = ""
+            for tool, name in tools:
+                if name == b"Bash" and len(session.pending) < _MOST_PENDING and len(line) < MAX_WAITING_BYTES:
+                    session.pending[tool.decode("utf-8", "replace")] = ("Bash", line)
+            return _WORKED
+    if line.startswith(b'{"type":"user"') and (names := _TOOL_ID.findall(line)):
+        known = [name for name in (raw.decode("utf-8", "replace") for raw in names) if name in session.pending]
+        if not known:
+            return _WORKED
+        if len(names) == 1 and len(line) < MAX_WAITING_BYTES and b'"bwrap:' not in line:
+            name, use = session.pending[known[0]]
+            if name == "Bash":
+                del session.pending[known[0]]
+                return Later(Slot.COMMAND, partial(_ran, use, line))
+    return _WORKED if line.startswith(_SKIPPED) else None
+
+
+def _ran(use: bytes, result: bytes) -> Iterator[Event]:
+    """Read the lines of a command and of its result."""
+    for event in events_in(result):
+        for part in _results(event):
+            yield Ran(_command(_given(use, text_of(part, "tool_use_id")), part, event))
+
+
+def _given(use: bytes, tool: str) -> dict[str, Any]:
+    """Find the input of a tool in the line that called it."""
+    parts = (part for event in events_in(use) for part in objects_of(object_of(event, "message"), "content"))
+    return next((object_of(part, "input") for part in parts if part.get("id") == tool), {})
+
+
+def _results(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in objects_of(object_of(event, "message"), "content"):
+        if part.get("type") == "tool_result":
+            yield part
 
 
 def _system(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
@@ -124,24 +180,31 @@ def _assistant(event: dict[str, Any], session: _Session) -> Iterator[Event]:
     for part in objects_of(message, "content"):
         name = text_of(part, "name")
         if part.get("type") == "tool_use" and name in _PAIRED and len(session.pending) < _MOST_PENDING:
-            session.pending[text_of(part, "id")] = (name, _kept(object_of(part, "input")))
+            kept = {"id": part.get("id"), "input": _kept(object_of(part, "input"))}
+            use = json.dumps({"message": {"content": [kept]}}).encode()
+            session.pending[text_of(part, "id")] = (name, use)
 
 
 def _kept(given: dict[str, Any]) -> dict[str, Any]:
     """Keep of a tool's input what its result will be read with, and no file's content."""
-    names = ("command", "file_path", "notebook_path", "taskId", "status", "subject", "todos")
-    return {name: value[:4000] if isinstance(value := given[name], str) else value for name in names if name in given}
+    texts = ("command", "file_path", "notebook_path", "taskId", "status", "subject")
+    kept: dict[str, Any] = {name: text_of(given, name)[:_MOST_KEPT] for name in texts if name in given}
+    todos = [
+        {name: text_of(todo, name)[:_MOST_KEPT] for name in ("content", "status")}
+        for todo in objects_of(given, "todos")
+    ]
+    return {**kept, "todos": todos[:_MOST_PENDING]} if todos else kept
 
 
 def _user(event: dict[str, Any], session: _Session) -> Iterator[Event]:
-    for part in objects_of(object_of(event, "message"), "content"):
-        if part.get("type") == "tool_result":
-            yield _WORKED
-            name, given = session.pending.pop(text_of(part, "tool_use_id"), ("", {}))
-            if name == "Bash":
-                yield Ran(_command(given, part, event))
-            elif part.get("is_error") is not True:
-                yield from _done(name, given, object_of(event, "tool_use_result"), session)
+    for part in _results(event):
+        yield _WORKED
+        tool = text_of(part, "tool_use_id")
+        name, use = session.pending.pop(tool, ("", b""))
+        if name == "Bash":
+            yield Ran(_command(_given(use, tool), part, event))
+        elif name and part.get("is_error") is not True:
+            yield from _done(name, _given(use, tool), object_of(event, "tool_use_result"), session)
 
 
 def _done(name: str, given: dict[str, Any], told: dict[str, Any], session: _Session) -> Iterator[Event]:

@@ -6,6 +6,7 @@ last ``agent_message``, not the last item: a to-do list is completed after it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
@@ -15,16 +16,27 @@ from accord.runner.transcripts.events import (
     Counted,
     Event,
     Failed,
+    Later,
     Noted,
     Planned,
     Ran,
     Said,
+    Slot,
     Succeeded,
     Troubled,
     Unread,
     Worked,
 )
-from accord.runner.transcripts.lines import LongLine, events_in, integer_of, object_of, objects_of, text_of
+from accord.runner.transcripts.lines import (
+    MAX_WAITING_BYTES,
+    LongLine,
+    events_in,
+    integer_of,
+    is_whole,
+    object_of,
+    objects_of,
+    text_of,
+)
 from accord.runner.transcripts.wording import cut, error_from
 
 if TYPE_CHECKING:
@@ -33,6 +45,8 @@ if TYPE_CHECKING:
 _TYPES = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed"})
 _ITEM_TYPES = frozenset({"item.started", "item.updated", "item.completed"})
 _UNFINISHED = (b'{"type":"item.started"', b'{"type":"item.updated"')
+_COMPLETED = b'{"type":"item.completed"'
+_TYPE_WITHIN = 100
 _WORKED = Worked()
 
 
@@ -47,14 +61,32 @@ def is_codex(event: dict[str, Any]) -> bool:
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield what happens in the lines of a transcript."""
     for line in lines:
-        if line.startswith(_UNFINISHED) and b'"todo_list"' not in line and not isinstance(line, LongLine):
-            yield _WORKED  # only a to-do list says anything before it is completed
-            continue
-        for event in events_in(line):
-            if is_codex(event):
-                if isinstance(line, LongLine):
-                    yield Unread()
-                yield from _event(event, line)
+        if quick := _quick(line):
+            yield quick
+        else:
+            yield from _slow(line)
+
+
+def _quick(line: bytes) -> Event | None:
+    """Tell by its beginning what a line comes to that need not be read now; None where that is not enough."""
+    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
+        return None
+    if line.startswith(_UNFINISHED):  # only a to-do list says anything before it is completed
+        return None if b'"todo_list"' in line else _WORKED
+    if not line.startswith(_COMPLETED):
+        return None
+    start = line[:_TYPE_WITHIN]
+    if b'"type":"command_execution"' in start:
+        return None if b'"aggregated_output":"bwrap:' in line else Later(Slot.COMMAND, partial(_slow, line))
+    return Later(Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+
+
+def _slow(line: bytes) -> Iterator[Event]:
+    for event in events_in(line):
+        if is_codex(event):
+            if isinstance(line, LongLine):
+                yield Unread()
+            yield from _event(event, line)
 
 
 def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from accord.runner.transcripts.account import AgentCommand, AgentError, FileChange, Todo, Usage
 
 
@@ -19,6 +22,21 @@ class Began:
 @dataclass(frozen=True, slots=True)
 class Worked:
     """The agent did something that is not told in detail."""
+
+
+class Slot(Enum):
+    """What later events replace: the message by the next one, a command once there are too many after it."""
+
+    MESSAGE = "message"
+    COMMAND = "command"
+
+
+@dataclass(slots=True)
+class Later:
+    """A line that need not be read before it is known that it counts; ``read`` returns its ``Said`` or ``Ran``."""
+
+    slot: Slot
+    read: Callable[[], Iterable[Event]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +118,18 @@ class Unread:
 
 
 Event = (
-    Began | Worked | Said | Ran | Changed | Planned | Troubled | Failed | Succeeded | Counted | Denied | Noted | Unread
+    Began
+    | Worked
+    | Later
+    | Said
+    | Ran
+    | Changed
+    | Planned
+    | Troubled
+    | Failed
+    | Succeeded
+    | Counted
+    | Denied
+    | Noted
+    | Unread
 )

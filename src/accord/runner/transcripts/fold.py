@@ -12,7 +12,7 @@ from accord.runner.transcripts.lines import is_shallow
 from accord.runner.transcripts.wording import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 MAX_MESSAGE_CHARS = 1_000_000
 """A message that no output of a job can hold; the transcript itself still has it."""
@@ -35,13 +35,25 @@ def account_of(found: Iterable[events.Event], agent: str, codec: str) -> Account
     return fold.account(agent, codec)
 
 
+def _shortened(command: AgentCommand) -> AgentCommand:
+    return replace(command, command=command.command[:_COMMAND_CHARS], output=command.output[-_OUTPUT_CHARS:])
+
+
+def _read_commands(kept: AgentCommand | events.Later) -> Iterator[AgentCommand]:
+    if isinstance(kept, AgentCommand):
+        yield kept
+    else:
+        yield from (_shortened(event.command) for event in kept.read() if isinstance(event, events.Ran))
+
+
 class _Fold:
     def __init__(self) -> None:
         self.ending: Ending = "cut"
         self.has_begun = self.has_worked = False
         self.model = self.message = ""
         self.structured: Any = None
-        self.commands: deque[AgentCommand] = deque(maxlen=MAX_COMMANDS)
+        self.later_message: events.Later | None = None
+        self.commands: deque[AgentCommand | events.Later] = deque(maxlen=MAX_COMMANDS)
         self.command_count = self.unsandboxed = self.failed_changes = self.unread = 0
         self.files: dict[str, FileChange] = {}
         self.todos: tuple[Todo, ...] = ()
@@ -55,11 +67,16 @@ class _Fold:
         self.has_begun = True
         match event:
             case events.Worked():
-                self._go_on()
+                self.has_worked, self.trouble = True, None
+            case events.Later():
+                self._keep_for_later(event)
             case events.Ran(command):
-                self._go_on()
-                self._keep_command(command)
+                self.has_worked, self.trouble = True, None
+                self.command_count += 1
+                self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
+                self.commands.append(_shortened(command))
             case events.Said(text):
+                self.trouble = None
                 self._keep_message(text)
             case events.Changed(files, is_failed):
                 self._keep_files(files, is_failed=is_failed)
@@ -88,20 +105,26 @@ class _Fold:
             case events.Counted(usage, model):
                 self.usage, self.model = usage, self.model or cut(model, 100)
 
-    def _go_on(self) -> None:
+    def _keep_for_later(self, later: events.Later) -> None:
         self.has_worked, self.trouble = True, None
+        if later.slot is events.Slot.MESSAGE:
+            self.later_message = later
+        else:
+            self.command_count += 1
+            self.commands.append(later)
+
+    def _read_message(self) -> None:
+        later, self.later_message = self.later_message, None
+        for event in later.read() if later else ():
+            if isinstance(event, events.Said):
+                self._keep_message(event.text)
 
     def _with_backoff(self, error: AgentError) -> AgentError:
         return replace(error, backoff_seconds=self.trouble.backoff_seconds) if self.trouble else error
 
-    def _keep_command(self, command: AgentCommand) -> None:
-        self.command_count += 1
-        self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
-        text, output = command.command[:_COMMAND_CHARS], command.output[-_OUTPUT_CHARS:]
-        self.commands.append(replace(command, command=text, output=output))
-
     def _keep_message(self, text: str) -> None:
-        self.has_worked = self.has_worked or bool(text)
+        self.later_message = None
+        self.has_worked = True
         self.message = text[:MAX_MESSAGE_CHARS]
         if len(text) > MAX_MESSAGE_CHARS:
             self._note(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters; its rest is in the transcript.")
@@ -146,6 +169,7 @@ class _Fold:
         return tuple(found)
 
     def account(self, agent: str, codec: str) -> Account:
+        self._read_message()
         last = self.failure if self.ending == "failure" else self.trouble
         return Account(
             agent,
@@ -153,7 +177,7 @@ class _Fold:
             model=self.model,
             final_message=self.message,
             structured=self.structured,
-            commands=tuple(self.commands),
+            commands=tuple(command for kept in self.commands for command in _read_commands(kept)),
             command_count=self.command_count,
             files=tuple(self.files.values()),
             todos=self.todos,

@@ -6,7 +6,9 @@ leaves stdout empty; the document with the error is the end of stderr.
 
 from __future__ import annotations
 
+import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
@@ -17,19 +19,23 @@ from accord.runner.transcripts.events import (
     Denied,
     Event,
     Failed,
+    Later,
     Noted,
     Planned,
     Ran,
     Said,
+    Slot,
     Succeeded,
     Unread,
     Worked,
 )
 from accord.runner.transcripts.lines import (
     MAX_LINE_BYTES,
+    MAX_WAITING_BYTES,
     LongLine,
     events_in,
     integer_of,
+    is_whole,
     object_of,
     objects_of,
     parsed,
@@ -47,13 +53,19 @@ INVALID_STREAM = "invalid-stream"
 _WRITERS = {"write_file": "add", "replace": "update", "edit": "update"}
 _API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
 _NOT_ALLOWED = re.compile(r"tool_not_registered|denied|not_allowed|policy", re.IGNORECASE)
-_OWN_TOOLS = frozenset({"run_shell_command", "write_file", "replace", "edit", "read_file", "web_fetch", "write_todos"})
+_WAITED_FOR = frozenset({"run_shell_command", "read_file", "web_fetch", *_WRITERS})
 _EXIT_CODE = re.compile(r"(?:Command exited with code|Exit Code): (\d{1,3})\b")
 _MOST_PENDING = 500
 _MOST_KEPT = 4_000
 _MOST_CHARS = 1_000_000
 _SHORTEST_REPEAT = 5
+_TOOL_USE = re.compile(rb'"tool_name":"([^"\\]*)","tool_id":"([^"\\]*)"')
+_TOOL_RESULT = re.compile(rb'"tool_id":"([^"\\]*)","status":"success"')
+_PIECE_ENDS = (b'"delta":true}\n', b'"delta":true}')
+_FIELDS_WITHIN = 400
+_EXIT_CODE_WITHIN = 2_000
 _WORKED = Worked()
+_SILENT = Said("")
 
 
 def is_gemini(event: dict[str, Any]) -> bool:
@@ -80,9 +92,9 @@ class _Session:
 
     def __init__(self) -> None:
         self.document = bytearray()
-        self.pieces: list[str] = []
+        self.pieces: list[str | bytes] = []
         self.length = 0
-        self.pending: dict[str, tuple[str, str, str]] = {}
+        self.pending: dict[str, tuple[str, bytes]] = {}
         self.reported = ""
 
 
@@ -90,7 +102,9 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield what happens in the lines of a transcript."""
     session = _Session()
     for line in lines:
-        if whole := _collected(session.document, line):
+        if quick := _quick(line, session):
+            yield quick
+        elif whole := _collected(session.document, line):
             if is_document(value := parsed(whole)):
                 yield from document_events(value)
         elif not session.document:
@@ -102,6 +116,56 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 elif is_document(event):
                     yield from document_events(event)
     yield from _told(session)
+
+
+def _quick(line: bytes, session: _Session) -> Event | None:
+    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+
+    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    """
+    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
+        return None
+    if (
+        line.startswith(b'{"type":"message"')
+        and line.endswith(_PIECE_ENDS)
+        and b'"role":"assistant"' in line[:_FIELDS_WITHIN]
+    ):
+        _add_piece(line, session)
+        return _WORKED
+    if line.startswith(b'{"type":"tool_use"') and (use := _TOOL_USE.search(line, 0, _FIELDS_WITHIN)):
+        name = use[1].decode("utf-8", "replace")
+        if name == "write_todos":
+            return None
+        _forget_message(session)
+        if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
+            session.pending[use[2].decode("utf-8", "replace")] = (name, line)
+        return _SILENT
+    if line.startswith(b'{"type":"tool_result"') and (result := _TOOL_RESULT.search(line, 0, _FIELDS_WITHIN)):
+        tool = result[1].decode("utf-8", "replace")
+        name, called = session.pending.get(tool, ("", b""))
+        if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
+            session.pending.pop(tool, None)
+            _forget_message(session)
+            return Later(Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
+    return None
+
+
+def _ran(use: bytes, result: bytes) -> Iterator[Event]:
+    """Read the lines of a command and of its result."""
+    for called, event in zip(events_in(use), events_in(result), strict=False):
+        yield Ran(_command(text_of(object_of(called, "parameters"), "command"), event))
+
+
+def _command(command: str, event: dict[str, Any]) -> AgentCommand:
+    is_failed = event.get("status") != "success"
+    output = text_of(event, "output")
+    told = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
+    exit_code = int(told[1]) if told else None if is_failed else 0
+    return AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
+
+
+def _forget_message(session: _Session) -> None:
+    session.pieces, session.length, session.reported = [], 0, ""
 
 
 def _collected(document: bytearray, line: bytes) -> bytes:
@@ -165,18 +229,28 @@ def _event(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Ev
 
 def _piece(event: dict[str, Any], session: _Session) -> Iterator[Event]:
     yield _WORKED
-    session.reported = ""
-    content = text_of(event, "content")
     if event.get("delta") is not True:
-        session.pieces, session.length = [], 0
-    if session.length + len(content) <= _MOST_CHARS:
-        session.pieces.append(content)
-        session.length += len(content)
+        _forget_message(session)
+    _add_piece(text_of(event, "content"), session)
+
+
+def _add_piece(piece: str | bytes, session: _Session) -> None:
+    """Keep a piece of the message, or the line that it stands in, until there is enough."""
+    session.reported = ""
+    if session.length <= _MOST_CHARS:
+        session.pieces.append(piece)
+        session.length += len(piece)
+
+
+def _read_piece(piece: str | bytes) -> str:
+    if isinstance(piece, str):
+        return piece
+    return "".join(text_of(event, "content") for event in events_in(piece))
 
 
 def _told(session: _Session) -> Iterator[Event]:
     if session.pieces:
-        yield Said(without_repeats(session.pieces))
+        yield Said(without_repeats([_read_piece(piece) for piece in session.pieces]))
         session.pieces, session.length = [], 0
 
 
@@ -194,33 +268,30 @@ def without_repeats(pieces: list[str]) -> str:
 
 
 def _started(event: dict[str, Any], session: _Session) -> Iterator[Event]:
-    session.pieces, session.length, session.reported = [], 0, ""
-    yield Said("")
-    yield _WORKED
+    _forget_message(session)
+    yield _SILENT
     name = text_of(event, "tool_name")
     given = object_of(event, "parameters")
     if name == "write_todos":
         todos = objects_of(given, "todos")
         yield Planned(tuple(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos))
-    if len(session.pending) < _MOST_PENDING:
-        command, path = text_of(given, "command")[:_MOST_KEPT], text_of(given, "file_path")[:_MOST_KEPT]
-        session.pending[text_of(event, "tool_id")] = (name, command, path)
+    if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
+        kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
+        session.pending[text_of(event, "tool_id")] = (name, json.dumps({"parameters": kept}).encode())
 
 
 def _ended(event: dict[str, Any], session: _Session) -> Iterator[Event]:
-    session.pieces, session.length = [], 0
+    _forget_message(session)
     yield _WORKED
-    name, command, path = session.pending.pop(text_of(event, "tool_id"), ("", "", ""))
+    name, use = session.pending.pop(text_of(event, "tool_id"), ("", b""))
+    given = object_of(next(iter(events_in(use)), {}), "parameters")
     is_failed = event.get("status") != "success"
-    if is_failed and name in _OWN_TOOLS and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
+    if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
         yield Denied(name)
     elif name == "run_shell_command":
-        output = text_of(event, "output")
-        told = _EXIT_CODE.search(output)
-        exit_code = int(told[1]) if told else None if is_failed else 0
-        yield Ran(AgentCommand(command, exit_code, is_failed or bool(exit_code), output))
+        yield Ran(_command(text_of(given, "command"), event))
     elif name in _WRITERS:
-        yield Changed((FileChange(path, _WRITERS[name]),), is_failed=is_failed)
+        yield Changed((FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed)
 
 
 def _result(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:

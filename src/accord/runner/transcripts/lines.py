@@ -24,6 +24,10 @@ _BLANKS = re.compile(r"[ \t\n\r]*")
 _MAX_NESTING = 100
 
 
+MAX_WAITING_BYTES = 16 * 1024
+"""A line that is longer is read at once rather than kept."""
+
+
 class LongLine(bytes):
     """The beginning of a line that is longer than ``MAX_LINE_BYTES`` and ends as a JSON object does."""
 
@@ -88,6 +92,11 @@ def events_in(line: bytes) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         return [value]
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def is_whole(line: bytes) -> bool:
+    """Tell by its end that a line was not cut when the process died."""
+    return line.endswith((b"}\n", b"}\r\n", b"}"))
 
 
 def _members(text: str, start: int) -> tuple[dict[str, Any], int]:

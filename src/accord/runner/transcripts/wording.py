@@ -95,7 +95,7 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
 
 
 def _provider_answer(message: str) -> dict[str, Any]:
-    """Return the error object in a message: OpenAI's, Anthropic's and Google's are all ``{"error": {"message": …}}``."""
+    """Return the error object in a message; all providers answer ``{"error": {"message": …}}``."""
     start = message.find("{")
     answer = parsed_start(message[start:]) if start >= 0 else None
     if not isinstance(answer, dict):
