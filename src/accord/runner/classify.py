@@ -127,18 +127,22 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
 
     delay = error.backoff_seconds if error.retry_after_seconds is None else error.retry_after_seconds
 
-    by_exit = _exit_status(evidence) if source == "event" and not error.status else None
-    status = error.status or by_exit or 0
-    cause = status_cause(status)
-    kind = KINDS.get(error.kind, "")
-    if "rate-limit" in {cause, kind} and _is_hard_quota(error):
+    worded = (error.status or 0) if error.is_status_worded else 0
+    by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
+    status = (0 if worded else error.status or 0) or by_exit
+    cause, kind = status_cause(status), KINDS.get(error.kind, "")
+    if "rate-limit" in {cause, kind, status_cause(worded)} and _is_hard_quota(error):
         yield hit("hard-quota", "quota")
     if kind and kind != cause:
         yield hit(error.kind, kind)
+    if cause and (worded == status or (error.status == status and not worded)):
+        yield hit(f"http-{status}", cause)
     if cause:
-        yield hit(f"http-{status}", cause, *(("exit", _exit_line(evidence)) if by_exit else ()))
+        yield hit(f"http-{status}", cause, "exit", _exit_line(evidence))
     if error.kind in BROAD_KINDS:
         yield hit(error.kind, BROAD_KINDS[error.kind])
+    if cause := status_cause(worded):
+        yield hit(f"http-{worded}", cause)
     if said := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
         yield hit(f"says-{said}", said)
     if error.kind in WEAK_KINDS:
@@ -167,8 +171,8 @@ def _reported(text: str, source: Source, account: Account) -> list[AgentError]:
 
 def _with_dump(error: AgentError, line: str) -> AgentError:
     field = _STATUS_FIELD.match(line)
-    if field and error.status is None:
-        return replace(error, status=int(field[1]))
+    if field and error.is_status_worded:
+        return replace(error, status=int(field[1]), is_status_worded=False)
     if error.retry_after_seconds is None and (delay := delay_in(line)) is not None:
         return replace(error, retry_after_seconds=delay)
     return error

@@ -64,6 +64,8 @@ class AgentError:
     retry_after_seconds: float | None = None
     line: str = ""
     backoff_seconds: float | None = None
+    is_status_worded: bool = False
+    """The status stands in the text only, so any field says more."""
 
 
 @dataclass(frozen=True)

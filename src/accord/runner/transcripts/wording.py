@@ -85,12 +85,14 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
     answer = _provider_answer(message)
     inner = text_of(answer, "message") or message
     delay = delay_in(_retry_info(answer)) if answer else None
+    told = status or status_of(answer, "code")
     return AgentError(
         cut(inner, MESSAGE_CHARS),
-        status=status or status_of(answer, "code") or status_in(message[:MESSAGE_CHARS]),
+        status=told or status_in(message[:MESSAGE_CHARS]),
         kind=kind or _class(answer),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
+        is_status_worded=told is None,
     )
 
 
