@@ -144,7 +144,8 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
     if cause := status_cause(worded):
         yield hit(f"http-{worded}", cause)
     if said := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
-        yield hit(f"says-{said}", said)
+        is_hard = said == "rate-limit" and _is_hard_quota(error)
+        yield hit("hard-quota", "quota") if is_hard else hit(f"says-{said}", said)
     if error.kind in WEAK_KINDS:
         yield hit(error.kind, WEAK_KINDS[error.kind])
 

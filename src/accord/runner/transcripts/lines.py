@@ -88,7 +88,7 @@ def parsed_start(text: str) -> Any:
 
 def events_in(line: bytes) -> list[dict[str, Any]]:
     """Return the objects of a line: one, or all of an array, as some CLIs print when they are to print one document."""
-    value = parsed(line)
+    value = parsed(line) if line.lstrip()[:1] in {b"{", b"["} else None
     if isinstance(value, dict):
         return [value]
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -33,6 +33,7 @@ CODECS: dict[str, Callable[[Iterable[bytes]], Iterator[Event]]] = {
 TAIL_BYTES = 32 * 1024
 """How much of the end of stderr and of plain text counts as evidence."""
 
+_STARTS = (b'{"type":"', b'{\n  "session_id"')
 _DOCUMENT_BYTES = 1024 * 1024
 _BUFFER_BYTES = 1024 * 1024
 _LINES_TO_RECOGNISE = 64
@@ -107,7 +108,16 @@ def _structured(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Ac
         return account
     if codec == "gemini" and (found := _document_events(stdout) or _document_events(stderr)):
         return account_of(found, agent, codec)
-    return None if tail(stdout).strip() else account
+    return account if _breaks_off_at_once(stdout) else None
+
+
+def _breaks_off_at_once(stdout: Path) -> bool:
+    """Tell whether a transcript without an event is empty, or was cut within its first event, and so is no text."""
+    with _opened(stdout) as stream:
+        all_lines = lines(stream)
+        first = next((line for line in all_lines if line.strip()), b"")
+        start = first + next(all_lines, b"")
+    return not start or (start.startswith(_STARTS) and not events_in(first))
 
 
 def _document_events(path: Path | None) -> list[Event]:
