@@ -23,6 +23,7 @@ COMMANDS = {
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
     "artifact": ("accord.cli.artifact", "Fetch what another job of a workflow run uploaded."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
+    "classify": ("accord.cli.classify", "Tell why an agent's run failed."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
