@@ -36,6 +36,7 @@ from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
 from accord.runner import error_rules
 from accord.runner.models import RunOutputs
+from accord.runner.registry_models import Registry
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
 
@@ -79,6 +80,7 @@ def parts(root: Path) -> Iterator[Part]:
         yield Part(f"schemas/{name}.strict.schema.json", lambda model=model: as_json(strict_schema(model)))  # type: ignore[misc]
     yield Part("README.md", demo_output, "demo")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
+    yield Part("docs/agents.md", lambda: fields_tables(Registry), "fields")
     yield Part("docs/architecture.md", lambda: module_map(root), "modules")
     yield Part("docs/errors.md", causes_table, "causes")
     yield Part("docs/errors.md", rules_table, "rules")
@@ -340,6 +342,10 @@ def type_of(field: Mapping[str, Any]) -> str:
         return " or ".join(f'`"{choice}"`' for choice in field["enum"])
     if "const" in field:
         return f'`"{field["const"]}"`'
+    if "type" not in field:
+        return "anything"
+    if isinstance(field.get("additionalProperties"), dict):
+        return f"mapping to {type_of(field['additionalProperties'])}"
     return f"list of {type_of(field['items'])}" if field["type"] == "array" else str(field["type"])
 
 

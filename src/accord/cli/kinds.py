@@ -8,13 +8,16 @@ from accord.kernel.documents import shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.kinds import KINDS as RESULTS
+from accord.runner.registry import KINDS as REGISTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.kernel.kinds import Kind
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in RESULTS}
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *REGISTRIES)}
+YAML_KINDS = frozenset(kind.name for kind in REGISTRIES)
+"""Kinds that people write, in YAML whatever the file is called."""
 
 
 def recognise(value: Mapping[str, Any]) -> Kind[Any]:

@@ -31,6 +31,7 @@ COMMANDS = {
     "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
     "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
     "publish": ("accord.cli.publish", "Push what an agent's run changed, and write its outputs."),
+    "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
 }

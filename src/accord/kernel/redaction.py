@@ -51,6 +51,9 @@ _SECRET_NAME = re.compile(
 _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
 
+_SHORTEST_LEAF = 16
+"""Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
+
 
 _WRAP = r"[ \t]*[\r\n]\s*"
 _BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
@@ -154,19 +157,40 @@ def redacted(value: Any, redact: Callable[[str], str]) -> Any:
     return value
 
 
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name is one that holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def redactor_for(environment: Mapping[str, str]) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one."""
     values = {
         form
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and not value.startswith("/")
+        if is_secret_name(name) and not value.startswith("/")
         for form in _forms(value.strip())
     }
     return Redactor(tuple(sorted(values, key=len, reverse=True)))
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield a secret, each of its lines (GitHub masks them one by one too), and all as JSON or Python quote them."""
-    for text in {secret, *(line.strip() for line in secret.splitlines())}:
+    """Yield a secret, what it is made of, and all as JSON or Python quote them."""
+    for text in {secret, *_parts(secret)}:
         if len(text) >= _SHORTEST_VALUE:
             yield from (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """Yield each line (GitHub masks them one by one too); of a JSON document its texts, as its lines are no secrets."""
+    try:
+        leaves = [json.loads(secret)] if secret.startswith("{") else []
+    except (ValueError, RecursionError):
+        leaves = []
+    if not leaves:
+        yield from (line.strip() for line in secret.splitlines())
+    while leaves:
+        leaf = leaves.pop()
+        if isinstance(leaf, (dict, list)):
+            leaves += leaf.values() if isinstance(leaf, dict) else leaf
+        elif isinstance(leaf, str) and len(leaf) >= _SHORTEST_LEAF:
+            yield leaf
