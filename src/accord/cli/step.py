@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit, sanitised_line
-from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
 from accord.gha.markdown import table
 from accord.kernel.findings import Finding, has_errors
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,11 +83,6 @@ def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     _outputs({"outcome": outcome})
     _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
-
-
-def report_run(outputs: Mapping[str, str]) -> None:
-    """Report ``accord run``: the outputs of the runner contract."""
-    _outputs(outputs)
 
 
 def _json_or_nothing(value: object) -> str:
