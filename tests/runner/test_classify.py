@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
-from support.runs import Bench, as_lines
+from support.runs import Reader, as_lines
 
 from accord.runner import error_rules
 from accord.runner.classify import classify, contract_exit_code
@@ -50,10 +50,10 @@ def ran(output: str) -> dict[str, Any]:
         ("disk-full", ("resource", "infrastructure", "manual")),
     ],
 )
-def test_what_accord_saw_itself_comes_before_all_else(bench: Bench, kind: OwnKind, words: tuple[str, str, str]) -> None:
+def test_what_accord_saw_itself_comes_before_all_else(reader: Reader, kind: OwnKind, words: tuple[str, str, str]) -> None:
     own = Own(kind=kind, detail="What happened\nin detail.")
     for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
-        evidence = bench.evidence("codex", stdout, exit_code=exit_code, own=own)
+        evidence = reader.evidence("codex", stdout, exit_code=exit_code, own=own)
         found = classify(evidence)
         assert found
         assert (found.category, found.type, found.recovery) == words
@@ -72,15 +72,15 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
 
 
 @pytest.mark.parametrize("codec", ["codex", "plain"])
-def test_prose_and_output_about_errors_are_no_evidence(bench: Bench, codec: str) -> None:
+def test_prose_and_output_about_errors_are_no_evidence(reader: Reader, codec: str) -> None:
     stdout = as_lines(THREAD, ran("E   429 Too Many Requests\nError: 401 Unauthorized"), said(TALK))
     text = f"{TALK}\n- the API key handling is invalid no more\nrate limit: done\n".encode()
-    found = bench.classify(codec, stdout if codec == "codex" else text, exit_code=1)
+    found = reader.classify(codec, stdout if codec == "codex" else text, exit_code=1)
     assert found
     assert found.category in {"transient", "unknown"}
     assert found.evidence.rule in {"no-terminal-event", "no-evidence"}
     success = as_lines(THREAD, said(TALK), DONE) if codec == "codex" else text
-    assert bench.classify(codec, success, stderr=b"Error: 401 Unauthorized\n") is None
+    assert reader.classify(codec, success, stderr=b"Error: 401 Unauthorized\n") is None
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_prose_and_output_about_errors_are_no_evidence(bench: Bench, codec: str)
         ("", "unknown", None),
     ],
 )
-def test_a_failed_turn_is_told_by_its_message(bench: Bench, message: str, cause: str, delay: float | None) -> None:
-    found = bench.classify("codex", failed(message), exit_code=1)
+def test_a_failed_turn_is_told_by_its_message(reader: Reader, message: str, cause: str, delay: float | None) -> None:
+    found = reader.classify("codex", failed(message), exit_code=1)
     assert found
     assert (found.category, found.retry_after_seconds) == (cause, delay)
     assert found.evidence.source == "event"
@@ -135,8 +135,8 @@ WITH_DELAY = (
         ("[API Error: Resource has been exhausted (e.g. check quota).]", "transient"),
     ],
 )
-def test_googles_words_for_a_limit_a_minute_are_no_hard_quota(bench: Bench, message: str, category: str) -> None:
-    found = bench.classify("gemini", gemini(message), exit_code=173)
+def test_googles_words_for_a_limit_a_minute_are_no_hard_quota(reader: Reader, message: str, category: str) -> None:
+    found = reader.classify("gemini", gemini(message), exit_code=173)
     assert found
     assert found.category == category
 
@@ -161,17 +161,17 @@ def test_googles_words_for_a_limit_a_minute_are_no_hard_quota(bench: Bench, mess
         ("All 429 tests passed; 401 handled", "no-evidence", "unknown"),
     ],
 )
-def test_the_last_error_that_stderr_reports_decides(bench: Bench, stderr: str, rule: str, category: str) -> None:
-    found = bench.classify("plain", b"some prose\n", exit_code=1, stderr=stderr.encode())
+def test_the_last_error_that_stderr_reports_decides(reader: Reader, stderr: str, rule: str, category: str) -> None:
+    found = reader.classify("plain", b"some prose\n", exit_code=1, stderr=stderr.encode())
     assert found
     assert (found.evidence.rule, found.category) == (rule, category)
 
 
-def test_plain_text_counts_only_where_a_line_reports_an_error(bench: Bench) -> None:
-    found = bench.classify("plain", b"I will look.\nAPI Error: 500 Internal server error\n", exit_code=1)
+def test_plain_text_counts_only_where_a_line_reports_an_error(reader: Reader) -> None:
+    found = reader.classify("plain", b"I will look.\nAPI Error: 500 Internal server error\n", exit_code=1)
     assert found
     assert (found.evidence.rule, found.evidence.source) == ("http-500", "text")
-    assert bench.classify("plain", b"API Error: 500 Internal server error\n", exit_code=0) is None
+    assert reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=0) is None
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_plain_text_counts_only_where_a_line_reports_an_error(bench: Bench) -> N
     ],
 )
 def test_the_exit_code_decides_where_nothing_else_does(
-    bench: Bench, exit_code: int, category: str, recovery: str
+    reader: Reader, exit_code: int, category: str, recovery: str
 ) -> None:
-    found = bench.classify("plain", b"", exit_code=exit_code)
+    found = reader.classify("plain", b"", exit_code=exit_code)
     assert found
     assert (found.category, found.recovery, found.evidence.source) == (category, recovery, "exit")
 
@@ -206,29 +206,29 @@ def test_the_exit_code_decides_where_nothing_else_does(
     ],
 )
 def test_exit_code_0_is_a_success_only_with_the_terminal_event(
-    bench: Bench, codec: str, stdout: bytes, code: int
+    reader: Reader, codec: str, stdout: bytes, code: int
 ) -> None:
-    assert contract_exit_code(bench.evidence(codec, stdout, exit_code=0)) == code
-    assert contract_exit_code(bench.evidence(codec, stdout, exit_code=42)) == 42
-    assert (bench.classify(codec, stdout, exit_code=0) is None) == (code == 0)
+    assert contract_exit_code(reader.evidence(codec, stdout, exit_code=0)) == code
+    assert contract_exit_code(reader.evidence(codec, stdout, exit_code=42)) == 42
+    assert (reader.classify(codec, stdout, exit_code=0) is None) == (code == 0)
 
 
-def test_a_killed_run_is_told_by_what_its_cli_was_trying_to_get_over(bench: Bench) -> None:
+def test_a_killed_run_is_told_by_what_its_cli_was_trying_to_get_over(reader: Reader) -> None:
     trouble = {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)"}
-    found = bench.classify("codex", as_lines(THREAD, trouble), exit_code=137)
+    found = reader.classify("codex", as_lines(THREAD, trouble), exit_code=137)
     assert found
     assert found.category == "auth"
-    found = bench.classify("codex", as_lines(THREAD, trouble, said("on with it")), exit_code=137)
+    found = reader.classify("codex", as_lines(THREAD, trouble, said("on with it")), exit_code=137)
     assert found
     assert found.category == "resource"
 
 
-def test_a_try_that_failed_counts_on_stderr_only_before_any_work(bench: Bench) -> None:
+def test_a_try_that_failed_counts_on_stderr_only_before_any_work(reader: Reader) -> None:
     stderr = b"Attempt 1 failed with status 503. Retrying with backoff...\n"
     init = {"type": "init", "session_id": "1"}
     work = {"type": "message", "role": "assistant", "content": "hello", "delta": True}
     for events, category in (([init], "transient"), ([init, work], "resource")):
-        found = bench.classify("gemini", as_lines(*events), exit_code=137, stderr=stderr)
+        found = reader.classify("gemini", as_lines(*events), exit_code=137, stderr=stderr)
         assert found
         assert found.category == category
 
@@ -282,12 +282,12 @@ def test_a_cut_never_leaves_half_a_secret() -> None:
         assert token in line or "ghp_" not in line
 
 
-def test_a_log_without_exit_code_is_told_as_far_as_it_tells(bench: Bench) -> None:
-    assert bench.classify("codex", as_lines(THREAD, DONE), exit_code=None) is None
-    assert bench.classify("plain", b"all fine\n", exit_code=None) is None
-    found = bench.classify("plain", b"API Error: 500 Internal server error\n", exit_code=None)
+def test_a_log_without_exit_code_is_told_as_far_as_it_tells(reader: Reader) -> None:
+    assert reader.classify("codex", as_lines(THREAD, DONE), exit_code=None) is None
+    assert reader.classify("plain", b"all fine\n", exit_code=None) is None
+    found = reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=None)
     assert found
     assert found.category == "transient"
-    cut_off = bench.classify("codex", as_lines(THREAD), exit_code=None)
+    cut_off = reader.classify("codex", as_lines(THREAD), exit_code=None)
     assert cut_off
     assert cut_off.evidence.rule == "no-terminal-event"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.runs import EXPECTED, Bench, Run, as_lines
+from support.runs import EXPECTED, Reader, Run, as_lines
 
 from accord.runner.classify import contract_exit_code
 from accord.runner.transcripts import lines
@@ -58,70 +58,70 @@ def delta(text: str) -> dict[str, Any]:
 # Codex
 
 
-def test_the_last_agent_message_is_final_though_a_to_do_list_comes_after_it(bench: Bench) -> None:
+def test_the_last_agent_message_is_final_though_a_to_do_list_comes_after_it(reader: Reader) -> None:
     todo = item("todo_list", items=[{"text": "a", "completed": True}])
-    account = bench.account(
+    account = reader.account(
         "codex", THREAD, item("agent_message", text="one"), item("agent_message", text="two"), todo, TURN_DONE
     )
     assert account.final_message == "two"
     assert account.ending == "success"
 
 
-def test_an_error_that_a_later_success_shows_to_be_overcome_is_none(bench: Bench) -> None:
+def test_an_error_that_a_later_success_shows_to_be_overcome_is_none(reader: Reader) -> None:
     trouble = {"type": "error", "message": "Reconnecting... 1/2 (unexpected status 401 Unauthorized: no)"}
-    assert bench.account("codex", THREAD, trouble, TURN_DONE).errors == ()
-    assert bench.account("codex", THREAD, trouble, item("agent_message", text="on")).errors == ()
-    assert bench.account("codex", THREAD, trouble).errors[0].status == 401
+    assert reader.account("codex", THREAD, trouble, TURN_DONE).errors == ()
+    assert reader.account("codex", THREAD, trouble, item("agent_message", text="on")).errors == ()
+    assert reader.account("codex", THREAD, trouble).errors[0].status == 401
 
 
-def test_the_file_of_the_last_message_wins_when_it_holds_something(bench: Bench, tmp_path: Path) -> None:
+def test_the_file_of_the_last_message_wins_when_it_holds_something(reader: Reader, tmp_path: Path) -> None:
     stdout = as_lines(THREAD, item("agent_message", text="of the stream"), TURN_DONE)
     message = tmp_path / "message"
     for content, wanted in (("of the file", "of the file"), (" \n", "of the stream"), ('{"a": 1}', '{"a": 1}')):
         message.write_text(content)
-        account = bench.evidence("codex", stdout, final_message=message).account
+        account = reader.evidence("codex", stdout, final_message=message).account
         assert account.final_message == wanted
         assert account.structured == ({"a": 1} if content.startswith("{") else None)
-    assert bench.evidence("codex", stdout, final_message=tmp_path / "none").account.final_message == "of the stream"
+    assert reader.evidence("codex", stdout, final_message=tmp_path / "none").account.final_message == "of the stream"
 
 
 @pytest.mark.parametrize("text", ["prose", '{"a": 1} and more', '{"a": ', "[1]", '{"a":' * 500])
-def test_prose_instead_of_a_structured_result_is_just_a_message(bench: Bench, text: str) -> None:
-    account = bench.account("codex", THREAD, item("agent_message", text=text), TURN_DONE)
+def test_prose_instead_of_a_structured_result_is_just_a_message(reader: Reader, text: str) -> None:
+    account = reader.account("codex", THREAD, item("agent_message", text=text), TURN_DONE)
     assert (account.structured, account.final_message, account.ending) == (None, text, "success")
 
 
-def test_a_second_turn_that_breaks_off_is_no_success(bench: Bench) -> None:
-    assert bench.account("codex", THREAD, TURN_DONE, {"type": "turn.started"}).ending == "cut"
+def test_a_second_turn_that_breaks_off_is_no_success(reader: Reader) -> None:
+    assert reader.account("codex", THREAD, TURN_DONE, {"type": "turn.started"}).ending == "cut"
 
 
 # Claude Code
 
 
-def test_a_result_of_subtype_success_that_is_an_error_is_an_error(bench: Bench) -> None:
+def test_a_result_of_subtype_success_that_is_an_error_is_an_error(reader: Reader) -> None:
     result = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 500, "result": "oops"}
-    account = bench.account("claude", INIT, result)
+    account = reader.account("claude", INIT, result)
     assert (account.ending, account.final_message, account.errors[0].status) == ("failure", "", 500)
 
 
-def test_the_exit_code_of_a_failed_command_is_read(bench: Bench) -> None:
-    account = bench.account("claude", INIT, bash(1), bash_result(1, "Exit code 7\nboom", is_error=True))
+def test_the_exit_code_of_a_failed_command_is_read(reader: Reader) -> None:
+    account = reader.account("claude", INIT, bash(1), bash_result(1, "Exit code 7\nboom", is_error=True))
     assert [(c.command, c.exit_code, c.is_failed) for c in account.commands] == [("run 1", 7, True)]
 
 
-def test_results_of_tools_that_ran_at_once_find_their_commands(bench: Bench) -> None:
+def test_results_of_tools_that_ran_at_once_find_their_commands(reader: Reader) -> None:
     results = [bash_result(2, "b"), bash_result(1, [{"type": "text", "text": "a"}])]
     both = {"type": "user", "message": {"content": [result["message"]["content"][0] for result in results]}}
-    account = bench.account("claude", INIT, bash(1), bash(2), both)
+    account = reader.account("claude", INIT, bash(1), bash(2), both)
     assert [(c.command, c.output) for c in account.commands] == [("run 2", "b"), ("run 1", "a")]
 
 
-def test_an_array_of_events_is_read_like_lines(bench: Bench) -> None:
+def test_an_array_of_events_is_read_like_lines(reader: Reader) -> None:
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
-    assert bench.account("claude", [INIT, bash(1), bash_result(1, "x"), result]).final_message == "done"
+    assert reader.account("claude", [INIT, bash(1), bash_result(1, "x"), result]).final_message == "done"
 
 
-def test_a_task_that_was_deleted_is_no_longer_to_do(bench: Bench) -> None:
+def test_a_task_that_was_deleted_is_no_longer_to_do(reader: Reader) -> None:
     def task(n: int, name: str, given: dict[str, str], told: dict[str, Any]) -> list[dict[str, Any]]:
         use = {"type": "tool_use", "id": f"t{n}", "name": name, "input": given}
         return [
@@ -129,7 +129,7 @@ def test_a_task_that_was_deleted_is_no_longer_to_do(bench: Bench) -> None:
             {**bash_result(n, "ok"), "tool_use_result": told},
         ]
 
-    account = bench.account(
+    account = reader.account(
         "claude",
         INIT,
         *task(1, "TaskCreate", {"subject": "a"}, {"task": {"id": "1"}}),
@@ -157,8 +157,8 @@ def test_a_message_that_began_anew_is_told_once(pieces: list[str], text: str) ->
     assert without_repeats(pieces) == text
 
 
-def test_only_what_is_said_after_the_last_tool_is_the_message(bench: Bench) -> None:
-    account = bench.account(
+def test_only_what_is_said_after_the_last_tool_is_the_message(reader: Reader) -> None:
+    account = reader.account(
         "gemini",
         delta("I look."),
         *shell(1, "x"),
@@ -167,13 +167,13 @@ def test_only_what_is_said_after_the_last_tool_is_the_message(bench: Bench) -> N
         {"type": "result", "status": "success"},
     )
     assert account.final_message == "All done."
-    stopped = bench.account("gemini", delta("I look."), *shell(1, "x"), {"type": "result", "status": "success"})
+    stopped = reader.account("gemini", delta("I look."), *shell(1, "x"), {"type": "result", "status": "success"})
     assert stopped.final_message == ""
     assert "without a message" in stopped.warnings[0]
 
 
-def test_the_exit_code_of_a_shell_command_is_read(bench: Bench) -> None:
-    account = bench.account("gemini", *shell(1, "no\nCommand exited with code: 7"), *shell(2, "", "error"))
+def test_the_exit_code_of_a_shell_command_is_read(reader: Reader) -> None:
+    account = reader.account("gemini", *shell(1, "no\nCommand exited with code: 7"), *shell(2, "", "error"))
     assert [(c.exit_code, c.is_failed) for c in account.commands] == [(7, True), (None, True)]
 
 
@@ -181,7 +181,7 @@ def test_the_exit_code_of_a_shell_command_is_read(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
-def test_foreign_lines_between_events_change_nothing(bench: Bench, name: str) -> None:
+def test_foreign_lines_between_events_change_nothing(reader: Reader, name: str) -> None:
     run = Run(name)
     foreign = [
         b"npm warn something\n",
@@ -196,18 +196,18 @@ def test_foreign_lines_between_events_change_nothing(bench: Bench, name: str) ->
     mixed = b"\xef\xbb\xbf" + b"".join(
         foreign[n % len(foreign)] + line for n, line in enumerate(run.stdout.read_bytes().splitlines(keepends=True))
     )
-    assert bench.evidence(run.agent, mixed).account == run.account()
+    assert reader.evidence(run.agent, mixed).account == run.account()
 
 
 @pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
-def test_a_transcript_that_is_cut_anywhere_is_no_success(bench: Bench, name: str) -> None:
+def test_a_transcript_that_is_cut_anywhere_is_no_success(reader: Reader, name: str) -> None:
     raw = Run(name).stdout.read_bytes()
     end = len(raw.rstrip(b"\n"))
     for size in {0, end - 1, *range(10, end, 97)}:
-        evidence = bench.evidence(Run(name).agent, raw[:size])
+        evidence = reader.evidence(Run(name).agent, raw[:size])
         assert evidence.account.ending == "cut"
         assert contract_exit_code(evidence) == 1
-    assert bench.evidence(Run(name).agent, raw[:end]).account.ending == "success"
+    assert reader.evidence(Run(name).agent, raw[:end]).account.ending == "success"
 
 
 def slowly(raw: bytes) -> bytes:
@@ -216,52 +216,52 @@ def slowly(raw: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if Run(name).account().is_structured])
-def test_a_line_that_is_judged_by_its_beginning_means_what_it_means_when_read(bench: Bench, name: str) -> None:
+def test_a_line_that_is_judged_by_its_beginning_means_what_it_means_when_read(reader: Reader, name: str) -> None:
     run = Run(name)
     raw = run.stdout.read_bytes()
     if raw.startswith(b"{\n"):
         pytest.skip("is one document")
-    assert bench.evidence(run.agent, slowly(raw)).account.commands == run.account().commands
-    assert bench.evidence(run.agent, slowly(raw)).account.final_message == run.account().final_message
+    assert reader.evidence(run.agent, slowly(raw)).account.commands == run.account().commands
+    assert reader.evidence(run.agent, slowly(raw)).account.final_message == run.account().final_message
 
 
 @pytest.mark.parametrize("count", [1, MAX_COMMANDS, MAX_COMMANDS + 5])
 @pytest.mark.parametrize("codec", ["codex", "claude", "gemini"])
-def test_the_last_commands_are_kept_and_all_are_counted(bench: Bench, codec: str, count: int) -> None:
+def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: str, count: int) -> None:
     events = {
         "codex": [ran(n, f'out {n} \\ "quoted" \ud83d\ude00', n % 2) for n in range(count)],
         "claude": [event for n in range(count) for event in (bash(n), bash_result(n, f"out {n}"))],
         "gemini": [event for n in range(count) for event in shell(n, f"out {n}")],
     }[codec]
     raw = as_lines(*events)
-    account = bench.evidence(codec, raw).account
+    account = reader.evidence(codec, raw).account
     assert account.command_count == count
     assert account.commands[-1].command == f"run {count - 1}"
     assert account.commands[-1].output.startswith(f"out {count - 1}")
     assert len(account.commands) == min(count, MAX_COMMANDS)
-    assert account == bench.evidence(codec, slowly(raw)).account
+    assert account == reader.evidence(codec, slowly(raw)).account
 
 
-def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
-    account = bench.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
+    account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
     assert (account.ending, account.final_message) == ("success", "done")
     assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", None)]
     assert "1 events of the transcript were too long" in account.warnings[0]
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "x" * 200_000, "z": 1}
-    assert bench.account("claude", INIT, result).ending == "success"
-    cut = bench.evidence("claude", as_lines(INIT, result)[:-5000])
+    assert reader.account("claude", INIT, result).ending == "success"
+    cut = reader.evidence("claude", as_lines(INIT, result)[:-5000])
     assert cut.account.ending == "cut"
 
 
-def test_halves_of_characters_and_values_that_are_no_json_reach_nobody(bench: Bench) -> None:
+def test_halves_of_characters_and_values_that_are_no_json_reach_nobody(reader: Reader) -> None:
     raw = as_lines(THREAD) + (
         rb'{"type":"item.completed","item":{"type":"agent_message","text":"{\"a\":\"\ud800\",\"b\":NaN,\"c\":1e999}"}}'
         b"\n"
         rb'{"type":"turn.completed","usage":{"input_tokens":1e999,"output_tokens":NaN}}'
         b"\n"
     )
-    account = bench.evidence("codex", raw).account
+    account = reader.evidence("codex", raw).account
     assert account.final_message.encode()
     assert account.structured == {"a": "?", "b": None, "c": float("inf")} or account.structured["b"] is None
     assert (account.usage.input_tokens, account.usage.output_tokens) == (None, None)

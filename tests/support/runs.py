@@ -61,7 +61,7 @@ def words_of(found: Classification | None) -> dict[str, str] | None:
 
 
 @dataclass(frozen=True)
-class Bench:
+class Reader:
     """Reads what a test says that an agent printed."""
 
     folder: Path
