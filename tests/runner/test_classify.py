@@ -50,7 +50,9 @@ def ran(output: str) -> dict[str, Any]:
         ("disk-full", ("resource", "infrastructure", "manual")),
     ],
 )
-def test_what_accord_saw_itself_comes_before_all_else(reader: Reader, kind: OwnKind, words: tuple[str, str, str]) -> None:
+def test_what_accord_saw_itself_comes_before_all_else(
+    reader: Reader, kind: OwnKind, words: tuple[str, str, str]
+) -> None:
     own = Own(kind=kind, detail="What happened\nin detail.")
     for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
         evidence = reader.evidence("codex", stdout, exit_code=exit_code, own=own)

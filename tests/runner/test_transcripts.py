@@ -242,7 +242,9 @@ def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: s
     assert account == reader.evidence(codec, slowly(raw)).account
 
 
-def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
     account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
     assert (account.ending, account.final_message) == ("success", "done")
