@@ -13,9 +13,12 @@ from accord.cli.sources import read_bytes
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, has_errors, with_lines
+from accord.kernel.kinds import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from accord.kernel.kinds import Reader
 
 
 @click.command()
@@ -31,7 +34,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     from accord.cli.step import report_checks
 
     contents = {path: read_bytes(path) for path in paths}
-    documents = [(path, *check_document(contents[path], kind)) for path in paths]
+    documents = [(path, *check_document(contents[path], kind, reader_of(path))) for path in paths]
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     if output_format == "json":
         print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
@@ -40,17 +43,22 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
             print_findings(findings, path)
             if not findings:
                 click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({found_kind})")
-    only = contents[paths[0]] if is_ok and len(paths) == 1 else b""
-    report_checks(documents, json.dumps(read_object(only).value) if only else "")
+    handed_on = ""
+    if is_ok and len(paths) == 1:
+        handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
+    report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
 
 
-def check_document(raw: bytes, kind: str | None) -> tuple[str | None, list[Finding]]:
-    """Check one document; return its kind (None when it cannot be told) and what was found."""
+def check_document(raw: bytes, kind: str | None, read: Reader = read_object) -> tuple[str | None, list[Finding]]:
+    """Check one document; return its kind (None when it cannot be told) and what was found.
+
+    A kind says itself how it is read; ``read`` is how to read what is yet to be recognised.
+    """
     try:
-        document = read_object(raw)
+        document = (KINDS[kind].read if kind else read)(raw)
         try:
-            found = KINDS[kind] if kind else recognise(document.value)
+            found = KINDS[kind] if kind else recognise(document.value, read)
         except BrokenContract as broken:
             return None, with_lines(broken.findings, document.lines)
     except BrokenContract as broken:
