@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from accord.kernel.kinds import Reader
 
+Checked = tuple[str, str | None, list[Finding]]
+"""A document's path, its kind as far as it is known, and what was found."""
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
@@ -36,18 +39,24 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     contents = {path: read_bytes(path) for path in paths}
     documents = [(path, *check_document(contents[path], kind, reader_of(path))) for path in paths]
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    if output_format == "json":
-        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
-    else:
-        for path, found_kind, findings in documents:
-            print_findings(findings, path)
-            if not findings:
-                click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({found_kind})")
+    print_checks(documents, output_format)
     handed_on = ""
     if is_ok and len(paths) == 1:
         handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
     report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
+
+
+def print_checks(documents: Sequence[Checked], output_format: str) -> None:
+    """Print what was found in each document, as text or as one JSON document."""
+    if output_format == "json":
+        is_ok = not any(has_errors(findings) for _, _, findings in documents)
+        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
+        return
+    for path, kind, findings in documents:
+        print_findings(findings, path)
+        if not findings:
+            click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
 
 
 def check_document(raw: bytes, kind: str | None, read: Reader = read_object) -> tuple[str | None, list[Finding]]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
+    "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),

@@ -33,12 +33,15 @@ _ROWS = 200
 _NODES = 100
 
 
-def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str) -> None:
-    """Report ``accord check``: outputs ``ok`` and ``document``, a table, annotations on the documents."""
+def report_checks(
+    documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str, name: str = "check"
+) -> None:
+    """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     _outputs({"ok": str(is_ok).lower(), "document": handed_on})
     rows = [[_cell(path), _cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
-    _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
+    shown = table(["Document", "Kind", "Verdict"], rows)
+    _summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
         _annotate(findings, path)
 
@@ -136,7 +139,16 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 def _details(document: tuple[str, str | None, list[Finding]]) -> str:
-    return _findings_table(document[2]) if document[2] else ""
+    return "\n\n".join([_findings_table(document[2]), *_mends(document[2])]) if document[2] else ""
+
+
+def _mends(findings: Sequence[Finding]) -> list[str]:
+    """Show the lines to paste, each below the place that they are for."""
+    return [
+        f"{_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(_redact(finding.mend), 'yaml')}"
+        for finding in findings[:_ROWS]
+        if finding.mend
+    ]
 
 
 def _findings_table(findings: Sequence[Finding]) -> str:
