@@ -23,6 +23,7 @@ COMMANDS = {
     "check": ("accord.cli.check", "Check documents against their contracts."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
+    "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),

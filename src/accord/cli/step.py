@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from accord.results.receipts import Receipt
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
+_CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _ROWS = 200
 _NODES = 100
 
@@ -44,6 +45,19 @@ def report_checks(
     _summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
         _annotate(findings, path)
+
+
+def report_doctor(
+    is_ok: bool, checks: Sequence[tuple[str, str, str]], documents: Mapping[str, Sequence[Finding]]
+) -> None:
+    """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
+    _outputs({"ok": str(is_ok).lower()})
+    rows = [[_cell(name), f"{_CHECK_SIGNS[status]} {status}", _cell(note)] for name, status, note in checks]
+    parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
+    for path, findings in documents.items():
+        parts += [f"#### {_cell(path)}", _findings_table(findings), *_mends(findings)]
+        _annotate(findings, path)
+    _summary("\n\n".join(parts))
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
