@@ -97,6 +97,8 @@ def test_a_proof_of_identity_and_the_use_of_models_write_nothing() -> None:
         ({"uses": f"anthropics/claude-code-action@{SHA}"}, True),
         ({"uses": "$/actions/run-agent"}, True),
         ({"uses": f"accord-ci/accord/actions/run-agent@{SHA}"}, True),
+        ({"uses": "$/actions/run-agent", "with": {"skip": "${{ inputs.skip }}"}}, True),
+        ({"uses": "$/actions/run-agent", "with": {"skip": "true"}}, False),
         ({"run": "codex --version"}, False),
         ({"run": "npm install @anthropic-ai/claude-code"}, False),
         ({"run": "echo gemini; mkdir -p x"}, False),
@@ -105,8 +107,8 @@ def test_a_proof_of_identity_and_the_use_of_models_write_nothing() -> None:
         ({}, False),
     ],
 )
-def test_a_step_that_starts_an_agent_is_known_by_action_or_command(step: dict[str, str], is_one: bool) -> None:
-    assert runs_agent(Step(**step)) is is_one  # type: ignore[arg-type]
+def test_a_step_that_starts_an_agent_is_known_by_action_or_command(step: dict[str, object], is_one: bool) -> None:
+    assert runs_agent(Step.model_validate(step)) is is_one
 
 
 @pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])

@@ -78,6 +78,8 @@ _NOT_OF_THE_REPOSITORY = frozenset({"id-token", "models"})
 def runs_agent(step: Step) -> bool:
     """Tell whether a step starts an agent CLI, by the action that it uses or the command in its script."""
     if step.uses:
+        if str(step.given.get("skip")).lower() == "true":
+            return False
         return _AGENT_ACTIONS.fullmatch(step.uses.partition("@")[0]) is not None
     return _AGENT_COMMANDS.search(step.run.replace("\\\n", " ")) is not None
 
