@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Model = TypeVar("Model", bound="BaseModel")
 
 
-class Readable(Protocol):
+class Located(Protocol):
     """What was read, of whichever format: a value, and the line (from 1) of each of its JSON pointers."""
 
     @property
@@ -37,7 +37,7 @@ class Readable(Protocol):
         ...
 
 
-Reader = Callable[[bytes], Readable]
+Reader = Callable[[bytes], Located]
 
 
 def reader_of(path: str) -> Reader:
@@ -64,7 +64,7 @@ class Kind(Generic[Model]):
             mark(value.get(key)) if callable(mark) else value.get(key) == mark for key, mark in self.marks.items()
         )
 
-    def check(self, document: Readable) -> list[Finding]:
+    def check(self, document: Located) -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
         try:
             findings = self.rules(read_shape(self.model, document.value))
