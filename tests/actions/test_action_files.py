@@ -74,7 +74,7 @@ def parameters(command: str) -> Iterator[tuple[str, str, click.Parameter]]:
         context = click.Context(found, parent=context, info_name=word)
     for parameter in found.params:
         if isinstance(parameter, click.Argument):
-            yield parameter.name or "", str(parameter.envvar), parameter
+            yield (parameter.name or "").replace("_", "-"), str(parameter.envvar), parameter
         else:
             name = max(parameter.opts, key=len).removeprefix("--")
             if name not in NOT_INPUTS:
