@@ -48,8 +48,7 @@ def test_a_runner_of_ours_keeps_the_contract(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RUNNERS)
 def test_a_runner_of_ours_gives_every_output_that_it_has_and_no_other(path: Path) -> None:
-    offered = call_of(path)["outputs"]
-    assert {name: given["description"] for name, given in offered.items()} == described_outputs()
+    assert list(call_of(path)["outputs"]) == list(described_outputs())
 
 
 @pytest.mark.parametrize("path", RUNNERS)
