@@ -26,6 +26,7 @@ from accord.kernel.shapes import read_shape
 from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
 from accord.results.models import PlannerResult
+from accord.results.rules import read_plan
 from accord.results.run import Setting, apply_plan
 from accord.sandbox.server import Running, Settings, serving
 
@@ -39,7 +40,7 @@ def with_accord(server: Running, plan: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     receipt = apply_plan(
         Adapter(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
-        read_shape(PlannerResult, plan),
+        read_plan(read_shape(PlannerResult, plan)),
         Setting(server.repository, SystemClock(), Redactor()),
     )
     assert receipt.exit_code == 0, receipt.error

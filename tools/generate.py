@@ -17,7 +17,6 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +29,29 @@ from accord.kernel import errors
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import shipped_labels
-from accord.results.models import PlannerResult
+from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.receipts import EXIT_CODES
+from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
 from accord.runner import contract
+from accord.runner.registry_models import Registry
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pydantic import BaseModel
+
 ROOT = Path(__file__).parents[1]
 COMMAND = "./dev generate"
+RESULTS: dict[str, type[BaseModel]] = {
+    "docs/implementor-results.md": ImplementorResult,
+    "docs/planner-results.md": PlannerResult,
+    "docs/reviewer-results.md": ReviewerResult,
+}
+"""The page of each kind of agent result."""
+
 WRITTEN_BY = f"<!-- Written by tools/generate.py; change its source, then run {COMMAND}. -->"
 
 
@@ -68,9 +78,14 @@ def parts(root: Path) -> Iterator[Part]:
         yield Part(f"schemas/{name}.strict.schema.json", lambda model=model: as_json(strict_schema(model)))  # type: ignore[misc]
     yield Part("README.md", demo_output, "demo")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
+    yield Part("docs/agents.md", lambda: fields_tables(Registry), "fields")
     yield Part("docs/architecture.md", lambda: module_map(root), "modules")
     yield Part("docs/labels.md", labels_table, "labels")
-    yield Part("docs/planner-results.md", fields_tables, "fields")
+    for page, result in RESULTS.items():
+        yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
+    yield Part("docs/implementor-results.md", protected_paths, "protected")
+    yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
+    yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
@@ -178,7 +193,7 @@ def exit_codes() -> str:
 
 
 def demo_output() -> str:
-    """Run the demo, and shorten its runs of like operations."""
+    """Run the demo, and take what it prints, without what differs each time."""
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in [name for name in environment if name.startswith(("GITHUB_", "ACCORD_"))]:
         del environment[name]
@@ -191,13 +206,8 @@ def demo_output() -> str:
     )
     if run.returncode:
         raise Problem(f"accord demo failed: {run.stderr}")
-    lines: list[str] = []
-    for _, group in groupby(
-        run.stdout.strip().splitlines(), key=lambda line: line.split()[:2] if "  #" in line else line
-    ):
-        same = list(group)
-        lines += same if len(same) < 4 else [*same[:2], f"         … {len(same) - 2} more"]
-    shown = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", "\n".join(lines))
+    shown = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", run.stdout.strip())
+    shown = re.sub(r"(push-branch +\S+ +)[0-9a-f]{10}$", r"\1COMMIT", shown, flags=re.MULTILINE)
     return f"```text\n{shown}\n```"
 
 
@@ -211,6 +221,11 @@ def action_parts(action: Path, page: str) -> Iterator[Part]:
         yield Part(page, lambda: inputs_table(document["inputs"]), "inputs")
     if document.get("outputs"):
         yield Part(page, lambda: outputs_table(document["outputs"]), "outputs")
+
+
+def quoted(workflow: Path) -> str:
+    """Show a workflow that is tested."""
+    return f"```yaml\n{workflow.read_text(encoding='utf-8')}```"
 
 
 def workflow_parts(workflow: Path) -> Iterator[Part]:
@@ -304,10 +319,10 @@ def as_json(document: Any) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def fields_tables() -> str:
-    """Describe the fields of a planner result from the model's schema."""
-    schema = json_schema(PlannerResult)
-    objects = {"PlannerResult": schema, **schema["$defs"]}
+def fields_tables(model: type[BaseModel]) -> str:
+    """Describe the fields of a result, and of the objects in it, from the model's schema."""
+    schema = json_schema(model)
+    objects = {model.__name__: schema, **schema.get("$defs", {})}
     pieces = []
     for name, found in objects.items():
         rows = [
@@ -324,9 +339,20 @@ def type_of(field: Mapping[str, Any]) -> str:
         return " or ".join(type_of(choice) for choice in field["anyOf"])
     if "$ref" in field:
         return str(field["$ref"].rpartition("/")[2])
+    if "enum" in field:
+        return " or ".join(f'`"{choice}"`' for choice in field["enum"])
     if "const" in field:
         return f'`"{field["const"]}"`'
+    if "type" not in field:
+        return "anything"
+    if isinstance(field.get("additionalProperties"), dict):
+        return f"mapping to {type_of(field['additionalProperties'])}"
     return f"list of {type_of(field['items'])}" if field["type"] == "array" else str(field["type"])
+
+
+def protected_paths() -> str:
+    """List the paths that only people change."""
+    return "```text\n" + "\n".join(PROTECTED) + "\n```"
 
 
 def labels_table() -> str:

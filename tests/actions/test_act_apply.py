@@ -245,7 +245,7 @@ def listing(folder: Path) -> list[Path]:
 
 def test_the_self_test_of_our_own_ci_passes(bench: Bench, tmp_path: Path) -> None:
     workflow = rewritten((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
-    files = {"examples/planner-result.json": EXAMPLE, ".gitignore": "/.accord/\n"}
+    files = {"examples/planner-result.json": EXAMPLE, ".gitignore": "/.accord/\n", "README.md": "- [ ] A task\n"}
     run = bench.run(workflow, tmp_path, event="push", job="self-test", files=files)
 
     assert run.exit_code == 0, run.trouble

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -29,37 +30,44 @@ if TYPE_CHECKING:
 PINS = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
     "action.yml": ["apply"],
+    "actions/analyze-tasks/action.yml": ["analyze"],
     "actions/apply/action.yml": ["apply"],
+    "actions/artifact/action.yml": ["artifact"],
     "actions/check/action.yml": ["check"],
     "actions/classify-error/action.yml": ["classify"],
     "actions/labels/action.yml": ["labels check", "labels sync"],
+    "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],
 }
+NEEDED = {"actions/patch/action.yml": {"into"}}
+"""Inputs that an action needs although its command does not: what it would print else is not for a log."""
+
 FIXED = {"actions/run-agent/action.yml": {"no-publish"}}
 """Options that an action always gives, so that nobody can leave them out."""
 
 NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
-OF_CHANGES = {
-    "work-item",
-    "pull",
-    "commit",
-    "base",
-    "checkout",
-    "author",
-    "co-author",
-    "commit-type",
-    "protect",
-}
-"""For results of implementors and reviewers, which need more permissions than that workflow asks of its callers."""
+ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
+"""What a job of its own has no use for: it writes to the repository it runs in, and has no checkout."""
 
+OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect"}
+OF_REVIEWS = {"pull", "commit"}
 REUSABLE = {
-    "reusable-apply-result.yml": ("apply", {"sandbox", "receipt", "repo", *OF_CHANGES}),
+    "reusable-apply-result.yml": ("apply", {*ELSEWHERE, "work-item", *OF_REVISIONS, *OF_REVIEWS}),
+    "reusable-apply-revision.yml": ("apply", {*ELSEWHERE, *OF_REVIEWS}),
+    "reusable-apply-review.yml": ("apply", {*ELSEWHERE, *OF_REVISIONS}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""
+
+APPLYING = {
+    "reusable-apply-result.yml": ("planner-result", {"outcome", "items", "run-key"}),
+    "reusable-apply-revision.yml": ("implementor-result", {"outcome", "revision", "run-key"}),
+    "reusable-apply-review.yml": ("reviewer-result", {"outcome", "review", "run-key"}),
+}
+"""The one kind of result that each accepts, and what it gives to later jobs."""
 
 EVERY_FILE = [pytest.param(path, id=str(path.relative_to(ROOT))) for path in [*action_files(), *workflow_files()]]
 EVERY_ACTION = [pytest.param(ROOT / name, id=name) for name in COMMANDS]
@@ -108,8 +116,9 @@ def test_an_input_left_out_means_what_the_option_left_out_means(path: Path) -> N
         for name, _, parameter in parameters(command):
             if name in FIXED.get(str(path.relative_to(ROOT)), ()):
                 continue
-            assert (inputs[name].get("required") == "true") == parameter.required, name
-            if not parameter.required:
+            is_needed = parameter.required or name in NEEDED.get(str(path.relative_to(ROOT)), ())
+            assert (inputs[name].get("required") == "true") == is_needed, name
+            if not is_needed:
                 assert inputs[name]["default"] == as_input(parameter), name
 
 
@@ -139,9 +148,9 @@ def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path
     (step,) = [step for step in steps_of(document) if step.get("uses") == f"$/actions/{name}"]
     assert {*step["with"], *left_out} >= set(given_inputs(action))
     assert set(step["with"]) <= set(given_inputs(action))
-    own = {"result-json", "repositories"} & set(offered["inputs"])
+    own = {"artifact", "result", "result-json", "repositories"} & set(offered["inputs"])
     for wanted in set(offered["inputs"]) - own:
-        assert f"inputs.{wanted}" in step["with"][wanted], wanted
+        assert step["with"][wanted] == f"${{{{ inputs.{wanted} }}}}", wanted
     for wanted in own:
         assert f"inputs.{wanted}" in path.read_text(encoding="utf-8").partition("\njobs:")[2], wanted
     assert step["with"]["token"] == "${{ secrets.token || github.token }}"
@@ -151,25 +160,55 @@ def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path
 def test_the_defaults_of_a_reusable_workflow_are_those_of_its_action(path: Path) -> None:
     action = given_inputs(read_yaml(ROOT / f"actions/{REUSABLE[path.name][0]}/action.yml"))
     for name, given in read_yaml(path)["on"]["workflow_call"]["inputs"].items():
-        if name in action and "default" in action[name]:
+        if name in action and "default" in action[name] and given.get("required") != "true":
             assert given["default"] == action[name]["default"], name
 
 
-def test_outputs_of_the_reusable_workflow_come_all_the_way_from_the_action() -> None:
-    document = read_yaml(ROOT / ".github/workflows/reusable-apply-result.yml")
+@pytest.mark.parametrize("workflow", APPLYING)
+def test_outputs_of_a_reusable_workflow_come_all_the_way_from_the_action(workflow: str) -> None:
+    document = read_yaml(ROOT / ".github/workflows" / workflow)
     action = read_yaml(ROOT / "actions/apply/action.yml")["outputs"]
     offered = document["on"]["workflow_call"]["outputs"]
-    assert {*offered, "receipt"} == set(action)  # the receipt is a file, which is kept as an artifact
+    assert set(offered) == APPLYING[workflow][1]
     for name, output in offered.items():
         assert output["value"] == f"${{{{ jobs.apply.outputs.{name} }}}}"
         assert document["jobs"]["apply"]["outputs"][name] == f"${{{{ steps.apply.outputs.{name} }}}}"
         assert output["description"] == action[name]["description"]
 
 
+@pytest.mark.parametrize("name", APPLYING)
+def test_a_workflow_that_applies_takes_one_kind_of_result_and_no_other_that_an_agent_may_write(name: str) -> None:
+    (step,) = [step for step in steps_of(read_yaml(ROOT / ".github/workflows" / name)) if step.get("id") == "apply"]
+    assert step["with"]["kind"] == APPLYING[name][0]
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in (ROOT / "examples").rglob("*.yml")])
+def test_an_example_grants_a_reusable_workflow_just_what_it_asks_for(path: Path) -> None:
+    # GitHub does not start a run in which a called job asks for more than the calling one grants
+    for job in read_yaml(path)["jobs"].values():
+        if "uses" in job:
+            called = job["uses"].partition("@")[0].partition("accord-ci/accord/")[2]
+            asked = [own["permissions"] for own in read_yaml(ROOT / called)["jobs"].values()]
+            assert asked == [job["permissions"]]
+
+
 @pytest.mark.parametrize("path", EVERY_FILE)
 def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path: Path) -> None:
     for step in steps_of(read_yaml(path)):
         assert "${{" not in step.get("run", "")
+
+
+def test_a_patch_that_nobody_says_where_to_put_is_not_written_into_the_log() -> None:
+    (*_, step) = steps_of(read_yaml(ROOT / "actions/patch/action.yml"))
+    ended = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        env={**os.environ, "ACCORD_PATCH_INTO": "", "GITHUB_ACTION_PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert "say by the input into" in ended.stderr
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)
@@ -191,7 +230,7 @@ def test_actions_of_others_are_pinned_to_a_commit_and_say_their_version(path: Pa
     used = others_used(path)
     assert len(PINS.findall(path.read_text(encoding="utf-8"))) == len(used)
     assert not used or "runs" not in read_yaml(path)  # our own actions need no others
-    assert {name.partition("@")[0] for name in used} <= {"actions/checkout", *STAND_INS}
+    assert {name.partition("@")[0] for name in used} <= set(STAND_INS)
 
 
 @pytest.mark.parametrize("path", [path for path in EVERY_FILE if "workflows" in str(path.values[0])])

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.stage import Stage, staged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    from support.stage import Stage
 
 RUNNER = ("GITHUB_", "ACCORD_", "RUNNER_", "XDG_STATE_HOME")
 
@@ -93,15 +93,3 @@ def accord(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")
     monkeypatch.chdir(tmp_path)
     return Accord(capsys, monkeypatch, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with staged(tmp_path_factory.mktemp("sandbox")) as stage:
-        yield stage
-
-
-@pytest.fixture
-def stage(shared_stage: Stage) -> Stage:
-    shared_stage.server.reset()
-    return shared_stage

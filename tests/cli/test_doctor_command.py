@@ -78,6 +78,31 @@ def test_a_label_file_that_does_not_hold_is_an_error(accord: Accord, repository:
     assert ended.document["documents"][0]["findings"][0]["line"] == 1
 
 
+def registry(repository: Path, text: str) -> None:
+    (repository / ".github/agents").mkdir()
+    (repository / ".github/agents/registry.yml").write_text(text)
+
+
+def test_a_registry_that_does_not_hold_is_an_error_on_its_line(accord: Accord, repository: Path) -> None:
+    registry(repository, "agents:\n  codex:\n    codec: morse\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 1
+    assert statuses(ended.document)["registry"] == "error"
+    (document,) = ended.document["documents"]
+    assert (document["path"], document["findings"][0]["line"]) == (".github/agents/registry.yml", 3)
+
+
+@pytest.mark.parametrize(("is_enabled", "codes"), [("true", ["secret-unnamed"]), ("false", [])])
+def test_an_agent_of_the_registry_whose_secrets_nobody_passes_is_found(
+    accord: Accord, repository: Path, is_enabled: str, codes: list[str]
+) -> None:
+    registry(repository, f"agents:\n  gemini:\n    enabled: {is_enabled}\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 0
+    found = [finding["code"] for document in ended.document["documents"] for finding in document["findings"]]
+    assert found == codes
+
+
 def test_labels_out_of_step_on_github_are_a_warning(accord: Accord, repository: Path, stage: Stage) -> None:
     (repository / ".github/labels.json").write_text(json.dumps(LABELS))
     accord.on(stage)

@@ -13,6 +13,7 @@ from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
 from accord.gha.markdown import cell, mermaid_text
+from accord.results import rules
 from accord.sandbox.faults import Fault
 from accord.sandbox.seed import STRANGER_TOKEN
 
@@ -37,6 +38,15 @@ def test_a_plan_is_applied_then_unchanged_each_with_a_receipt(accord: Accord, st
         assert (ended.document["outcome"], ended.document["requests"]["write"]) == (outcome, writes)
         assert ended.document["items"]["b"]["id"] == "2"
         assert json.loads((accord.home / "out/receipt.json").read_text()) == ended.document
+
+
+def test_a_plan_is_checked_once_before_it_is_applied(accord: Accord, stage: Stage) -> None:
+    """Reading the bodies is most of the work of a large plan."""
+    accord.on(stage)
+    read: list[str] = []
+    accord.monkeypatch.setattr(rules, "read_body", lambda text, body=rules.read_body: read.append(text) or body(text))
+    assert accord("apply", accord.file("plan.json", GOOD)).code == 0
+    assert read == [item["body"] for item in GOOD["create"]]
 
 
 def test_a_rehearsal_prints_the_operations_and_writes_nothing(accord: Accord, stage: Stage) -> None:
@@ -143,6 +153,19 @@ def test_a_step_leaves_outputs_a_summary_and_annotations(accord: Accord, stage: 
     assert "❌ rejected" in files["GITHUB_STEP_SUMMARY"].read_text()
     accord("labels", "sync", "--record", "record.json")
     assert "### accord labels: applied" in files["GITHUB_STEP_SUMMARY"].read_text()
+
+
+def test_what_was_changed_in_an_agents_text_is_told_and_nothing_if_nothing_was(accord: Accord, stage: Stage) -> None:
+    accord.on(stage)
+    summary = on_a_runner(accord)["GITHUB_STEP_SUMMARY"]
+    hostile = accord.file("hostile.json", plan(task("b", title="For @a and @b", context="x <script>")))
+    told = "made harmless before posting: mentions 2, html 1"
+    assert told in accord("apply", hostile, "--dry-run").out
+    assert told in accord("apply", hostile).out
+    assert told.capitalize() + "." in summary.read_text()
+    assert accord("apply", hostile, "--format", "json").document["sanitised"] == {"mentions": 2, "html": 1}
+    summary.unlink()
+    assert "harmless" not in accord("apply", accord.file("plan.json", GOOD)).out + summary.read_text()
 
 
 def test_off_a_runner_nothing_is_left(accord: Accord, stage: Stage) -> None:

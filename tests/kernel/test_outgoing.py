@@ -7,10 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.hostile import HOSTILE, KNOWN, TOKEN
 from support.innocent import INNOCENT
+from support.plans import task_body
 from support.rendered import complaints
 
 from accord.kernel.hidden_text import GUARD, strip_hidden
-from accord.kernel.outgoing import KINDS, Sanitised, sanitise, sanitise_line
+from accord.kernel.outgoing import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
+from accord.kernel.outgoing_plain import is_plain
 from accord.kernel.redaction import Redactor
 
 SECRETS = Redactor((KNOWN,))
@@ -165,8 +167,8 @@ def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
 def test_what_changed_is_counted_and_what_is_added_is_bounded(text: str) -> None:
     result = clean(text)
     assert bool(result.counts) is (result.text != text)
-    fences = len(text) + 16 if {"fences", "unreadable"} & set(result.counts) else 0
-    added = 4 * sum(result.counts.values()) + 32 * result.counts.get("secrets", 0) + fences
+    closed = 2 * len(text) + 16 if {"fences", "tags", "unreadable"} & set(result.counts) else 0
+    added = 4 * sum(result.counts.values()) + 32 * result.counts.get("secrets", 0) + closed
     assert len(result.text) <= len(text) + added
     assert SECRETS.find(result.text) == []
 
@@ -219,7 +221,7 @@ def test_hidden_characters_in_code_stay_but_hide_no_secret() -> None:
 
 
 def test_each_kind_is_counted() -> None:
-    text = f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) {TOKEN} <!-- accord:z -->\n```"
+    text = f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) {TOKEN} <!-- accord:z --><b>\n```"
     assert clean(text).counts == {
         "mentions": 1,
         "closing-keywords": 1,
@@ -231,7 +233,97 @@ def test_each_kind_is_counted() -> None:
         "markers": 1,
         "secrets": 1,
         "fences": 1,
+        "tags": 1,
     }
+
+
+PLAIN_PIECES = [
+    *(
+        "fix",
+        "Closes",
+        " ",
+        "\n",
+        "\n\n",
+        "#",
+        "1",
+        "12. ",
+        "- ",
+        "* ",
+        "+",
+        "> ",
+        "# ",
+        "    ",
+        "/",
+        "a",
+        "merge",
+        "GH-",
+    ),
+    *(
+        "[",
+        "]",
+        "(",
+        ")",
+        "](",
+        "https://",
+        "www.",
+        "h.test/",
+        "issues/1",
+        ":",
+        "!",
+        "`",
+        "``",
+        "|",
+        "|-|\n",
+        "---",
+        "===",
+    ),
+    *("_", "**", "~", "é", "م", "字", "?", '"', "'", ";", "=", "%", ",", "{", "}", "x", ".", "\n\n\n", "https://u:p"),
+]
+
+
+@SETTLED
+@given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
+def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
+    if is_plain(text):
+        assert _settled(text, SECRETS, _round, str.upper) == Sanitised(text, {})
+
+
+@SETTLED
+@given(RUBBLE)
+def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
+    if is_plain(text) and not SECRETS.find(text):
+        assert _settled(text, SECRETS, _round, str.upper).counts.keys() <= {"secrets"}
+
+
+@pytest.mark.parametrize("deep", ["- " * 8 + "x", "1. " * 5 + "x", "> " * 8 + "x", "[" * 60])
+def test_nesting_that_passes_for_plain_is_within_the_parsers_bounds(deep: str) -> None:
+    assert is_plain(deep)
+    assert _settled(deep, SECRETS, _round, str.upper) == Sanitised(deep, {})
+
+
+def test_what_agents_mostly_write_is_plain() -> None:
+    assert is_plain(task_body(context="See [the docs](https://x.test/a#b) and `src/a.py`; it was fixed before."))
+
+
+COMMITS = {
+    "backticks protect nothing": ("`@octocat fixes #3`", "`@·octocat f·ixes #3`"),
+    "fences protect nothing": ("```\n@a\n  /merge\n```", "```\n@·a\n  /·merge\n```"),
+    "over lines": ("Closes\n#12", "C·loses\n#12"),
+    "indentation stays": ("- a\n    - b < c  d", "- a\n    - b < c  d"),
+    "a secret": (f"  {TOKEN}", "  [redacted: github-token]"),
+}
+
+
+@pytest.mark.parametrize(("text", "posted"), COMMITS.values(), ids=COMMITS)
+def test_a_commit_message_says_this(text: str, posted: str) -> None:
+    assert sanitise_plain(text, secrets=SECRETS).text == posted.replace("·", GUARD)
+
+
+@SETTLED
+@given(RUBBLE)
+def test_a_commit_message_stays_as_it_was_made(text: str) -> None:
+    once = sanitise_plain(text, secrets=SECRETS).text
+    assert sanitise_plain(once, secrets=SECRETS) == Sanitised(once, {})
 
 
 TITLES = {

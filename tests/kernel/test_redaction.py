@@ -71,6 +71,7 @@ def test_a_picture_in_base64_is_left_alone(picture: bytes) -> None:
         ("DEPLOY_TOKEN", "correct-horse", True),
         ("db_password", "correct-horse", True),
         ("OPENAI_API_KEY", "correct-horse", True),
+        ("CLAUDE_API_STRANSKE", "correct-horse", True),
         ("AWS_SECRET_ACCESS_KEY", "correct-horse", True),
         ("BASIC_AUTH", "correct-horse", True),
         ("DEPLOY_TOKEN", "correct-horse\n", True),

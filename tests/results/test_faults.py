@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from support.exactly_once import Clean, Work
 from support.plans import plan, refinement, task, task_body, update
 
 from accord.results.receipts import Outcome
@@ -37,23 +38,26 @@ RESULT = plan(
 WRITES = 12 + 8 + 2 + 2
 
 
-def seed(stage: Stage) -> None:
+def plan_work(stage: Stage) -> Work:
+    """Six old issues, and the plan that uses every operation."""
     labels = ["task:implement", "status:ready", "priority:medium", "complexity:low"]
+    stage.server.reset()
     for number in range(1, 7):
         stage.send("POST", f"/repos/{stage.repository}/issues", title=f"Old {number}", body=task_body(), labels=labels)
     stage.clock.sleep(3600)
-    stage.server.requests.clear()
+    return Work(stage, stage.keep(), lambda: stage.apply(RESULT), stage.snapshot)
 
 
 @pytest.fixture(scope="module")
-def clean(shared_stage: Stage) -> tuple[list[dict[str, Any]], int]:
-    shared_stage.server.reset()
-    seed(shared_stage)
-    receipt = shared_stage.apply(RESULT)
-    assert receipt.outcome is Outcome.APPLIED, receipt.error
-    assert receipt.writes == WRITES
-    count = len(shared_stage.server.requests)
-    return shared_stage.snapshot(), count
+def work(shared_stage: Stage) -> Work:
+    return plan_work(shared_stage)
+
+
+@pytest.fixture(scope="module")
+def clean(work: Work) -> Clean:
+    clean = work.clean()
+    assert clean.receipt.writes == WRITES
+    return clean
 
 
 def pause_before_second_run(nth: int) -> int:
@@ -66,51 +70,43 @@ ALIKE = {"error-500", "error-503", "slow"}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ALIKE])
-def test_a_fault_at_any_request_costs_no_item_and_duplicates_none(
-    stage: Stage, clean: tuple[list[dict[str, Any]], int], kind: str
-) -> None:
-    expected, count = clean
+def test_a_fault_at_any_request_costs_no_item_and_duplicates_none(work: Work, clean: Clean, kind: str) -> None:
+    stage, (expected, count, _) = work.stage, clean
     for nth in range(1, count + 1):
-        stage.server.reset()
-        seed(stage)
+        work.begin()
         stage.server.faults.add(Fault(kind, nth=nth, seconds=30))
-        first = stage.apply(RESULT)
+        first = work.apply()
         stage.server.faults.clear()
         stage.clock.sleep(pause_before_second_run(nth))
-        second = stage.apply(RESULT)
+        second = work.apply()
         assert first.outcome is Outcome.APPLIED, (kind, nth, first.error)
         assert (second.outcome, second.writes) == (Outcome.UNCHANGED, 0), (kind, nth)
-        assert stage.snapshot() == expected, (kind, nth)
+        assert work.state() == expected, (kind, nth)
 
 
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_when_github_stays_away_a_second_run_finishes_the_first(
-    stage: Stage, clean: tuple[list[dict[str, Any]], int], kind: str
-) -> None:
-    expected, count = clean
+def test_when_github_stays_away_a_second_run_finishes_the_first(work: Work, clean: Clean, kind: str) -> None:
+    stage, (expected, count, _) = work.stage, clean
     for nth in range(1, count + 1):
-        stage.server.reset()
-        seed(stage)
+        work.begin()
         stage.server.faults.add(Fault(kind, nth=nth, times=1000))
-        first = stage.apply(RESULT)
+        first = work.apply()
         stage.server.faults.clear()
         stage.clock.sleep(pause_before_second_run(nth))
-        second = stage.apply(RESULT)
+        second = work.apply()
         assert first.outcome is Outcome.STOPPED, (kind, nth)
         assert first.exit_code == 3
         assert second.outcome in (Outcome.APPLIED, Outcome.UNCHANGED), (kind, nth, second.error)
-        assert stage.snapshot() == expected, (kind, nth)
-        assert stage.apply(RESULT).writes == 0
+        assert work.state() == expected, (kind, nth)
 
 
 def test_an_answer_that_comes_after_the_time_limit_is_found_not_sent_again(
-    stage: Stage, clean: tuple[list[dict[str, Any]], int], monkeypatch: pytest.MonkeyPatch
+    work: Work, clean: Clean, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, _ = clean
+    stage, expected = work.stage, clean.state
     monkeypatch.setattr("accord.github.transport.TIMEOUT_SECONDS", 1)
     for method, path in [("POST", "/issues$"), ("POST", "/blocked_by$"), ("PATCH", "/issues/5$"), ("GET", "/search/")]:
-        stage.server.reset()
-        seed(stage)
+        work.begin()
         stage.server.faults.add(Fault("slow", nth=1, method=method, path=path, seconds=1.3))
-        assert stage.apply(RESULT).outcome is Outcome.APPLIED, path
-        assert stage.snapshot() == expected, path
+        assert work.apply().outcome is Outcome.APPLIED, path
+        assert work.state() == expected, path

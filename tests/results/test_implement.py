@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.exactly_once import Work
 from support.plans import task_body
+from support.rendered import complaints
 from support.stage import Stage, staged
 
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import find_markers
 from accord.kernel.branches import Remote
 from accord.kernel.git import Git
+from accord.kernel.hidden_text import GUARD
 from accord.kernel.patches import extract_patch
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
@@ -23,7 +29,7 @@ from accord.results.run import Setting
 from accord.sandbox.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SEED = """repositories:
 - name: accord/sandbox
@@ -43,26 +49,32 @@ Impact: the release waits."""
 FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
 
 
-@pytest.fixture(scope="module")
-def implement_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    folder = tmp_path_factory.mktemp("implement")
+@contextmanager
+def implement_stage(folder: Path) -> Iterator[Stage]:
+    """Open a stage with a little code, and one work item that is in progress."""
     (folder / "seed.yml").write_text(SEED)
     with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+        labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
+        body = task_body(in_scope="- src/a.py")
+        stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
         yield stage
 
 
+@pytest.fixture(scope="module")
+def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with implement_stage(tmp_path_factory.mktemp("implement")) as stage:
+        yield stage
+
+
+@pytest.fixture(scope="module")
+def begin(shared_stage: Stage) -> Callable[[], None]:
+    return shared_stage.keep()
+
+
 @pytest.fixture
-def stage(implement_stage: Stage) -> Stage:
-    return fresh(implement_stage)
-
-
-def fresh(stage: Stage) -> Stage:
-    stage.server.reset()
-    labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
-    body = task_body(in_scope="- src/a.py")
-    stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
-    stage.server.requests.clear()
-    return stage
+def stage(shared_stage: Stage, begin: Callable[[], None]) -> Stage:
+    begin()
+    return shared_stage
 
 
 def remote(stage: Stage) -> Remote:
@@ -82,9 +94,14 @@ def git(tree: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def patch(implement_stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> str:
-    fresh(implement_stage)
-    tree = clone(implement_stage, tmp_path_factory.mktemp("agent") / "tree")
+def patch(shared_stage: Stage, begin: Callable[[], None], tmp_path_factory: pytest.TempPathFactory) -> str:
+    begin()
+    return work_of_agent(shared_stage, tmp_path_factory.mktemp("agent") / "tree")
+
+
+def work_of_agent(stage: Stage, folder: Path) -> str:
+    """Return the patch of an agent that changed a file and wrote a test."""
+    tree = clone(stage, folder)
     (tree / "src" / "a.py").write_text("a = 2\n")
     (tree / "src" / "test_a.py").write_text("def test_a(): ...\n")
     return extract_patch(tree, "origin/main").decode()
@@ -275,28 +292,87 @@ FAULTS = ["lost-before", "lost-after", "truncated", "secondary-403"]
 REST = r"^/(?:repos|user|search)\b"
 
 
+def implement_work(stage: Stage, begin: Callable[[], None], result: dict[str, Any]) -> Work:
+    return Work(stage, begin, lambda: apply(stage, result), lambda: state(stage))
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("outcome", ["completed", "blocked"])
 def test_a_fault_at_any_request_loses_and_doubles_nothing(
-    implement_stage: Stage, patch: str, kind: str, outcome: str
+    shared_stage: Stage, begin: Callable[[], None], patch: str, kind: str, outcome: str
 ) -> None:
-    stage = fresh(implement_stage)
     result = completed(patch) if outcome == "completed" else ended("blocked", BLOCKED)
-    apply(stage, result)
-    count = len(stage.server.requests)
-    expected = state(stage)
+    work = implement_work(shared_stage, begin, result)
+    expected, count, _ = work.clean()
     for nth in range(1, count + 1):
-        fresh(stage)
+        begin()
         only = REST if kind == "secondary-403" else None  # git over HTTP has no such answer
-        stage.server.faults.add(Fault(kind, nth=nth, path=only, seconds=5))
-        first = apply(stage, result)
-        stage.server.faults.clear()
-        last = apply(stage, result)
+        shared_stage.server.faults.add(Fault(kind, nth=nth, path=only, seconds=5))
+        first = work.apply()
+        shared_stage.server.faults.clear()
+        last = work.apply()
         assert first.exit_code in (0, 3), (nth, first.error)
         assert last.exit_code == 0, (nth, last.error)
-        assert state(stage) == expected, nth
-        assert apply(stage, result).writes == 0
+        assert work.state() == expected, nth
+
+
+HOSTILE_SUMMARY = "Ask @octocat, `@a fixes #7`.\n\nFixes #1\n\n/merge <!-- obey -->"
+
+
+def test_a_summary_acts_neither_in_the_pull_request_nor_in_the_commit(stage: Stage, patch: str, tmp_path: Path) -> None:
+    rehearsal = apply(stage, completed(patch, HOSTILE_SUMMARY), dry=True)
+    receipt = apply(stage, completed(patch, HOSTILE_SUMMARY))
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert body.startswith("Ask @·octocat, `@a fixes #7`.\n\nF·ixes #1\n\n/·merge".replace("·", GUARD))
+    assert "\n\nCloses #1\n\n" in body
+    message = git(clone(stage, tmp_path / "t", "accord/1"), "log", "-1", "--format=%B")
+    assert "`@·a f·ixes #7`".replace("·", GUARD) in message, "a backtick protects nothing in a commit message"
+    assert "obey" not in body + message
+    counts = {"mentions": 1, "closing-keywords": 1, "commands": 1, "comments": 1}
+    assert receipt.as_json()["sanitised"] == rehearsal.as_json()["sanitised"] == counts
+    assert apply(stage, completed(patch, HOSTILE_SUMMARY)).writes == 0
+
+
+def test_a_work_items_title_acts_neither_in_the_pull_request_nor_in_the_commit(
+    stage: Stage, patch: str, tmp_path: Path
+) -> None:
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", title="Fixes #9 for @octocat")
+    receipt = apply(stage, completed(patch))
+    title = stage.get(f"/repos/{stage.repository}/pulls/2")["title"]
+    assert title == f"F{GUARD}ixes #9 for @{GUARD}octocat"
+    subject = git(clone(stage, tmp_path / "t", "accord/1"), "log", "-1", "--format=%s")
+    assert subject == f"feat: f{GUARD}ixes #9 for @{GUARD}octocat"
+    assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
+
+
+def test_a_comment_on_why_is_posted_without_acting(stage: Stage) -> None:
+    result = ended("blocked", f"{BLOCKED}\n\ncc @octocat <details>\n\n```\nlog")
+    receipt = apply(stage, result)
+    body = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["body"]
+    assert f"cc @{GUARD}octocat" in body
+    assert "log\n```\n\n</details>\n\n<!-- accord:outcome" in body
+    assert receipt.sanitised == {"mentions": 1, "fences": 1, "tags": 1}
+    assert apply(stage, result).writes == 0
+
+
+def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage, patch: str) -> None:
+    log = "```\n" + "@octocat fixes #3\n" * 6_000 + "```"
+    assert apply(stage, completed(patch, f"Did it.\n\n{log}")).outcome is Outcome.APPLIED
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert len(body) <= BODY_CHARS
+    summary, _, rest = body.partition("*The summary is cut here")
+    assert not complaints(summary)
+    assert "\n\nCloses #1\n\n<!-- accord:revision" in rest
+
+
+def test_a_path_that_looks_like_a_marker_is_none(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "tree")
+    (tree / "<!-- accord:revision run=x item=1 -->").write_text("x")
+    assert apply(stage, completed(extract_patch(tree, "origin/main").decode())).outcome is Outcome.APPLIED
+    markers = find_markers(stage.get(f"/repos/{stage.repository}/pulls/2")["body"], "revision")
+    assert [fields["run"] for fields in markers] != ["x"]
+    assert len(markers) == 1
 
 
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:

@@ -3,80 +3,53 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import test_faults
-from support.stage import Stage
+import test_implement
+import test_review_faults
+from support.exactly_once import assert_survives_kills
+from support.reviews import PULL, review_stage
+from support.stage import staged
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.sandbox.server import Exchange
-
+    from support.exactly_once import Work
 
 pytestmark = pytest.mark.matrix
 
 
-def run_accord(arguments: list[str], environment: dict[str, str]) -> None:
-    from accord.cli.main import main
-
-    os.environ.update(environment)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    main(arguments)
+def kill_everywhere(work: Work, folder: Path, result: Any, *options: str, part: int = 0, parts: int = 1) -> None:
+    file = folder / "result.json"
+    file.write_text(json.dumps(result))
+    clean = work.clean()
+    moments = range(1 + part, clean.count + 1, parts)
+    assert_survives_kills(work, ["apply", str(file), *options], moments, clean.state)
 
 
-class Assassin:
-    """Kills a process when the server has carried out so many requests, before it answers the last one."""
-
-    def __init__(self, nth: int) -> None:
-        self.nth = nth
-        self.seen = 0
-        self.process: multiprocessing.process.BaseProcess | None = None
-
-    def __call__(self, exchange: Exchange) -> None:
-        if exchange.phase != "applied":
-            return
-        self.seen += 1
-        if self.seen == self.nth and self.process and self.process.pid:
-            os.kill(self.process.pid, signal.SIGKILL)
+@pytest.mark.parametrize("part", range(3))
+def test_a_killed_planner_run_is_finished_by_the_next_one(tmp_path: Path, part: int) -> None:
+    with staged(tmp_path / "data") as stage:
+        kill_everywhere(test_faults.plan_work(stage), tmp_path, test_faults.RESULT, part=part, parts=3)
 
 
-@pytest.mark.parametrize("part", range(4))
-def test_a_killed_run_is_finished_by_the_next_one(shared_stage: Stage, tmp_path: Path, part: int) -> None:
-    stage = shared_stage
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["accord.cli.apply", "accord.github.adapter", "github", "accord.results.run"])
-    file = tmp_path / "plan.json"
-    file.write_text(json.dumps(test_faults.RESULT))
-    environment = {
-        "GITHUB_API_URL": stage.server.url,
-        "GITHUB_TOKEN": stage.server.token,
-        "GITHUB_REPOSITORY": stage.repository,
-    }
-    stage.server.reset()
-    test_faults.seed(stage)
-    stage.apply(test_faults.RESULT)
-    count = len(stage.server.requests)
-    expected = stage.snapshot()
-    for nth in range(1 + part, count + 1, 4):
-        stage.server.reset()
-        test_faults.seed(stage)
-        assassin = Assassin(nth)
-        process = context.Process(target=run_accord, args=(["apply", str(file)], environment))
-        assassin.process = process
-        stage.server.observers.append(assassin)
-        process.start()
-        process.join(30)
-        stage.server.observers.remove(assassin)
-        assert process.exitcode == -signal.SIGKILL, (nth, process.exitcode)
-        stage.clock.sleep(3600 * (nth % 3 == 0))
-        receipt = stage.apply(test_faults.RESULT)
-        assert receipt.exit_code == 0, (nth, receipt.error)
-        assert stage.snapshot() == expected, nth
-        assert stage.apply(test_faults.RESULT).writes == 0, nth
+def test_a_killed_review_is_finished_by_the_next_run(tmp_path: Path) -> None:
+    with review_stage(tmp_path, rate_limits=None) as stage:
+        work = test_review_faults.review_work(stage)
+        kill_everywhere(work, tmp_path, test_review_faults.RESULT, "--pull", str(PULL))
+
+
+@pytest.mark.parametrize(("outcome", "part"), [("completed", 0), ("completed", 1), ("blocked", 0)])
+def test_a_killed_implementor_run_is_finished_by_the_next_one(tmp_path: Path, outcome: str, part: int) -> None:
+    """Killed before a push, between push and pull request, before the item moves; git is killed with it."""
+    with test_implement.implement_stage(tmp_path) as stage:
+        begin = stage.keep()
+        if outcome == "completed":
+            result = test_implement.completed(test_implement.work_of_agent(stage, tmp_path / "agent"))
+        else:
+            result = test_implement.ended("blocked", test_implement.BLOCKED)
+        work = test_implement.implement_work(stage, begin, result)
+        parts = 2 if outcome == "completed" else 1
+        kill_everywhere(work, tmp_path, result, "--work-item", "1", part=part, parts=parts)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import signal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
-from test_kill import Assassin, run_accord
+from support.exactly_once import Clean, Work
+from support.reviews import FINDING, approve, comment, needs_changes, post, review_stage, snapshot, warn
 
 from accord.github.limits import BODY_CHARS
 from accord.results.receipts import Outcome
@@ -17,7 +14,6 @@ from accord.sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from support.stage import Stage
 
@@ -37,109 +33,70 @@ FAULTS = ("lost-before", "lost-after", "error-500", "error-500-after", "secondar
 """One for each way on from a request; test_faults.py meets the planner with every kind there is."""
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with review_stage(tmp_path_factory.mktemp("faults"), rate_limits=None) as stage:
-        yield stage
-
-
-def seed(stage: Stage) -> None:
-    """Begin again with an older review of ours, and an item that is in review again."""
+def review_work(stage: Stage) -> Work:
+    """An older review of ours, an item that is in review again, and a review that uses every operation."""
     stage.server.reset()
-    stage.server.faults.clear()
     post(stage, OLD)
     labels = ["task:implement", "status:review", "priority:low"]
     stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=labels)
-    stage.server.requests.clear()
+    return Work(stage, stage.keep(), lambda: post(stage, RESULT), lambda: snapshot(stage))
 
 
 @pytest.fixture(scope="module")
-def clean(stage: Stage) -> tuple[dict[str, Any], int]:
-    seed(stage)
-    receipt = post(stage, RESULT)
-    assert receipt.outcome is Outcome.APPLIED, receipt.error
-    assert receipt.writes == WRITES
-    assert receipt.reads == READS
-    return snapshot(stage), READS + WRITES
+def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Work]:
+    with review_stage(tmp_path_factory.mktemp("faults"), rate_limits=None) as stage:
+        yield review_work(stage)
+
+
+@pytest.fixture(scope="module")
+def clean(work: Work) -> Clean:
+    clean = work.clean()
+    assert (clean.receipt.reads, clean.receipt.writes) == (READS, WRITES)
+    return clean
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_at_any_write_costs_no_text_and_duplicates_none(
-    stage: Stage, clean: tuple[dict[str, Any], int], kind: str
-) -> None:
-    expected, count = clean
+def test_a_fault_at_any_write_costs_no_text_and_duplicates_none(work: Work, clean: Clean, kind: str) -> None:
+    stage, (expected, count, _) = work.stage, clean
     for nth in range(READS + 1, count + 1):
-        seed(stage)
+        work.begin()
         stage.server.faults.add(Fault(kind, nth=nth, seconds=30))
-        first = post(stage, RESULT)
+        first = work.apply()
         stage.server.faults.clear()
         assert first.outcome is Outcome.APPLIED, (kind, nth, first.error)
-        assert snapshot(stage) == expected, (kind, nth)
-        again = post(stage, RESULT)
+        assert work.state() == expected, (kind, nth)
+        again = work.apply()
         assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0), (kind, nth)
 
 
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_when_github_stays_away_a_second_run_finishes_the_first(
-    stage: Stage, clean: tuple[dict[str, Any], int], kind: str
-) -> None:
-    expected, count = clean
+def test_when_github_stays_away_a_second_run_finishes_the_first(work: Work, clean: Clean, kind: str) -> None:
+    stage, (expected, count, _) = work.stage, clean
     for nth in range(1 if kind == "lost-before" else READS + 1, count + 1):
-        seed(stage)
+        work.begin()
         stage.server.faults.add(Fault(kind, nth=nth, times=1000))
-        first = post(stage, RESULT)
+        first = work.apply()
         stage.server.faults.clear()
-        second = post(stage, RESULT)
+        second = work.apply()
         assert first.outcome is Outcome.STOPPED, (kind, nth)
         assert second.outcome in (Outcome.APPLIED, Outcome.UNCHANGED), (kind, nth, second.error)
-        assert snapshot(stage) == expected, (kind, nth)
-        assert post(stage, RESULT).writes == 0
-
-
-def test_a_killed_run_is_finished_by_the_next_one(
-    stage: Stage, clean: tuple[dict[str, Any], int], tmp_path: Path
-) -> None:
-    expected, count = clean
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["accord.cli.apply", "accord.github.adapter", "github", "accord.results.review_run"])
-    file = tmp_path / "review.json"
-    file.write_text(json.dumps(RESULT))
-    environment = {
-        "GITHUB_API_URL": stage.server.url,
-        "GITHUB_TOKEN": stage.server.token,
-        "GITHUB_REPOSITORY": stage.repository,
-    }
-    for nth in range(READS, count + 1):
-        seed(stage)
-        assassin = Assassin(nth)
-        command = ["apply", str(file), "--pull", str(PULL)]
-        process = context.Process(target=run_accord, args=(command, environment))
-        assassin.process = process
-        stage.server.observers.append(assassin)
-        process.start()
-        process.join(30)
-        stage.server.observers.remove(assassin)
-        assert process.exitcode == -signal.SIGKILL, (nth, process.exitcode)
-        receipt = post(stage, RESULT)
-        assert receipt.exit_code == 0, (nth, receipt.error)
-        assert snapshot(stage) == expected, nth
-        assert post(stage, RESULT).writes == 0, nth
+        assert work.state() == expected, (kind, nth)
 
 
 @pytest.mark.parametrize("posted", range(1, 5))
 def test_a_head_that_moves_between_two_runs_changes_nothing_of_what_was_begun(
-    stage: Stage, clean: tuple[dict[str, Any], int], posted: int
+    work: Work, clean: Clean, posted: int
 ) -> None:
     """The second run finishes the review of the first commit, though the files of the pull request look different."""
-    expected, _ = clean
-    seed(stage)
+    stage, expected = work.stage, clean.state
+    work.begin()
     stage.server.faults.add(Fault("lost-before", method="POST", nth=1 + posted, times=1000))
-    post(stage, RESULT)
+    work.apply()
     stage.server.faults.clear()
     path = f"/repos/{stage.repository}/contents/src/long.txt"
     file = stage.get(path, ref="accord/1")
     stage.send("PUT", path, message="Mend", content="TW9yZQo=", branch="accord/1", sha=file["sha"])
-    receipt = post(stage, RESULT)
+    receipt = work.apply()
     assert receipt.exit_code == 0, receipt.error
     assert "already-reviewed" in {finding.code for finding in receipt.findings}
     texts = [row[-1] for row in expected["comments"]]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import FINDING, approve, changed, comment, needs_changes, warn
 
@@ -14,11 +14,14 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
 from accord.github.port import Identity
 from accord.github.pull_port import Pull, Review
+from accord.kernel.outgoing_fences import unfenced
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
+from accord.results import review_layout
 from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
+from accord.results.posted import Desk, posted_body, posted_paths, posted_review
 from accord.results.review_facts import Facts, closing_references
 from accord.results.review_layout import (
     MOST_FILE_COMMENTS,
@@ -28,7 +31,6 @@ from accord.results.review_layout import (
     Piece,
     Place,
     bodies,
-    cut,
     draft_of,
     lay_out,
     marks_of,
@@ -39,8 +41,9 @@ from accord.results.review_operations import CommentOnFile, FollowUp, PostReview
 from accord.results.review_plan import plan_operations, start, without_anchors, without_file, without_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+SMALL = 6_000
 SHA = "c0ffee" * 6 + "c0ff"
 PULL = Pull(
     number=5,
@@ -71,7 +74,9 @@ DIFF = anchors_of(
 
 
 def draft(result: dict[str, Any]) -> Draft:
-    return draft_of(read_shape(ReviewerResult, result), Redactor(), "accordtoken", PULL.url, SHA)
+    model = read_shape(ReviewerResult, result)
+    desk = Desk(Redactor())
+    return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
 
 
 def facts(result: dict[str, Any], login: str = "reviewer") -> Facts:
@@ -213,23 +218,35 @@ PATHS = st.sampled_from(["src/a.py", "src/b.py", "./src/a.py", "logo.png", "old.
 def results(draw: st.DrawFn) -> dict[str, Any]:
     """Reviews whose texts cannot be mistaken for each other, some of them longer than a body."""
     comments = []
-    for n in range(draw(st.integers(0, 40))):
-        blow_up = draw(st.sampled_from([1, 1, 1, 1, 200, 2000]))
+    for n in range(draw(st.integers(0, 20))):
+        blow_up = draw(st.sampled_from([1, 1, 1, 1, 1, 20, 150]))
         middle = draw(TEXT) * blow_up
         text = f"«{n}: {middle} :{n}» What: x Why: y Fix: z"
         comments.append(comment(draw(PATHS), draw(st.none() | st.integers(1, 70)), text))
-    summary = "«S: " + draw(TEXT) * draw(st.sampled_from([1, 1, 3000])) + " :S»"
+    summary = "«S: " + draw(TEXT) * draw(st.sampled_from([1, 1, 1, 200])) + " :S»"
     return needs_changes(*comments, summary=summary) if comments else approve(summary=summary)
 
 
 def joined(parts: Sequence[Sequence[Piece]], at: int | None) -> str:
-    return "".join(piece.text for part in parts for piece in part if piece.at == at)
+    """Join what stands of a comment: one piece as it is, several without the fences in which a cut may show them."""
+    texts = [piece.text for part in parts for piece in part if piece.at == at]
+    return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.fixture(scope="module")
+def small_bodies() -> Iterator[int]:
+    """Let GitHub take less, so that small texts are cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(review_layout, "BODY_CHARS", SMALL)
+        patch.setattr(review_layout, "_LONGEST_PATH", 200)
+        patch.setattr(review_layout, "_SMALLEST_CUT", 400)
+        yield SMALL
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(results(), st.sampled_from(["reviewer", "author"]), st.booleans(), st.booleans())
 def test_every_text_is_posted_exactly_once(
-    result: dict[str, Any], login: str, lines_refused: bool, files_refused: bool
+    small_bodies: int, result: dict[str, Any], login: str, lines_refused: bool, files_refused: bool
 ) -> None:
     known = facts(result, login)
     state = start(known)
@@ -247,19 +264,19 @@ def test_every_text_is_posted_exactly_once(
     on_lines = [c.body for c in post.review.comments]
     on_files = {op.note.at: op.body for op in operations if isinstance(op, CommentOnFile)}
     for body in [*texts, *on_lines, *on_files.values()]:
-        assert len(body) <= BODY_CHARS
+        assert len(body) <= small_bodies
     for part, body in zip(parts, texts, strict=True):
         position = 0
         for piece in part:
             position = body.index(piece.text, position) + len(piece.text)
-    assert joined(parts, None).endswith(known.draft.summary)
+    assert joined(parts, None).endswith((known.draft.summary, unfenced(known.draft.summary)))
     everything = "".join([*on_lines, *on_files.values(), *(joined(parts, note.at) for note in known.draft.notes)])
     for note in known.draft.notes:
-        assert everything.count(note.text) == 1
+        assert everything.count(unfenced(note.text)) == 1
         place = state.marks.places[note.at]
         assert (note.text in on_lines) == (place is Place.INLINE)
         assert (note.at in on_files) == (place is Place.FILE)
-        assert (joined(parts, note.at) == note.text) == (place is Place.BODY)
+        assert (joined(parts, note.at) in (note.text, unfenced(note.text))) == (place is Place.BODY)
 
 
 @given(
@@ -268,22 +285,12 @@ def test_every_text_is_posted_exactly_once(
     st.integers(200, 4000),
 )
 def test_packing_keeps_every_character_and_every_bound(pieces: list[Piece], first: int, room: int) -> None:
+    pieces = [replace(piece, text=posted_body(piece.text, Redactor()).text, at=at) for at, piece in enumerate(pieces)]
     parts = pack(pieces, first, room)
-    assert "".join(p.text for part in parts for p in part) == "".join(p.text for p in pieces)
+    for piece in pieces:
+        assert joined(parts, piece.at) in (piece.text, unfenced(piece.text))
     for number, part in enumerate(parts):
         assert sum(len(p.text) for p in part) <= (room if number else first)
-
-
-@given(TEXT.map(lambda t: t * 30), st.integers(1, 300))
-def test_cutting_loses_nothing(text: str, room: int) -> None:
-    head, tail = cut(text, room)
-    assert head + tail == text
-    assert len(head) <= room
-
-
-def test_a_text_is_cut_where_a_paragraph_ends() -> None:
-    assert cut("a" * 80 + "\n\n" + "b" * 80, 100) == ("a" * 80 + "\n\n", "b" * 80)
-    assert cut("a b " * 30, 50) == ("a b " * 12 + "a ", "b " + "a b " * 17)
 
 
 def test_follow_ups_say_what_they_continue() -> None:

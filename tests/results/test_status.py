@@ -9,7 +9,8 @@ from support.plans import plan, task
 
 from accord.github.port import IssueChange
 from accord.kernel.errors import BrokenContract
-from accord.results.status import WORK_ITEM, carry_out_move, current_status, open_blockers, plan_move, work_items
+from accord.results.status import WORK_ITEM, current_status
+from accord.results.status_run import move_work_item, open_blockers, work_items
 from accord.sandbox.faults import Fault
 from accord.sandbox.seed import INSTALLATION_TOKEN
 
@@ -44,7 +45,7 @@ def item(stage: Stage, status: str, *more: str, body: str = "") -> int:
 
 def code_of(stage: Stage, number: int, target: str, **access: str) -> str:
     with pytest.raises(BrokenContract) as caught:
-        plan_move(stage.adapter(**access), number, target)  # type: ignore[arg-type]
+        move_work_item(stage.adapter(**access), number, target)  # type: ignore[arg-type]
     (found,) = caught.value.findings
     return f"{found.code}: {found.message}"
 
@@ -66,7 +67,7 @@ def test_every_move_is_made_or_refused_as_the_table_says(stage: Stage, source: s
             expected, cost = source, 0
         else:
             github = stage.adapter()
-            carry_out_move(github, plan_move(github, number, target))
+            move_work_item(github, number, target)
             expected, cost = target, int(source != target)
             assert github.requests.write == cost
         moved = stage.adapter().issue(number)
@@ -78,7 +79,7 @@ def test_every_move_is_made_or_refused_as_the_table_says(stage: Stage, source: s
 
 def test_a_merged_item_is_closed_as_completed_and_carries_no_status(stage: Stage) -> None:
     number, github = item(stage, "approved"), stage.adapter()
-    carry_out_move(github, plan_move(github, number, "closed"))
+    move_work_item(github, number, "closed")
     (shown,) = stage.snapshot()
     assert (shown["state"], shown["reason"]) == ("closed", "completed")
     assert shown["labels"] == ["priority:low", "task:implement"]
@@ -88,7 +89,7 @@ def test_an_item_is_not_ready_before_what_blocks_it_is_closed(stage: Stage) -> N
     stage.apply(plan(task("a"), task("b", "a")))
     assert "waits for #1" in code_of(stage, 2, "ready")
     stage.adapter().change_issue(1, CLOSE)
-    assert plan_move(stage.adapter(), 2, "ready").is_change
+    assert move_work_item(stage.adapter(), 2, "ready").is_change
 
 
 def test_a_list_of_blockers_in_the_body_counts_like_native_ones(stage: Stage) -> None:
@@ -101,14 +102,14 @@ def test_a_list_of_blockers_in_the_body_counts_like_native_ones(stage: Stage) ->
     assert list(open_blockers(github, issue)) == [blocker]
     assert f"#{blocker}" in code_of(stage, number, "ready")
     github.change_issue(blocker, CLOSE)
-    assert plan_move(github, number, "ready").target == "ready"
+    assert move_work_item(github, number, "ready").target == "ready"
 
 
 @pytest.mark.parametrize("source", ["blocked", "needs-refinement"])
 def test_only_a_person_takes_up_again_what_waits_for_a_person(stage: Stage, source: str) -> None:
     number = item(stage, source)
     assert "Only a person" in code_of(stage, number, "pending", token=INSTALLATION_TOKEN)
-    assert plan_move(stage.adapter(), number, "pending").is_change
+    assert move_work_item(stage.adapter(), number, "pending").is_change
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_an_item_whose_labels_say_nothing_clear_is_not_guessed_at(stage: Stage, 
 def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None:
     stage.send("POST", f"/repos/{stage.repository}/issues", title="T", labels=["task:implement", "Status:Ready"])
     github = stage.adapter()
-    carry_out_move(github, plan_move(github, 1, "in-progress"))
+    move_work_item(github, 1, "in-progress")
     moved = github.issue(1)
     assert moved is not None
     assert moved.labels == ("task:implement", "status:in-progress")
@@ -145,7 +146,7 @@ def test_a_fault_during_a_move_changes_nothing_of_its_end(stage: Stage, kind: st
         stage.server.reset()
         number, github = item(stage, "ready"), stage.adapter()
         stage.server.faults.add(Fault(kind, nth=nth))
-        carry_out_move(github, plan_move(github, number, "in-progress"))
+        move_work_item(github, number, "in-progress")
         assert stage.snapshot()[0]["labels"] == ["priority:low", "status:in-progress", "task:implement"]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from accord.sandbox.exchanges import Exchange
     from accord.sandbox.server import Running
 
 FLOW = ".github/workflows/ci é.yml"
@@ -179,6 +180,29 @@ def test_accidents_happen_to_pushes_too(git: Git, kind: str, applied: bool, said
     assert ("new" in branches(git)) == applied
     statuses = [status for method, path, status in git.sandbox.requests if path.endswith("/git-receive-pack")]
     assert statuses == ([0, 0] if times == 2 else [int(said) if said and said.isdigit() else 200])
+
+
+def test_observers_see_a_push_before_the_client_knows_that_it_was_taken(git: Git) -> None:
+    git.clone()
+    git.commit({"x.txt": "x\n"})
+    seen: list[tuple[str, str, int | None, bool, bool]] = []
+
+    def watch(exchange: Exchange) -> None:
+        is_there = "refs/heads/new" in git.sandbox.application.bares.open("octo/code").refs("refs/heads/")
+        service = exchange.path.rpartition("/")[2]
+        seen.append((exchange.phase, service, exchange.status, exchange.applied, is_there))
+
+    git.sandbox.observers.append(watch)
+    try:
+        git("push", "origin", "HEAD:refs/heads/new")
+    finally:
+        git.sandbox.observers.remove(watch)
+    assert seen[-4:] == [
+        ("received", "refs", None, False, False),
+        ("applied", "refs", 200, True, False),
+        ("received", "git-receive-pack", None, False, False),
+        ("applied", "git-receive-pack", 200, True, True),
+    ]
 
 
 def test_a_fetch_that_is_lost_changes_nothing(git: Git) -> None:

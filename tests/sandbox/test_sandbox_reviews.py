@@ -293,6 +293,16 @@ def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, s
     assert (shown["pulls"][0]["head"]["ref"], shown["pulls"][0]["merged"]) == ("feature", False)
 
 
+@pytest.mark.parametrize("ref", ["main", "sha"])
+def test_a_link_to_a_line_leads_to_the_file_as_it_was(client: Client, ref: str) -> None:
+    tip = client("GET", "/repos/octo/code/branches/main").json()["commit"]["sha"]
+    page = client("GET", f"/octo/code/blob/{tip if ref == 'sha' else ref}/long.txt", token=None)
+    assert page.status_code == 200
+    assert '<tr id="L30"><td></td><td data-number="30"></td><td>line 30</td></tr>' in page.text
+    for path in (f"{tip}/no/such.txt", f"{tip}/docs", "nowhere/long.txt", "--help/x"):
+        assert client("GET", f"/octo/code/blob/{path}", token=None).status_code == 404
+
+
 def test_outdated_comments_and_large_files_have_their_place_on_the_page(
     client: Client, sandbox: Running, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
 ACT = Path(sys.executable).with_name("act")
@@ -34,14 +34,21 @@ _FIRED = re.compile(rf"^\s*::(?:{_NAMES}|{_SHOWN})\b.*?::|##\[(?:{_NAMES}|{_SHOW
 _COMMAND = re.compile(r"::(?P<name>[^ :]+)(?P<properties> .*?)?::(?P<data>.*)", re.DOTALL)
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
-"""act does this one by itself: it copies the consumer's folder into the workspace, which is empty before."""
+"""Without a ``ref``, act does this one by itself: it copies the consumer's folder into the workspace, empty before."""
 
 STAND_INS = {
+    "actions/checkout": (
+        'git clone --quiet "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git" "$INPUT_PATH" && cd "$INPUT_PATH" &&'
+        ' git fetch --quiet origin "$INPUT_REF" && git checkout --quiet FETCH_HEAD'
+    ),
     "actions/setup-python": "python3 --version",
-    "actions/upload-artifact": 'test -s "$INPUT" && cp -- "$INPUT" "$ARTIFACTS/"',
-    "actions/cache": 'mkdir -p "$INPUT"',
+    "actions/upload-artifact": f'python3 -I "{Path(__file__).with_name("upload_artifact.py")}"',
+    "actions/cache": 'mkdir -p "$INPUT_PATH"',
 }
-"""What stands for actions of others: one line of bash each, INPUT being the input ``path``."""
+"""What stands for actions of others: one line of bash each, to which an input ``some-name`` is ``INPUT_SOME_NAME``."""
+
+DEFAULTS = {"actions/upload-artifact": {"name": "artifact", "if-no-files-found": "warn", "overwrite": "false"}}
+"""Inputs of those actions that mean something to their stand-ins, besides ``path`` and ``ref``."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +129,37 @@ class Bench:
         api_url: str = "http://127.0.0.1:9",
         token: str = "",
         job: str = "",
+        run_id: int = 1,
+        inputs: Mapping[str, str] | None = None,
     ) -> Run:
-        """Run a workflow in a new consumer's repository below ``directory``, which holds ``files`` besides."""
+        """Run a workflow in a new consumer's repository below ``directory``, which holds ``files`` besides.
+
+        Artifacts go to the local GitHub at ``api_url``, to the run ``run_id``; what else is in ``Run.artifacts``, steps
+        put there by the variable ARTIFACTS.
+        """
         consumer = make_consumer(directory / "consumer", {".github/workflows/it.yml": workflow, **(files or {})})
         artifacts = directory / "artifacts"
         artifacts.mkdir(exist_ok=True)
-        environment = {"GITHUB_API_URL": api_url, "ACCORD_HOME": str(self.home), "ARTIFACTS": str(artifacts)}
+        payload = directory / "event.json"
+        payload.write_text(json.dumps({"inputs": dict(inputs or {}), "repository": {"default_branch": "main"}}))
+        environment = {
+            "GITHUB_API_URL": api_url,
+            "GITHUB_SERVER_URL": api_url,
+            "GITHUB_RUN_ID": str(run_id),
+            "ACCORD_HOME": str(self.home),
+            "ARTIFACTS": str(artifacts),
+        }
         folders = {PUBLISHED: self.published, **self.stand_ins}
         command = [
             *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
-            *("--json", "--rm", "--no-cache-server", "--insecure-secrets"),  # a secret in the log must not hide
+            *(
+                "--eventpath",
+                str(payload),
+                "--json",
+                "--rm",
+                "--no-cache-server",
+                "--insecure-secrets",
+            ),  # a secret in the log must not hide
             *("--action-cache-path", str(directory / "act"), "--secret", f"GITHUB_TOKEN={token}"),
             *(part for name, value in environment.items() for part in ("--env", f"{name}={value}")),
             *(("--job", job) if job else ()),
@@ -160,8 +188,8 @@ def make_consumer(directory: Path, files: Mapping[str, str]) -> Path:
     return directory
 
 
-def publish(directory: Path) -> Path:
-    """Copy what a tag of this repository would hold, as act takes it."""
+def publish(directory: Path, *, own_tokens: bool = False) -> Path:
+    """Copy what a tag of this repository would hold, as act takes it; see ``with_own_tokens``."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
     names = ["--", "action.yml", "actions", ".github", "src", "pyproject.toml", "uv.lock"]
     found = subprocess.run([*listed, *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -170,7 +198,8 @@ def publish(directory: Path) -> Path:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, directory / name)
     for path in (directory / ".github").rglob("*.yml"):
-        path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+        text = rewritten(path.read_text(encoding="utf-8"))
+        path.write_text(with_own_tokens(text) if own_tokens else text, encoding="utf-8")
     return directory
 
 
@@ -182,19 +211,65 @@ def rewritten(workflow: str) -> str:
     return re.sub(r"\n +queue: max(?=\n)", "", workflow)
 
 
+def with_own_tokens(workflow: str) -> str:
+    """Write a workflow so that each job has a token of its own, by its permissions, where act has one for all jobs."""
+    permissions = permissions_of(workflow)
+    head, jobs, body = workflow.partition("\njobs:\n")
+    parts = re.split(r"^(?=  [\w-]+:$)", body, flags=re.MULTILINE)
+    names = [part.partition(":")[0].strip() for part in parts]
+    own = [
+        part.replace("github.token", f"'{job_token(permissions[name])}'") if name else part
+        for name, part in zip(names, parts, strict=True)
+    ]
+    return "".join([head, jobs, *own])
+
+
+def permissions_of(workflow: str) -> dict[str, dict[str, str]]:
+    """Return what each job of a workflow may do."""
+    document = yaml.load(workflow, Loader=yaml.BaseLoader)
+    return {name: job.get("permissions", {}) for name, job in document["jobs"].items()}
+
+
+def job_token(permissions: Mapping[str, str]) -> str:
+    """Name the token that a job with these permissions has in a run with own tokens."""
+    return "-".join(["job-token", *(f"{area}.{level}" for area, level in sorted(permissions.items()))])
+
+
+def job_tokens(workflows: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the tokens of all jobs of some workflows, as a seed of the local GitHub has them."""
+    found = {
+        job_token(permissions): permissions
+        for workflow in workflows
+        for permissions in permissions_of(workflow).values()
+    }
+    return [
+        {
+            "token": token,
+            "login": "github-actions[bot]",
+            "kind": "installation",
+            "permissions": {area.replace("-", "_"): level for area, level in permissions.items()},
+            "repositories": [CONSUMER],
+        }
+        for token, permissions in found.items()
+    ]
+
+
 def stand_ins(directory: Path) -> dict[str, Path]:
     """Write a stand-in for every action of others that our workflows use; return the folders by ``owner/name@sha``."""
     folders = {}
-    for uses in sorted({uses for path in workflow_files() for uses in others_used(path)} - {CHECKOUT}):
+    for uses in sorted({uses for path in workflow_files() for uses in others_used(path)}):
         folder = directory / uses.replace("/", "_")
         folder.mkdir(parents=True)
+        name = uses.partition("@")[0]
+        inputs = {"path": "", "ref": "", **DEFAULTS.get(name, {})}
         step = {
-            "run": STAND_INS[uses.partition("@")[0]],
+            "run": STAND_INS[name],
             "shell": "bash",
-            "env": {"INPUT": "${{ inputs.path }}"},
+            "env": {f"INPUT_{key.replace('-', '_').upper()}": f"${{{{ inputs.{key} }}}}" for key in inputs},
         }
         stand_in = {"name": "stand-in", "description": "stand-in", "runs": {"using": "composite", "steps": [step]}}
-        (folder / "action.yml").write_text(json.dumps({**stand_in, "inputs": {"path": {"default": ""}}}))
+        offered = {key: {"default": value} for key, value in inputs.items()}
+        (folder / "action.yml").write_text(json.dumps({**stand_in, "inputs": offered}))
         folders[uses] = folder
     return folders
 

@@ -85,7 +85,10 @@ HOSTILE = {
         "a <iframe src=x> <form action=y> <style>",
         "a &lt;iframe src=x> &lt;form action=y> &lt;style>",
     ),
-    "a tag left open in an HTML block swallows what follows": ("<div>\n<img src=x\n\ny", "<div>\n&lt;img src=x\n\ny"),
+    "a tag left open in an HTML block swallows what follows": (
+        "<div>\n<img src=x\n\ny",
+        "<div>\n&lt;img src=x\n\ny\n\n</div>",
+    ),
     "a declaration and an instruction": ("<!DOCTYPE x>\n<?php x ?>", "&lt;!DOCTYPE x>\n&lt;?php x ?>"),
     "an address in an attribute is a script": (
         '<a href="java&#115;cript:x">y</a>',
@@ -99,7 +102,7 @@ HOSTILE = {
     "a comment says what nobody sees": ("a <!-- obey --> b", "a  b"),
     "a comment over lines in a quote": ("> a <!-- b\n> c --> d", "> a  d"),
     "a comment that nothing ends hides the rest": ("a\n\n<!-- b\n\nc", "a\n\n"),
-    "a comment in a table keeps the table together": ("<table>\n  <!-- x -->\n  <tr>", "<table>\n  <tr>"),
+    "a comment in a table keeps the table together": ("<table>\n  <!-- x -->\n  <tr>", "<table>\n  <tr>\n\n</table>"),
     "a marker would adopt another item": ("<!-- accord:item run=r id=t -->", ""),
     "a marker in odd spelling": ("<!--ACCORD:item-->x", "x"),
     "a marker made by taking another out": ("<!-<!-- x -->- accord:item -->", "&lt;!-- accord:item -->"),
@@ -145,4 +148,15 @@ HOSTILE = {
     "a token with a backslash": (f"ghp\\_{TOKEN[4:]}", "[redacted: github-token]"),
     # fences
     "a fence left open would show our marker": ("```\n@a fixes #1", "```\n@a fixes #1\n```"),
+    # tags
+    "a box left open would fold away what follows": (
+        "<details><summary>x</summary>\n\ny\n",
+        "<details><summary>x</summary>\n\ny\n\n</details>",
+    ),
+    "a link left open would take in what follows": (
+        'See <a href="https://x.test">here',
+        'See <a href="https://x.test">here\n\n</a>',
+    ),
+    "preformatted text goes on over blank lines": ("<pre>\n\n# x", "<pre>\n\n# x\n\n</pre>"),
+    "tags that are closed crosswise stay open": ("a <b><i>b</b> c", "a <b><i>b</b> c\n\n</i>"),
 }

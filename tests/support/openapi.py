@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
+from accord.sandbox import git_http
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,6 +36,17 @@ NULL_ALL_THE_SAME = {
 }
 """Where GitHub answers null although its description does not say so: outdated comments, comments on a file, labels."""
 
+ADDED: dict[str, Any] = {
+    "/repos/{owner}/{repo}/actions/artifacts/{artifact_id}/{archive_format}": {
+        "get": {
+            "operationId": "actions/download-artifact",
+            "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/repo"}],
+            "responses": {"302": {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}},
+        }
+    }
+}
+"""Operations that the extract lacks, by GitHub's documentation: an answer without a body."""
+
 
 class Conformance:
     """An observer that collects where an exchange differs from the description."""
@@ -42,7 +55,8 @@ class Conformance:
         self.failures: list[str] = []
 
     def __call__(self, exchange: Exchange) -> None:
-        if exchange.phase == "applied" and exchange.status is not None:
+        is_git = git_http.PATTERN.fullmatch(exchange.path) is not None  # the description is about the API
+        if exchange.phase == "applied" and exchange.status is not None and not is_git:
             found = violations(exchange)
             self.failures += [f"{exchange.method} {exchange.path} ({exchange.status}): {text}" for text in found]
 
@@ -183,6 +197,7 @@ def _parameters(operation: tuple[str, str]) -> list[dict[str, Any]]:
 @cache
 def _document() -> dict[str, Any]:
     document: dict[str, Any] = _converted(json.loads(DESCRIPTION.read_text(encoding="utf-8")))
+    document["paths"] |= ADDED
     for schema, names in NULL_ALL_THE_SAME.items():
         for name in names:
             found = document["components"]["schemas"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -16,12 +20,12 @@ from accord.kernel.clock import ManualClock
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import PlannerResult
+from accord.results.rules import read_plan
 from accord.results.run import Setting, apply_plan
 from accord.sandbox.server import Settings, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from accord.results.receipts import Receipt
     from accord.sandbox.server import Running
@@ -34,10 +38,33 @@ class Stage:
     server: Running
     clock: ManualClock
     waits: list[tuple[float, str]]
+    session: requests.Session
 
     @property
     def repository(self) -> str:
         return self.server.repository
+
+    def keep(self) -> Callable[[], None]:
+        """Keep what the local GitHub holds now; return what puts it back, which is quicker than to make it anew."""
+        path, repositories = self.server.database.path, self.server.application.bares.root
+        held = sqlite3.connect(":memory:", check_same_thread=False)
+        with closing(sqlite3.connect(path)) as now:
+            now.backup(held)
+        copy = Path(tempfile.mkdtemp(prefix="kept-", dir=path.parent)) / "git"
+        if repositories.exists():
+            shutil.copytree(repositories, copy)
+
+        def put_back() -> None:
+            with closing(sqlite3.connect(path)) as now:
+                held.backup(now)
+            shutil.rmtree(repositories, ignore_errors=True)
+            if copy.exists():
+                shutil.copytree(copy, repositories)
+            self.server.faults.clear()
+            self.server.application.meter.clear()
+            self.server.requests.clear()
+
+        return put_back
 
     def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> Adapter:
         access = Access(repo or self.repository, token or self.server.token, self.server.url, identity, max_wait)
@@ -45,18 +72,20 @@ class Stage:
 
     def apply(self, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
-        model = read_shape(PlannerResult, result)
-        return apply_plan(github, model, Setting(self.repository, self.clock, Redactor(), **setting))
+        plan = read_plan(read_shape(PlannerResult, result))
+        return apply_plan(github, plan, Setting(self.repository, self.clock, Redactor(), **setting))
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}
-        answer = requests.get(f"{self.server.url}{path}", params=params, headers=headers, timeout=10)
+        answer = self.session.get(f"{self.server.url}{path}", params=params, headers=headers, timeout=10)
         answer.raise_for_status()
         return answer.json()
 
     def send(self, method: str, path: str, *, token: str = "", **body: Any) -> Any:
         headers = {"Authorization": f"Bearer {token or self.server.token}"}
-        answer = requests.request(method, f"{self.server.url}{path}", json=body or None, headers=headers, timeout=10)
+        answer = self.session.request(
+            method, f"{self.server.url}{path}", json=body or None, headers=headers, timeout=10
+        )
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
@@ -97,5 +126,6 @@ def staged(directory: Path, *, seed: Path | None = None, **settings: Any) -> Ite
     """Open a stage; every exchange on it is held against GitHub's OpenAPI description."""
     clock = ManualClock(START)
     settings.setdefault("search_lag_seconds", 300.0)
-    with serving(directory, seed=seed, settings=Settings(clock=clock, **settings)) as server, conforming(server):
-        yield Stage(server, clock, [])
+    chosen = Settings(clock=clock, **settings)
+    with serving(directory, seed=seed, settings=chosen) as server, conforming(server), requests.Session() as session:
+        yield Stage(server, clock, [], session)

@@ -14,8 +14,13 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
+from accord.cli.check import check_document
+from accord.kernel.hidden_text import GUARD
+from accord.kernel.outgoing import KINDS
+from accord.kernel.redaction import Redactor
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import Kind
+from accord.results.posted import posted_body
 from accord.results.templates import body_findings, read_body
 from accord.sandbox import seed
 from accord.sandbox.faults import Fault
@@ -123,12 +128,42 @@ def test_the_templates_to_copy_keep_every_rule() -> None:
         assert not list(body_findings(read_body(template), kind, ""))
 
 
+def test_the_results_to_copy_keep_every_rule() -> None:
+    (done,) = (json.loads(block) for block in blocks(ROOT / "docs" / "implementor-results.md", "json"))
+    (blocked, *_) = blocks(ROOT / "docs" / "implementor-results.md", "text")
+    (review,) = (json.loads(block) for block in blocks(ROOT / "docs" / "reviewer-results.md", "json"))
+    for result in ({**done, "patch": "diff"}, {**done, "outcome": "blocked", "summary": blocked}, review):
+        assert check_document(json.dumps(result).encode(), None)[1] == []
+
+
 def test_the_seed_and_the_fault_in_the_sandboxs_page_are_accepted() -> None:
     page = ROOT / "docs" / "sandbox.md"
     (example,) = blocks(page, "yaml")
     assert seed.check(read_yaml(example.encode()).value).repositories
     (fault,) = re.findall(r"_sandbox/faults -d '(.+)'", page.read_text(encoding="utf-8"))
     assert Fault.parse(json.loads(fault)).kind == "lost-after"
+
+
+def examples_of_sanitising() -> list[list[str]]:
+    """The rows of the table in the page about agents' texts: kind, before, after."""
+    page = (ROOT / "docs" / "outgoing-text.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- sanitised -->")[2].partition("<!-- /sanitised -->")[0]
+    parsed = MarkdownIt("commonmark").enable("table").parse(table)
+    cells = [parsed[i + 1] for i, token in enumerate(parsed) if token.type == "td_open"]
+    said = ["".join(child.content for child in cell.children or ()) for cell in cells]
+    return [said[i : i + 3] for i in range(0, len(said), 3)]
+
+
+@pytest.mark.parametrize(("kind", "before", "after"), examples_of_sanitising())
+def test_agents_texts_are_posted_as_the_page_says(kind: str, before: str, after: str) -> None:
+    made = posted_body(before.replace("⏎", "\n"), Redactor())
+    assert made.text.replace(GUARD, "·").replace("\n", "⏎") == after
+    assert list(made.counts) == ([kind] if kind else [])
+
+
+def test_the_page_shows_an_example_of_everything_that_is_counted() -> None:
+    shown = [kind for kind, _, _ in examples_of_sanitising() if kind]
+    assert list(dict.fromkeys(shown)) == [kind for kind in KINDS if kind != "unreadable"]
 
 
 def test_the_readme_stays_short() -> None:

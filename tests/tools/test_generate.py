@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ["README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
+SOURCES = ["examples", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
 DEMO = "```text\nthe demo\n```"
 
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply_kinds import Choices, apply_kind, kind_options
-from accord.cli.check import check_document
+from accord.cli.apply_kinds import APPLICABLE, Choices, Subject, apply_subject, kind_options, read_subject
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
-from accord.kernel.documents import read_object
 from accord.kernel.errors import WrongUsage
-from accord.kernel.findings import has_errors, with_lines
+from accord.kernel.findings import has_errors
 from accord.kernel.redaction import redactor_for
 from accord.kernel.store import can_be_written, write_whole
 from accord.results.receipts import Outcome, Receipt
@@ -25,7 +23,6 @@ from accord.results.receipts import Outcome, Receipt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.kernel.documents import Document
 
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
@@ -33,6 +30,7 @@ _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "plann
 
 @click.command()
 @click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
+@click.option("--kind", type=click.Choice(APPLICABLE), help="The only kind that is accepted; any when not given.")
 @click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
 @click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
 @click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
@@ -44,6 +42,7 @@ def apply(
     ctx: click.Context,
     /,
     result: str,
+    kind: str | None,
     run_key: str,
     dry_run: bool,
     receipt: Path | None,
@@ -60,13 +59,12 @@ def apply(
         raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
     if receipt and not can_be_written(receipt):
         raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file that may be written.")
-    raw = read_bytes(result)
-    kind, findings = check_document(raw, None)
-    if has_errors(findings):
+    subject = read_subject(read_bytes(result), kind)
+    if has_errors(subject.findings):
         repository = options["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
-        report = Receipt(kind or "unknown", Outcome.REJECTED, run_key, repository, findings)
+        report = Receipt(subject.kind, Outcome.REJECTED, run_key, repository, subject.findings)
     else:
-        report = _apply(kind or "", read_object(raw), run_key, dry_run, options)
+        report = _apply(subject, run_key, dry_run, options)
     if receipt:
         write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
     report_receipt(report, result, receipt)
@@ -77,7 +75,7 @@ def apply(
     ctx.exit(report.exit_code)
 
 
-def _apply(kind: str, document: Document, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
+def _apply(subject: Subject, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.kernel.clock import SystemClock
     from accord.results.run import Setting
 
@@ -92,26 +90,41 @@ def _apply(kind: str, document: Document, run_key: str, dry_run: bool, options: 
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
         )
-        receipt = apply_kind(kind, document.value, way, setting, choices)
-    placed = with_lines(receipt.findings, document.lines) if receipt.findings else []
-    return replace(receipt, findings=placed)
+        return apply_subject(subject, way, setting, choices)
 
 
-def print_receipt(receipt: Receipt, file: str) -> None:
-    """Print a receipt for people: findings, one line an operation, one sentence on how it ended."""
+def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
+    """Print a receipt for people: findings, one line an operation, one sentence on how it ended.
+
+    ``most`` is how many operations of one kind in a row are shown where there are more; all when it is None.
+    """
     print_findings(receipt.findings, file)
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
-    for entry in receipt.operations:
-        status = click.style(f"{entry.status.value:<8}", fg=_COLORS[entry.status.value])
-        target = issue_or_commit(entry.target)
-        click.echo(f"{status} {entry.op:<17} {one_line(entry.key):<{width}}  {target}".rstrip())
+    for (status, op), group in groupby(receipt.operations, key=lambda entry: (entry.status.value, entry.op)):
+        entries = list(group)
+        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
+        for entry in shown:
+            target = issue_or_commit(entry.target)
+            line = (
+                f"{click.style(f'{status:<8}', fg=_COLORS[status])} {op:<17} {one_line(entry.key):<{width}}  {target}"
+            )
+            click.echo(line.rstrip())
+        if len(shown) < len(entries):
+            click.echo(f"{'':<8} … {len(entries) - len(shown)} more")
     click.echo(click.style(_headline(receipt), bold=True))
     if "review" in receipt.details:
         click.echo(_review_line(receipt.details["review"]))
+    if receipt.sanitised:
+        click.secho(sanitised_line(receipt.sanitised), dim=True)
     if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+
+
+def sanitised_line(counts: Mapping[str, int]) -> str:
+    """Say what was changed in the agent's texts before they were posted, by kind."""
+    return f"made harmless before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
 
 
 def issue_or_commit(target: str | None) -> str:

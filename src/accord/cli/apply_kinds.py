@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.kinds import KINDS, recognise
 from accord.cli.sources import Lines
-from accord.kernel.errors import WrongUsage
+from accord.kernel.documents import read_object
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import with_lines
 from accord.kernel.shapes import read_shape
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
-from accord.results.rules import item_number
+from accord.results.models import PlannerResult
+from accord.results.rules import Plan, item_number, read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from accord.cli.sources import Way
+    from accord.kernel.documents import Document
+    from accord.kernel.findings import Finding
+    from accord.results.models import ImplementorResult, ReviewerResult
     from accord.results.receipts import Receipt
     from accord.results.run import Setting
 
@@ -72,20 +79,58 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def apply_kind(kind: str, value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    """Apply a checked result. Raises WrongUsage for a kind that cannot be applied, or a missing option."""
-    if kind not in _APPLIERS:
-        raise WrongUsage(f"A document of the kind {kind} is checked, not applied.", mend="Apply an agent's result.")
-    return _APPLIERS[kind](value, way, setting, choices)
+@dataclass(frozen=True)
+class Subject:
+    """What is to be applied: its kind, its model (of a planner's result the plan), and what checking it found.
+
+    ``document`` is None when there is none in what was read, and ``model`` when it does not have the kind's shape.
+    """
+
+    kind: str
+    model: Any
+    findings: Sequence[Finding]
+    document: Document | None
+
+    def placed(self, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Say of findings where in the file they are."""
+        return with_lines(findings, self.document.lines) if self.document and findings else findings
 
 
-def _planner(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def read_subject(raw: bytes, only: str | None = None) -> Subject:
+    """Read and check a document, once: what its rules worked out is what is applied.
+
+    ``only`` names the one kind that is accepted; without it the document says what it is.
+    """
+    kind, model, document = only or "unknown", None, None
+    try:
+        document = read_object(raw)
+        found = KINDS[only] if only else recognise(document.value)
+        kind, model = found.name, read_shape(found.model, document.value)
+        if isinstance(model, PlannerResult):
+            model = read_plan(model)
+        findings = model.findings if isinstance(model, Plan) else found.rules(model)
+    except BrokenContract as broken:
+        findings = list(broken.findings)
+    subject = Subject(kind, model, findings, document)
+    return replace(subject, findings=subject.placed(findings))
+
+
+def apply_subject(subject: Subject, way: Way, setting: Setting, choices: Choices) -> Receipt:
+    """Apply a checked document. Raises WrongUsage for a kind that cannot be applied, or a missing option."""
+    if subject.kind not in _APPLIERS:
+        message = f"A document of the kind {subject.kind} is checked, not applied."
+        raise WrongUsage(message, mend="Apply an agent's result.")
+    receipt = _APPLIERS[subject.kind](subject.model, way, setting, choices)
+    return replace(receipt, findings=subject.placed(receipt.findings))
+
+
+def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.results.run import apply_plan
 
-    return apply_plan(way.github, read_shape(PLANNER.model, value), setting)
+    return apply_plan(way.github, plan, setting)
 
 
-def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.kernel.branches import DEFAULT_AUTHOR, Remote
     from accord.results.implement_apply import Implementation
     from accord.results.implement_run import apply_implementation
@@ -104,10 +149,10 @@ def _implementor(value: Any, way: Way, setting: Setting, choices: Choices) -> Re
         choices.commit_type,
         choices.protect,
     )
-    return apply_implementation(way.github, read_shape(IMPLEMENTOR.model, value), work, setting)
+    return apply_implementation(way.github, result, work, setting)
 
 
-def _reviewer(value: Any, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.results.review_run import ReviewSetting, apply_review
 
     commit = choices.commit.strip().lower()
@@ -115,7 +160,7 @@ def _reviewer(value: Any, way: Way, setting: Setting, choices: Choices) -> Recei
         raise WrongUsage(f'"{commit[:80]}" is no full SHA of a commit.', mend="Pass --commit with all its digits.")
     work_item = _number(choices.work_item, "--work-item") if choices.work_item else None
     said = ReviewSetting(**vars(setting), pull=_number(choices.pull, "--pull"), work_item=work_item, commit=commit)
-    return apply_review(way.github, read_shape(REVIEWER.model, value), said)
+    return apply_review(way.github, result, said)
 
 
 def _number(text: str | None, option: str) -> int:
@@ -130,3 +175,6 @@ _APPLIERS: Mapping[str, Callable[[Any, Way, Setting, Choices], Receipt]] = {
     IMPLEMENTOR.name: _implementor,
     REVIEWER.name: _reviewer,
 }
+
+APPLICABLE = tuple(sorted(_APPLIERS))
+"""The kinds of documents that can be applied."""

@@ -10,7 +10,6 @@ import click
 from accord.cli.kinds import KINDS, recognise
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
-from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, has_errors, with_lines
 from accord.kernel.kinds import reader_of
@@ -18,7 +17,6 @@ from accord.kernel.kinds import reader_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.kernel.kinds import Reader
 
 Checked = tuple[str, str | None, list[Finding]]
 """A document's path, its kind as far as it is known, and what was found."""
@@ -37,7 +35,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     from accord.cli.step import report_checks
 
     contents = {path: read_bytes(path) for path in paths}
-    documents = [(path, *check_document(contents[path], kind, reader_of(path))) for path in paths]
+    documents = [(path, *check_document(contents[path], kind, path)) for path in paths]
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
     handed_on = ""
@@ -59,13 +57,14 @@ def print_checks(documents: Sequence[Checked], output_format: str) -> None:
             click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
 
 
-def check_document(raw: bytes, kind: str | None, read: Reader = read_object) -> tuple[str | None, list[Finding]]:
+def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str | None, list[Finding]]:
     """Check one document; return its kind (None when it cannot be told) and what was found.
 
-    A kind says itself how it is read; ``read`` is how to read what is yet to be recognised.
+    A kind says itself how it is read; what is yet to be recognised is read as the name of its file says.
     """
+    read = KINDS[kind].read if kind else reader_of(path)
     try:
-        document = (KINDS[kind].read if kind else read)(raw)
+        document = read(raw)
         try:
             found = KINDS[kind] if kind else recognise(document.value, read)
         except BrokenContract as broken:

@@ -16,7 +16,8 @@ from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity, has_errors, warning, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
-from accord.runner.doctor import CHECKS, WORKFLOWS, RepositoryFacts
+from accord.runner.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
+from accord.runner.registry import PLACE_IN_REPOSITORY, REGISTRY, load_registry
 from accord.runner.workflow_files import Workflow
 
 if TYPE_CHECKING:
@@ -92,9 +93,10 @@ def doctor(ctx: click.Context, /, directory: Path, output_format: str, **access:
 def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
     """Gather the facts of a repository, and run every check on them."""
     read = _read_workflows(directory)
-    facts = RepositoryFacts(read.workflows, owner=_owner(directory, access))
+    registry, agents = _registry_check(directory, read)
+    facts = RepositoryFacts(read.workflows, _owner(directory, access), agents, PLACE_IN_REPOSITORY.as_posix())
     note = f"{len(read.workflows)} workflows"
-    check_ups = [*_label_checks(directory, access), CheckUp("workflows", note, read.unreadable)]
+    check_ups = [*_label_checks(directory, access), registry, CheckUp("workflows", note, read.unreadable)]
     for name, check in CHECKS.items():
         found = [(path, _placed(finding, read.lines.get(path, {}))) for path, finding in check(facts)]
         check_ups.append(CheckUp(name, found=found))
@@ -116,6 +118,28 @@ def _read_workflows(directory: Path) -> _Read:
         except BrokenContract as broken:
             read.unreadable += [(path, _placed(finding, read.lines.get(path, {}))) for finding in broken.findings]
     return read
+
+
+def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, dict[str, AgentSecrets]]:
+    """Check the repository's own registry, and tell which secrets the agents need that it names itself."""
+    file, path = directory / PLACE_IN_REPOSITORY, PLACE_IN_REPOSITORY.as_posix()
+    if not file.is_file():
+        return CheckUp("registry", "none, so the agents that accord ships count"), {}
+    try:
+        document = read_mapping(read_bytes(str(file)))
+        read.lines[path] = document.lines
+        found = REGISTRY.check(document)
+        if has_errors(found):
+            return CheckUp("registry", path, [(path, finding) for finding in found]), {}
+        all_agents = load_registry(file).agents
+    except BrokenContract as broken:
+        return CheckUp("registry", path, [(path, finding) for finding in broken.findings]), {}
+    agents = {
+        name: AgentSecrets(all_agents[name].required_secrets, all_agents[name].required_secrets_mode == "all")
+        for name in document.value["agents"]
+        if all_agents[name].enabled
+    }
+    return CheckUp("registry", f"{len(agents)} agents in {path}", [(path, finding) for finding in found]), agents
 
 
 def _owner(directory: Path, access: Mapping[str, Any]) -> str:

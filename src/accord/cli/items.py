@@ -11,7 +11,8 @@ from accord.cli.sources import github_for, repository_options
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.results.labels import Category, in_category
 from accord.results.rules import item_number
-from accord.results.status import WORK_ITEM, carry_out_move, current_status, open_blockers, plan_move, work_items
+from accord.results.status import WORK_ITEM, current_status
+from accord.results.status_run import move_work_item, open_blockers, work_items
 
 if TYPE_CHECKING:
     from accord.github.port import GitHub, Issue
@@ -82,16 +83,10 @@ def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_
     document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
     with github_for(**access) as (github, *_):
         try:
-            planned = plan_move(github, _number(number), target)
-            document |= {
-                "outcome": "planned" if dry_run else "applied",
-                "from": planned.source,
-                "url": planned.issue.url,
-            }
-            if not planned.is_change:
-                document["outcome"] = "unchanged"
-            elif not dry_run:
-                carry_out_move(github, planned)
+            moved = move_work_item(github, _number(number), target, is_dry_run=dry_run)
+            done = "planned" if dry_run else "applied"
+            document |= {"outcome": done if moved.is_change else "unchanged", "from": moved.source}
+            document["url"] = moved.issue.url
         except BrokenContract as broken:
             document |= {"outcome": "rejected", "findings": [finding.as_json() for finding in broken.findings]}
     if output_format == "json":

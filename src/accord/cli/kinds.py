@@ -9,13 +9,14 @@ from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.kinds import KINDS as RESULTS
 from accord.runner.kinds import KINDS as RUNNERS
+from accord.runner.registry import KINDS as REGISTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.kernel.kinds import Kind, Reader
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS)}
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS, *REGISTRIES)}
 
 
 def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:

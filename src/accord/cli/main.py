@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
 COMMANDS = {
+    "analyze": ("accord.cli.analyze", "Find out which tasks of a pull request an agent completed."),
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
+    "artifact": ("accord.cli.artifact", "Fetch what another job of a workflow run uploaded."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
@@ -28,6 +30,7 @@ COMMANDS = {
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
     "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
+    "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
 }
@@ -105,14 +108,23 @@ def main(args: list[str] | None = None) -> None:
     except click.Abort:
         sys.exit(Stopped.exit_code)
     except AccordError as error:
-        _say(error.message, error.mend)
-        _report(error.message, error.mend)
-        if _wants_json(sys.argv[1:] if args is None else args):
-            _print_error(error)
-        sys.exit(error.exit_code)
+        sys.exit(_told(error, args))
     except OSError as error:
         _say(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", "Mend that, and run the same again.")
         sys.exit(Stopped.exit_code)
+    except Exception as error:
+        from accord.cli.defects import as_stopped
+
+        sys.exit(_told(as_stopped(error), args))
+
+
+def _told(error: AccordError, args: list[str] | None) -> int:
+    """Say how a command ended, wherever somebody may look for it, and return its exit code."""
+    _say(error.message, error.mend)
+    _report(error.message, error.mend)
+    if _wants_json(sys.argv[1:] if args is None else args):
+        _print_error(error)
+    return error.exit_code
 
 
 def _wants_json(args: list[str]) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from accord.gha.commands import inert
 from accord.kernel.findings import Severity
 from accord.kernel.redaction import redactor_for
 
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
     from accord.kernel.findings import Finding
 
-_COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
-"""What a runner reads as a workflow command: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
@@ -39,8 +35,7 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def one_line(text: str) -> str:
     """Make a text safe for a line of a terminal or a log: no control characters, secrets, line breaks or commands."""
-    line = _CONTROL.sub(" ", redactor_for(os.environ)(text)).strip()
-    return _COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)
+    return inert(redactor_for(os.environ)(text))
 
 
 def print_json(document: Any) -> None:

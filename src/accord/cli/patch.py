@@ -26,6 +26,7 @@ def patch(base: str, directory: Path, into: Path | None) -> None:
     Ignored files and what agents leave behind are not in it. With --into, the patch is written into an implementor's
     result instead, in place of any that it has; a completed result without a change becomes a validation failure.
     """
+    from accord.cli.step import report_patch
     from accord.kernel.patches import extract_patch
 
     taken = extract_patch(directory, base)
@@ -37,7 +38,14 @@ def patch(base: str, directory: Path, into: Path | None) -> None:
         result = read_shape(IMPLEMENTOR.model, {"patch": None, **document.value})
     except BrokenContract as broken:
         raise _named(broken, into) from None
-    write_whole(into, json.dumps(enriched(result.model_dump(), taken), indent=2) + "\n")
+    written = enriched(result.model_dump(), taken)
+    write_whole(into, json.dumps(written, indent=2) + "\n")
+    report_patch(str(written["outcome"]), files_in(str(written["patch"] or "")))
+
+
+def files_in(patch: str) -> int:
+    """Count the files of a patch of ours; inside of a file, every line begins otherwise."""
+    return sum(line.startswith("diff --git ") for line in patch.split("\n"))
 
 
 def enriched(result: dict[str, object], taken: bytes) -> dict[str, object]:

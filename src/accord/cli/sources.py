@@ -14,7 +14,7 @@ from accord.kernel.documents import MAX_BYTES
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from contextlib import AbstractContextManager
 
     from accord.github.adapter import Adapter
@@ -44,23 +44,34 @@ def read_bytes(path: str) -> bytes:
 
 
 def repository_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which repository on which GitHub, and how patient to be with it."""
-    options = [
-        click.option("--repo", metavar="OWNER/NAME", help="The repository; GITHUB_REPOSITORY when not given."),
-        click.option(
+    """Give a command the options that say which repository on which GitHub, as whom, and how patient to be with it."""
+    return _with_options(command, {"--repo", "--sandbox", "--identity", "--max-wait"})
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that only reads the same options, without who writes."""
+    return _with_options(command, {"--repo", "--sandbox", "--max-wait"})
+
+
+def _with_options(command: Callable[..., Any], names: Collection[str]) -> Callable[..., Any]:
+    options = {
+        "--repo": click.option(
+            "--repo", metavar="OWNER/NAME", help="The repository; GITHUB_REPOSITORY when not given."
+        ),
+        "--sandbox": click.option(
             "--sandbox",
             is_flag=False,
             flag_value=SANDBOX_DIRECTORY,
             metavar="[DIR]",
             help=f"Work on the embedded local GitHub that is kept in DIR ({SANDBOX_DIRECTORY}).",
         ),
-        click.option(
+        "--identity": click.option(
             "--identity",
             default="",
             metavar="LOGIN",
             help="Who the token writes as; needed only for tokens of other apps than GitHub Actions.",
         ),
-        click.option(
+        "--max-wait": click.option(
             "--max-wait",
             type=click.IntRange(min=0),
             default=900,
@@ -68,9 +79,9 @@ def repository_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="SECONDS",
             help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
+    }
+    for name, option in reversed(options.items()):
+        command = option(command) if name in names else command
     return command
 
 
@@ -95,7 +106,7 @@ class Way(NamedTuple):
 
 
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, identity: str, max_wait: int) -> Iterator[Way]:
+def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Way]:
     """Open the way to a repository. A sandbox serves as long as it is open."""
     from accord.cli.output import tell_wait
     from accord.github.adapter import Adapter

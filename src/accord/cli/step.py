@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply import issue_or_commit
+from accord.cli.apply import issue_or_commit, sanitised_line
 from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
@@ -25,6 +25,7 @@ from accord.kernel.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from accord.github.artifacts import Fetched
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
 
@@ -80,10 +81,31 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(_review_table(receipt.details["review"]))
     if receipt.operations:
         parts.append(_operations_table(receipt))
+    if receipt.sanitised:
+        parts.append(sanitised_line(receipt.sanitised).capitalize() + ".")
     if receipt.edges:
         parts.append(_graph(receipt))
     _summary("\n\n".join(parts))
     _annotate(receipt.findings, file)
+
+
+def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
+    """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
+    _outputs({"path": str(into), "file": file})
+    rows = [[_cell(member.path), f"{member.size:,}"] for member in fetched.members]
+    parts = [f"### accord artifact: {_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:_ROWS])]
+    _summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
+
+
+def report_patch(outcome: str, files: int) -> None:
+    """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
+    _outputs({"outcome": outcome})
+    _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
+
+
+def report_run(outputs: Mapping[str, str]) -> None:
+    """Report ``accord run``: the outputs of the runner contract."""
+    _outputs(outputs)
 
 
 def _json_or_nothing(value: object) -> str:
@@ -97,6 +119,21 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     changed = [[_cell(action.name), action.action, _cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     _summary(f"### accord labels: {outcome}\n\n{shown}")
+
+
+def report_analysis(outputs: Mapping[str, str]) -> None:
+    """Report ``accord analyze``: the outputs ``llm-*``, the completed tasks, and who was asked for what result."""
+    _outputs(outputs)
+    completed = [f"- [x] {_cell(text)}" for text in json.loads(outputs["llm-completed-tasks"])]
+    by = _cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
+    told = f"Says {by}, with confidence {outputs['llm-confidence']}." if by else "Nobody answered."
+    tries = [
+        [_cell(attempt["provider"]), attempt["outcome"], str(attempt["ms"]), _cell(attempt["reason"])]
+        for attempt in json.loads(outputs["llm-attempts"])
+    ]
+    shown = "\n".join(completed[:_ROWS]) or "No task was found to be completed."
+    head = ["Provider", "Outcome", "ms", "Reason"]
+    _summary("\n\n".join(["### accord analyze", told, shown, table(head, tries)]))
 
 
 def _redact(text: str) -> str:
@@ -222,5 +259,5 @@ def _graph(receipt: Receipt) -> str:
     return "\n".join([*lines, "```"])
 
 
-def _rest(count: int, shown: int) -> str:
-    return f"\n\n{count - shown} more are in the receipt." if count > shown else ""
+def _rest(count: int, shown: int, place: str = "in the receipt") -> str:
+    return f"\n\n{count - shown} more are {place}." if count > shown else ""

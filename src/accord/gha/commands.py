@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 ANNOTATIONS_PER_TYPE = 10
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
+"""What a runner reads as a command: ``::name::`` at the start of a line, the old ``##[name]`` anywhere in it."""
 
 
 def escape_data(text: str) -> str:
@@ -48,3 +52,12 @@ def annotate(findings: Iterable[Finding], file: str | None) -> Iterator[str]:
         if len(shown) < len(group):
             rest = f"{len(group) - len(shown)} more findings of this severity are in the step summary."
             yield command(severity, rest, file=file, title="more findings")
+
+
+def inert(text: str) -> str:
+    """Write text of others as one line that a runner and a terminal show and do not obey.
+
+    No state is left behind, unlike by ``::stop-commands::``: whatever ends this process, the next step's commands work.
+    """
+    line = _UNSEEN.sub(" ", _STYLE.sub("", text)).strip()
+    return _COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)

@@ -6,11 +6,12 @@ GitHub counts outputs in UTF-16 (1 MB a job) and drops a summary over 1 MiB whol
 from __future__ import annotations
 
 import secrets
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 SUMMARY_BYTES = 1024 * 1024
 OUTPUT_BYTES = 1024 * 1024
@@ -57,3 +58,28 @@ def write_summary(path: Path, markdown: str) -> None:
         encoded = encoded[:budget].decode("utf-8", "ignore").encode() + _CUT_NOTICE.encode()
     with path.open("ab") as file:
         file.write(encoded)
+
+
+STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+
+
+@contextmanager
+def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
+    """Undo what is written to the runner's files of this step meanwhile; fills the list with the names of those files.
+
+    A program is not told where they are, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
+    """
+    paths = {name: Path(environment[name]) for name in STEP_FILES if environment.get(name)}
+    before = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    changed: list[str] = []
+    try:
+        yield changed
+    finally:
+        for name, path in paths.items():
+            is_same = path.is_file() and not path.is_symlink() and path.read_bytes() == before.get(name)
+            if is_same or (name not in before and not path.exists()):
+                continue
+            changed.append(name)
+            path.unlink(missing_ok=True)
+            if name in before:
+                path.write_bytes(before[name])

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from accord.github.artifacts import ArtifactMethods
 from accord.github.comments import CommentMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
@@ -21,7 +22,7 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(CommentMethods, PullMethods, ReviewMethods):
+class Adapter(ArtifactMethods, CommentMethods, PullMethods, ReviewMethods):
     """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s>]*)*)\s*-->")
-_REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]* ?)*)"\s*$', re.MULTILINE)
+_REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]*(?: |(?=")))*)"\s*$', re.MULTILINE)
 _IMITATION = re.compile(r"<!--(?=[\s/]*accord:)", re.IGNORECASE)
 _IMITATED_REFERENCE = re.compile(r"\[(?=\s*accord:[^\]\n]*\]:)", re.IGNORECASE)
 _TOKEN_CHARS = 20

@@ -47,6 +47,8 @@ def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     needed = headers.get("x-accepted-github-permissions", "")
     if needed:
         return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
+    if "/actions/" in request:
+        return 'The token may not read artifacts: grant the job "actions: read".'
     if "resource not accessible" in said:
         return f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).'
     if "saml" in said:

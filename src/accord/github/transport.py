@@ -32,6 +32,8 @@ Parsed = TypeVar("Parsed")
 
 TIMEOUT_SECONDS = 30
 LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
+PLACE = "x-accord-place"
+"""The header under which a redirect's address is kept where PyGithub does not look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,11 @@ class Transport:
         params: Mapping[str, Any] | None = None,
         body: Any = None,
         creates_content: bool = False,
+        takes_place: bool = False,
     ) -> Answer:
         """Send one request until it has an answer. ``path`` begins at the API's root, or is a whole URL of it.
 
+        ``takes_place``: a redirect (302) is the answer that is wanted, and its address the data; it is not followed.
         Raises AnswerLost for a POST that may have been carried out, Stopped when GitHub cannot be reached or asks to
         wait longer than is allowed, and Refused (NotThere for 404 and 410) for all other errors.
         """
@@ -109,6 +113,8 @@ class Transport:
                         f"GitHub cannot be reached: {method} {path} failed {tries} times ({_reason(status, message)}).",
                         mend="Run the same command again when GitHub answers; it continues where it stopped.",
                     )
+                case Step.REFUSED if takes_place and status == 302 and PLACE in headers:
+                    return Answer(status, headers, headers[PLACE], f"{method} {path}")
                 case Step.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
@@ -187,7 +193,9 @@ def _connection(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequestsCo
     from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass
 
     def forget_place(response: requests.Response, *_: Any, **__: Any) -> None:
-        response.headers.pop("location", None)
+        response.headers.pop(PLACE, None)
+        if place := response.headers.pop("location", None):
+            response.headers[PLACE] = place
 
     parts = urlsplit(access.api_url)
     kind = HTTPSRequestsConnectionClass if parts.scheme == "https" else HTTPRequestsConnectionClass

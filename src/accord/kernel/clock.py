@@ -14,6 +14,10 @@ class Clock(Protocol):
         """Return the current moment, timezone-aware, in UTC."""
         ...
 
+    def monotonic(self) -> float:
+        """Return seconds since some start; they only pass, whatever happens to the date."""
+        ...
+
     def sleep(self, seconds: float) -> None:
         """Wait for so many seconds."""
         ...
@@ -25,6 +29,10 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the machine's idea of the current moment in UTC."""
         return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the seconds of the machine's monotonic clock."""
+        return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
         """Block this thread."""
@@ -40,6 +48,10 @@ class ManualClock:
     def now(self) -> datetime:
         """Return the moment this clock was last moved to."""
         return self._now
+
+    def monotonic(self) -> float:
+        """Return the moment as seconds."""
+        return self._now.timestamp()
 
     def sleep(self, seconds: float) -> None:
         """Pass the time at once."""

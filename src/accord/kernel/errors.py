@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class AccordError(Exception):
-    """The root of what accord raises on purpose; anything else that surfaces is a defect of accord.
+    """The root of what accord raises on purpose; anything else that surfaces is a defect of accord, and ends with 3.
 
     ``message`` says what went wrong and why, ``mend`` what the reader can do about it.
     """

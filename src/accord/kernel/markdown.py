@@ -64,6 +64,11 @@ def _visible(token: Token) -> str:
     return _COMMENT.sub("", token.content).strip()
 
 
+def blocks(text: str) -> Sequence[Token]:
+    """Parse a text into the tokens of its blocks; what is inside a paragraph stays as it is written."""
+    return _parser().parse(text)
+
+
 def sections(text: str) -> list[Section]:
     """Split a Markdown text at its top-level headings. What stands before the first heading is left out."""
     tokens = _parser().parse(text)

@@ -8,8 +8,11 @@ A round changes what it finds; rounds follow until one finds nothing, for a chan
 that held two halves of a name apart). So the result is its own result: to sanitise it again changes nothing. What has
 not settled after a few rounds, or cannot be parsed within bounds, was made to confuse, and is shown whole as code.
 
+What a text leaves open, a fence or a tag, is closed, so that what accord writes below stays out of it.
+
 Each thing that is counted adds at most four characters, a secret 36; a fence that the text left open is closed with
-one of its length, and a text shown as code gets two fences, each at most half as long as the text and three more.
+one of its length, a tag with one three characters longer, and a text shown as code gets two fences, each at most half
+as long as the text and three more.
 """
 
 from __future__ import annotations
@@ -22,8 +25,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import hidden_runs, in_place_of, invisible_runs, strip_hidden
+from accord.kernel.outgoing_fences import in_fence, is_fenced
 from accord.kernel.outgoing_html import is_allowed_tag, is_safe_address, pieces_of
 from accord.kernel.outgoing_places import Page, Prose, Span, is_odd_label, read_page
+from accord.kernel.outgoing_plain import is_plain
+from accord.kernel.outgoing_tags import closing_tags
 from accord.kernel.outgoing_words import (
     CODE,
     ISSUE_LINK,
@@ -57,9 +63,13 @@ KINDS = (
     "markers",
     "secrets",
     "fences",
+    "tags",
     "unreadable",
 )
-"""What is counted, in the order of reports. ``fences`` were left open, ``unreadable`` is a text shown whole as code."""
+"""What is counted, in the order of reports.
+
+``fences`` and ``tags`` were left open and are closed; ``unreadable`` is a text shown whole as code.
+"""
 
 _ROUNDS = 8
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]+")
@@ -70,9 +80,6 @@ _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}>")
 _CHARACTER = re.compile(r"&(?:#[0-9]{2,4}|#[xX][0-9a-fA-F]{2,4}|lowbar|hyphen|period);")
-_CODE_BLOCK = re.compile(r"(`{3,}|~{3,})\n.*\n\1", re.DOTALL)
-_BACKTICKS = re.compile(r"`+")
-_TILDES = re.compile(r"~+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +92,22 @@ class Sanitised:
 
 def sanitise(text: str, *, secrets: Redactor) -> Sanitised:
     """Make Markdown fit to be posted as a body or a comment."""
+    if is_plain(text) and not _secrets_in(text, secrets):
+        return Sanitised(text, {})
     return _settled(text, secrets, _round, _as_code)
+
+
+def sanitise_plain(text: str, *, secrets: Redactor) -> Sanitised:
+    """Make a text fit to be posted where Markdown means nothing, so that no backtick protects: a commit message."""
+    return _settled(text, secrets, _plain_round, _as_words)
 
 
 def sanitise_line(text: str, *, secrets: Redactor) -> Sanitised:
     """Make a title or another one-line text fit to be posted; blanks are drawn together.
 
-    Titles are no Markdown but for backticks, and end up in commit messages, where backticks protect nothing.
+    Titles are no Markdown but for backticks, and end up in commit messages.
     """
-    return _settled(" ".join(text.split()), secrets, _line_round, lambda text: re.sub(r"[^\w .,-]", "", text))
+    return _settled(_one_line(text), secrets, lambda text, secrets: _plain_round(_one_line(text), secrets), _as_words)
 
 
 def _settled(
@@ -118,7 +132,7 @@ def _settled(
 
 def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     text, redacted = _redacted(text, secrets)
-    if _is_code(text):
+    if is_fenced(text):
         return text, Counter(secrets=redacted)
     page = read_page(text)
     if not page.is_readable:
@@ -129,11 +143,14 @@ def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     text, counts = _edited(text, edits)
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
-    return text, counts + Counter(secrets=redacted, fences=bool(page.open_fence))
+    tags = closing_tags(page) if text == page.text else []
+    if tags:
+        text = "\n".join([text.rstrip("\n"), "", *tags])
+    return text, counts + Counter(secrets=redacted, fences=bool(page.open_fence), tags=len(tags))
 
 
-def _line_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
-    text, redacted = _redacted(" ".join(text.split()), secrets)
+def _plain_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
+    text, redacted = _redacted(text, secrets)
     view = View(text, ())
     edits = [
         *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
@@ -161,25 +178,25 @@ def _edited(text: str, edits: Iterable[Edit]) -> tuple[str, Counter[str]]:
 
 
 def _as_code(text: str) -> str:
-    """Show a whole text as a code block, in a fence that nothing in it can close."""
-    text = strip_hidden(text)
-    fence = min((_longer_than(_BACKTICKS, "`", text), _longer_than(_TILDES, "~", text)), key=len)
-    return f"{fence}\n{text}\n{fence}"
+    return in_fence(strip_hidden(text))
 
 
-def _is_code(text: str) -> bool:
-    """Tell whether a text is one code block and nothing else, as ``_as_code`` writes it."""
-    found = _CODE_BLOCK.fullmatch(text)
-    runs = (_BACKTICKS if text.startswith("`") else _TILDES).findall(text)
-    return found is not None and runs.count(found[1]) == 2 and max(map(len, runs)) == len(found[1])
+def _as_words(text: str) -> str:
+    """Keep nothing but letters, digits, blanks and the plainest of marks."""
+    return re.sub(r"[^\w\s.,-]", "", text)
 
 
-def _longer_than(runs: re.Pattern[str], char: str, text: str) -> str:
-    return char * max(3, 1 + max((len(run) for run in runs.findall(text)), default=0))
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _redacted(text: str, secrets: Redactor) -> tuple[str, int]:
-    """Redact what is a secret as it stands, and what is one to a reader: without hidden characters, without markup."""
+    found = _secrets_in(text, secrets)
+    return without(found, text), len(found)
+
+
+def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
+    """Find what is a secret as it stands, and what is one to a reader: without hidden characters, without markup."""
     found = secrets.find(text)
     unseen = [Change(start, end, "") for start, end in invisible_runs(text)]
     markup = [Change(hit.start(), hit.end(), "") for hit in _NOISE.finditer(text)]
@@ -187,7 +204,7 @@ def _redacted(text: str, secrets: Redactor) -> tuple[str, int]:
     for changes in (unseen, [*unseen, *markup]):
         if changes:
             found = _joined(found, secrets, View(text, changes))
-    return without(found, text), len(found)
+    return found
 
 
 def _character(entity: str) -> str:
@@ -308,7 +325,7 @@ def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Change]]:
     tags = [
         span for span in prose.spans if span.kind in ("html", "autolink", *(() if prose.is_doubtful else ("code",)))
     ]
-    edits += _stray_edits(content, tags, _ANY_TAG if prose.is_doubtful or page.has_footnotes else _STRAY)
+    edits += _stray_edits(content, tags, _ANY_TAG if prose.is_doubtful or page.footnotes else _STRAY)
     return edits, sorted(holes)
 
 

@@ -34,6 +34,7 @@ LONGEST_TEXT = 4 * LONGEST_PROSE
 
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s\x00]+\]:[ \t]*")
+_FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
 _ADDRESS_WITH_BACKTICK = re.compile(r"(?:://|www\.)[^\s<`]*`", re.IGNORECASE)
 _BACKTICK_IN_BRACKETS = re.compile(r"\]\[[^\]]*`|\]\([^)\s]*`")
@@ -90,13 +91,14 @@ class Page:
     """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
 
     A footnote ends a paragraph for GitHub and none for plain CommonMark, so that a tag may end where only one sees it.
+    ``footnotes`` holds each with its label and all that is indented below it.
     """
 
     text: str
     lines: Sequence[tuple[int, int]]
     code: list[tuple[int, int]] = field(default_factory=list)
     prose: list[Prose] = field(default_factory=list)
-    has_footnotes: bool = False
+    footnotes: list[Definition] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
     open_fence: str = ""
     is_readable: bool = True
@@ -118,7 +120,7 @@ def read_page(text: str) -> Page:
     if page.is_readable:
         _read_blocks(page, tokens, env)
         page.definitions += _definitions(page, env)
-        page.has_footnotes = "accord.footnotes" in env
+        page.footnotes += _footnotes(page, env)
     return page
 
 
@@ -245,6 +247,14 @@ def _definitions(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
+def _footnotes(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
+    for first, last in env.get("accord.footnotes", {}).items():
+        start, end = page.lines[first][0], page.lines[min(last, len(page.lines)) - 1][1]
+        note = _FOOTNOTE_LABEL.search(page.text, start)
+        if note:
+            yield Definition(note.start(), end, note[1], "")
+
+
 def is_odd_label(label: str) -> bool:
     """Tell whether readers of Markdown differ on what a reference with this label is."""
     return "`" in label or "<" in label or len(label) > _LONGEST_LABEL
@@ -327,7 +337,6 @@ def _footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -
     if not found or silent:
         return bool(found)
     saved = state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line], state.parentType
-    state.env.setdefault("accord.footnotes", []).append(start_line)
     state.push("footnote_open", "", 1).map = [start_line, end_line]
     state.bMarks[start_line], state.tShift[start_line] = found.end(), 0
     state.blkIndent += 4
@@ -336,4 +345,5 @@ def _footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -
     state.blkIndent -= 4
     state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line], state.parentType = saved
     state.push("footnote_close", "", -1)
+    state.env.setdefault("accord.footnotes", {})[start_line] = state.line
     return True

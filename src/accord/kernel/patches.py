@@ -18,7 +18,7 @@ from accord.kernel.findings import Finding
 from accord.kernel.git import Git, split_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
@@ -46,11 +46,11 @@ def extract_patch(work_tree: Path, base: str) -> bytes:
     with _scratch_index(git) as scratch:
         scratch("read-tree", "HEAD")
         scratch("add", "--all", "--", ".")
-        _leave_droppings(scratch, start)
-        return _difference(scratch, start)
+        leave_droppings(scratch, start, DROPPINGS)
+        return difference(scratch, start)
 
 
-def _difference(scratch: Git, start: str) -> bytes:
+def difference(scratch: Git, start: str) -> bytes:
     """Write the index against a commit, in UTF-8: where a text is not, every file is written as a binary one."""
     arguments = ("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
     steady = {**dict(scratch.config), "core.quotePath": "true"}
@@ -105,11 +105,12 @@ def _scratch_index(git: Git) -> Iterator[Git]:
         yield replace(git, directory=top, environment=environment)
 
 
-def _leave_droppings(scratch: Git, start: str) -> None:
+def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> None:
+    """Take what agents leave behind out of an index, unless ``start`` has it already."""
     import pathspec
 
     new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
-    spec = pathspec.GitIgnoreSpec.from_lines(DROPPINGS)
+    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
     left = [path for path in new if spec.match_file(path)]
     if left:
         paths = "\0".join(left).encode("utf-8", "surrogateescape")

@@ -27,12 +27,17 @@ _SHAPES = {
     "private-key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\s\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|\Z)",
 }
 _SHAPE = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
+_BEGINNING = re.compile(r"gh[pousr]_|github_pat_|sk-|AIza|xox|A[KS]IA|eyJ|-----BEGIN")
+"""How each of the shapes begins: a text without any of these is passed over ten times as fast."""
 
 _SECRET_NAME = re.compile(
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY)", re.IGNORECASE
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY|CLAUDE_API)", re.IGNORECASE
 )
 _SHORTEST_VALUE = 8
 """Shorter values occur in ordinary text, and masking them would garble it."""
+
+_SHORTEST_LEAF = 16
+"""Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
 
 
 _KNOWN = "secret of the environment"
@@ -59,9 +64,12 @@ class Redactor:
 
     def find(self, text: str) -> list[Secret]:
         """Say where secrets are, in order and apart from each other. What a placeholder says is none."""
-        found = [Secret(*hit.span(), _kind(hit)) for hit in _SHAPE.finditer(text)]
+        hits = _SHAPE.finditer(text) if _BEGINNING.search(text) else ()
+        found = [Secret(*hit.span(), _kind(hit)) for hit in hits]
         for value in self.values:
             found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
+        if not found:
+            return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
         return merged(secret for secret in found if not _is_within(secret, placeholders))
 
@@ -113,19 +121,40 @@ def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
     return i >= 0 and secret.end <= spans[i][1]
 
 
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name is one that holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
 def redactor_for(environment: Mapping[str, str]) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one."""
     values = {
         form
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) and not value.startswith("/")
+        if is_secret_name(name) and not value.startswith("/")
         for form in _forms(value.strip())
     }
     return Redactor(tuple(sorted(values, key=len, reverse=True)))
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield a secret, each of its lines (GitHub masks them one by one too), and all as JSON or Python quote them."""
-    for text in {secret, *(line.strip() for line in secret.splitlines())}:
+    """Yield a secret, what it is made of, and all as JSON or Python quote them."""
+    for text in {secret, *_parts(secret)}:
         if len(text) >= _SHORTEST_VALUE:
             yield from (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """Yield each line (GitHub masks them one by one too); of a JSON document its texts, as its lines are no secrets."""
+    try:
+        leaves = [json.loads(secret)] if secret.startswith("{") else []
+    except (ValueError, RecursionError):
+        leaves = []
+    if not leaves:
+        yield from (line.strip() for line in secret.splitlines())
+    while leaves:
+        leaf = leaves.pop()
+        if isinstance(leaf, (dict, list)):
+            leaves += leaf.values() if isinstance(leaf, dict) else leaf
+        elif isinstance(leaf, str) and len(leaf) >= _SHORTEST_LEAF:
+            yield leaf

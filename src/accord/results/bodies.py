@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers, write_marker
+from accord.kernel.hidden_text import GUARD
 from accord.kernel.markdown import code_free_lines
 
 if TYPE_CHECKING:
@@ -107,13 +108,16 @@ def was_touched(body: str, name: str, token: str) -> bool:
 def name_owners(text: str, numbers: Mapping[str, int]) -> str:
     """Rewrite ``owned by #temp-3`` to the real number where it is known, outside of code."""
 
-    def line(text: str) -> str:
-        return _OWNER.sub(
-            lambda hit: f"{hit[1]}#{numbers[hit[2]]}" if hit[2] in numbers else hit[0],
-            text,
-        )
+    def named(hit: re.Match[str]) -> str:
+        number = numbers.get(_owner(hit))
+        return f"{hit[1]}#{number}" if number else hit[0]
 
-    return code_free_lines(text, line) if _OWNER.search(text) else text
+    return code_free_lines(text, lambda line: _OWNER.sub(named, line)) if _OWNER.search(text) else text
+
+
+def longest_named(text: str, names: Set[str]) -> int:
+    """Count the characters of a text in which every owner's name has become the longest of numbers."""
+    return len(name_owners(text, dict.fromkeys(names, _LONGEST_NUMBER)))
 
 
 def owners_named(text: str, names: Set[str]) -> list[str]:
@@ -121,12 +125,17 @@ def owners_named(text: str, names: Set[str]) -> list[str]:
     found: list[str] = []
 
     def line(text: str) -> str:
-        found.extend(hit[1] for hit in _OWNER.findall(text) if hit[1] in names)
+        found.extend(owner for hit in _OWNER.finditer(text) if (owner := _owner(hit)) in names)
         return text
 
     if _OWNER.search(text):
         code_free_lines(text, line)
     return list(dict.fromkeys(found))
+
+
+def _owner(hit: re.Match[str]) -> str:
+    """Read a name as the plan spells it: a guard may have been set into it when the text was made fit to be posted."""
+    return hit[2].replace(GUARD, "")
 
 
 def closing_body(issue: Issue, token: str) -> str | None:

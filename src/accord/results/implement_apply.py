@@ -21,7 +21,7 @@ from accord.results.implement_plan import (
     our_pull,
 )
 from accord.results.operations import Entry, Status
-from accord.results.status import carry_out_move
+from accord.results.status_run import carry_out_move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,11 +51,12 @@ class Implementation:
 
 @dataclass
 class State:
-    """What is known while operations are carried out."""
+    """What is known while operations are carried out; ``title`` is the work item's, fit to be posted."""
 
     issue: Issue
     identity: Identity
     token: str
+    title: str
     git: Git | None = None
     pull: Pull | None = None
     head: str = ""

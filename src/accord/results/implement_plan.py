@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.github.markers import find_markers
 from accord.kernel.findings import Finding, warning
-from accord.results.operations import Status
 from accord.results.revision_texts import OUTCOME, REVISION
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.port import Identity
     from accord.github.pull_port import Pull
+    from accord.results.operations import Status
     from accord.results.scope import ScopeReport
     from accord.results.status import Move
 
@@ -30,17 +30,12 @@ class PushBranch:
     branch: str
     commit: str
     expected: str
-    is_there: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The branch."""
         return self.branch
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.ADOPTED if self.is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +48,17 @@ class WriteRevision:
     title: str
     body: str
     is_draft: bool
-    is_there: bool
+    found: Status | None
 
     @property
     def op(self) -> str:
         """What it comes to."""
-        return "update-revision" if self.pull and not self.is_there else "create-revision"
+        return "update-revision" if self.pull and not self.found else "create-revision"
 
     @property
     def key(self) -> str:
         """The branch."""
         return self.branch
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.ADOPTED if self.is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +68,12 @@ class LabelRevision:
     op: ClassVar[str] = "label-revision"
     branch: str
     label: str
-    is_there: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The label."""
         return self.label
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.SKIPPED if self.is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +84,12 @@ class WriteComment:
     number: int
     comment: Comment | None
     body: str
-    is_there: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The work item."""
         return f"#{self.number}"
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.SKIPPED if self.is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +98,12 @@ class MoveWorkItem:
 
     op: ClassVar[str] = "move-work-item"
     move: Move
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The work item and where it goes."""
         return f"#{self.move.issue.number} to {self.move.target}"
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return None if self.move.is_change else Status.SKIPPED
 
 
 ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem

@@ -34,11 +34,12 @@ from accord.results.implement_plan import (
     scope_findings,
 )
 from accord.results.implementor_rules import implementor_findings
-from accord.results.operations import Status
+from accord.results.operations import Status, adopted, skipped
+from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
-from accord.results.revision_texts import commit_message, outcome_comment, posted_text, pull_body, pull_title
+from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
 from accord.results.scope import audit_scope
-from accord.results.status import legal_move
+from accord.results.status import plan_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
@@ -56,13 +57,18 @@ TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "n
 def apply_implementation(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     """Check an implementor's result, and carry it out exactly once. Raises nothing of ours: the receipt tells."""
     run_key = setting.run_key or _default_run_key(result, work.number, setting.repository)
-    findings = implementor_findings(result)
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, findings)
-    if has_errors(findings):
+    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
+    if has_errors(receipt.findings):
+        return receipt
+    desk = Desk(setting.redact)
+    posted = posted_summary(result, desk)
+    unfit = says_nothing(implementor_findings(posted)) if desk.sanitised else []
+    receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
+    if unfit:
         return receipt
     before = replace(github.requests)
     with ExitStack() as stack:
-        receipt = _applied(github, result, work, setting, receipt, stack)
+        receipt = _applied(github, posted, work, setting, desk, receipt, stack)
     now = github.requests
     return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
 
@@ -77,20 +83,22 @@ def _applied(
     result: ImplementorResult,
     work: Implementation,
     setting: Setting,
+    desk: Desk,
     receipt: Receipt,
     stack: ExitStack,
 ) -> Receipt:
     try:
-        state, base = _gather(github, work, run_token(setting.repository, receipt.run_key))
+        state, base = _gather(github, work, run_token(setting.repository, receipt.run_key), desk)
         if result.outcome == "completed":
             operations = _completed(github, result, replace(work, base=base), setting, state, stack)
         else:
-            operations = _not_completed(github, result.outcome, result.summary, setting, state)
+            operations = _not_completed(github, result.outcome, result.summary, state)
     except BrokenContract as broken:
         return replace(receipt, findings=[*receipt.findings, *broken.findings])
     except AccordError as error:
         return replace(receipt, outcome=outcome_of((), error), error=error)
-    receipt = replace(receipt, findings=[*receipt.findings, *state.findings], titles={"": state.issue.title})
+    findings = [*receipt.findings, *state.findings]
+    receipt = replace(receipt, findings=findings, titles={"": state.title}, sanitised=desk.sanitised)
     if setting.is_dry_run:
         entries = [entry_of(operation, operation.found or Status.PLANNED, state) for operation in operations]
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries)
@@ -100,14 +108,14 @@ def _applied(
     return replace(receipt, details=_details(state, operations))
 
 
-def _gather(github: Adapter, work: Implementation, token: str) -> tuple[State, str]:
+def _gather(github: Adapter, work: Implementation, token: str, desk: Desk) -> tuple[State, str]:
     identity = github.identity()
     repository = require_writable(github, identity)
     issue = github.issue(work.number)
     if issue is None or issue.is_pull:
         message = f"There is no work item #{work.number} in this repository. Name one with --work-item."
         raise BrokenContract(message, findings=[Finding("unknown-reference", message)])
-    return State(issue, identity, token), work.base or repository.default_branch
+    return State(issue, identity, token, desk.title(issue.title)), work.base or repository.default_branch
 
 
 def _completed(
@@ -119,7 +127,6 @@ def _completed(
     stack: ExitStack,
 ) -> list[ImplementOperation]:
     branch = f"accord/{work.number}"
-    posted = posted_text(setting.redact)
     git = stack.enter_context(fetched(work.remote, work.base, branch, work.checkout))
     facts = branch_facts(git, state.token)
     if facts.applied:
@@ -127,8 +134,8 @@ def _completed(
         changes = changes_between(git, f"{facts.applied}^", facts.applied)
     else:
         summary = commit_message(
-            setting.redact(state.issue.title),
-            posted(result.summary),
+            state.title,
+            posted_message(result.summary, setting.redact),
             work.number,
             state.token,
             work.co_authors,
@@ -139,7 +146,7 @@ def _completed(
         head = commit
         if not changes and not facts.tip:
             reason = f"The patch changes nothing on {work.base}, so the work is not done.\n\n{result.summary}"
-            return _not_completed(github, "validation-failure", reason, setting, state)
+            return _not_completed(github, "validation-failure", reason, state)
         if links := escaping_links(git, changes):
             raise BrokenContract("A link leads out of the repository.", findings=links)
     is_pushed = bool(facts.applied) or not changes
@@ -152,36 +159,35 @@ def _completed(
         pull,
         branch,
         work.base,
-        pull_title(setting.redact(state.issue.title)),
-        pull_body(result.summary, work.number, state.scope, state.token, posted),
+        pull_title(state.title),
+        pull_body(result.summary, work.number, state.scope, state.token),
         bool(state.scope.protected),
-        is_written,
+        adopted(is_written),
     )
-    operations: list[ImplementOperation] = [PushBranch(branch, commit, facts.tip, is_pushed), revision]
+    operations: list[ImplementOperation] = [PushBranch(branch, commit, facts.tip, adopted(is_pushed)), revision]
     if state.scope.protected:
-        operations.append(LabelRevision(branch, NEEDS_HUMAN, bool(pull and NEEDS_HUMAN in pull.labels)))
+        operations.append(LabelRevision(branch, NEEDS_HUMAN, skipped(bool(pull and NEEDS_HUMAN in pull.labels))))
     return [*operations, *_move(state, "review", is_settled=is_pushed and is_written)]
 
 
-def _not_completed(
-    github: Adapter, outcome: str, summary: str, setting: Setting, state: State
-) -> list[ImplementOperation]:
+def _not_completed(github: Adapter, outcome: str, summary: str, state: State) -> list[ImplementOperation]:
     comments: list[Comment] = list(github.comments(state.issue.number))
     comment = our_comment(comments, state.identity, state.issue.number)
     is_written = comment is not None and is_comment_of(comment, state.token)
-    body = outcome_comment(outcome, summary, state.issue.number, state.token, posted_text(setting.redact))
-    write = WriteComment(state.issue.number, comment, body, is_written)
+    body = outcome_comment(outcome, summary, state.issue.number, state.token)
+    write = WriteComment(state.issue.number, comment, body, skipped(is_written))
     return [write, *_move(state, TARGETS[outcome], is_settled=is_written)]
 
 
 def _move(state: State, target: str, *, is_settled: bool) -> list[ImplementOperation]:
     """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
     try:
-        return [MoveWorkItem(legal_move(state.issue, target))]
+        move = plan_move(state.issue, target)
     except BrokenContract:
         if is_settled:
             return []
         raise
+    return [MoveWorkItem(move, skipped(not move.is_change))]
 
 
 def _details(state: State, operations: Sequence[ImplementOperation]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class PlannerResult(_Closed):
 class ImplementorResult(_Closed):
     """What became of one work item. ``patch`` is filled in by the adapter from the work tree, not by the agent."""
 
-    role: Literal["implementor"]
+    role: Literal["implementor"] = Field(description="Says that this is the result of an implementor.")
     outcome: Literal["completed", "blocked", "validation-failure"] = Field(
         description="completed: implemented and validated; blocked: something outside the agent's control stops it; "
         "validation-failure: a check fails for a reason outside the agent's scope, or its debugging limit is reached."
@@ -83,7 +83,9 @@ class AgentReviewComment(_Closed):
 class AgentReview(_Closed):
     """A verdict on a revision, and what it rests on."""
 
-    verdict: Literal["approve", "needs-changes"]
+    verdict: Literal["approve", "needs-changes"] = Field(
+        description="approve: nothing to change, warnings at most; needs-changes: at least one finding."
+    )
     summary: str = Field(description="Overview of the review; lists the warnings of an approval.")
     comments: list[AgentReviewComment] = Field(description="Findings and warnings; an approval has warnings only.")
 
@@ -91,5 +93,5 @@ class AgentReview(_Closed):
 class ReviewerResult(_Closed):
     """The result of one review."""
 
-    role: Literal["reviewer"]
-    review: AgentReview
+    role: Literal["reviewer"] = Field(description="Says that this is the result of a reviewer.")
+    review: AgentReview = Field(description="The review.")

@@ -1,4 +1,7 @@
-"""Operations as data: what a plan comes to, small enough to print, to rehearse, and to carry out one by one."""
+"""Operations as data: what a plan comes to, small enough to print, to rehearse, and to carry out one by one.
+
+``found`` says what an earlier run made of an operation; None is still to do.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,16 @@ class Status(StrEnum):
     ADOPTED = "adopted"
     SKIPPED = "skipped"
     FAILED = "failed"
+
+
+def skipped(is_done: bool) -> Status | None:
+    """Return what is found where the work may be done already."""
+    return Status.SKIPPED if is_done else None
+
+
+def adopted(is_there: bool) -> Status | None:
+    """Return what is found where an earlier run may have made what this one would."""
+    return Status.ADOPTED if is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +57,13 @@ class AddDependency:
     op: ClassVar[str] = "add-dependency"
     item: str
     blocker: str | Issue
-    is_there: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """Both ends, as people write them."""
         blocker = self.blocker if isinstance(self.blocker, str) else f"#{self.blocker.number}"
         return f"{self.item} blocked by {blocker}"
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.SKIPPED if self.is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +72,7 @@ class NameOwners:
 
     op: ClassVar[str] = "name-owners"
     key: str
-
-    @property
-    def found(self) -> Status | None:
-        """Never: it is planned only where a name is left."""
-        return None
+    found: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +81,12 @@ class CloseWorkItem:
 
     op: ClassVar[str] = "close-work-item"
     issue: Issue
-    is_done: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The issue's number."""
         return f"#{self.issue.number}"
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.SKIPPED if self.is_done else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +97,12 @@ class UpdateWorkItem:
     issue: Issue
     content: str | None
     labels: tuple[str, ...] | None
-    is_done: bool
+    found: Status | None
 
     @property
     def key(self) -> str:
         """The issue's number."""
         return f"#{self.issue.number}"
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        return Status.SKIPPED if self.is_done else None
 
 
 Operation = CreateWorkItem | AddDependency | NameOwners | CloseWorkItem | UpdateWorkItem

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.github.markers import defuse
+from accord.github.limits import BODY_CHARS
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.graph import dependency_order
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
+    body_room,
     closing_body,
     content_digest,
     digest_of,
+    longest_named,
     name_owners,
     owners_named,
     split_body,
+    updated_body,
     was_touched,
 )
 from accord.results.labels import (
@@ -34,8 +37,9 @@ from accord.results.operations import (
     NameOwners,
     Operation,
     UpdateWorkItem,
+    skipped,
 )
-from accord.results.rules import Plan, item_number
+from accord.results.rules import Plan, item_number, length_findings
 from accord.results.templates import body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
@@ -68,14 +72,11 @@ def fact_findings(plan: Plan, facts: Facts) -> list[Finding]:
             found += _status_kept(issue, update.labels, path + "/labels")
         if issue and (kind := kind_of(issue.labels)):
             found += _kind_findings(update, kind, path)
-    return [*found, *_unknown_labels(plan, facts)]
+    return [*found, *_room_findings(plan, facts), *_unknown_labels(plan, facts)]
 
 
-def redaction_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
-    """Say where a secret stands in the result; it is taken out before anything is posted."""
-    texts = [(pointer("create", i, "title"), item.title) for i, item in enumerate(plan.result.create)]
-    texts += [(pointer("create", i, "body"), item.body) for i, item in enumerate(plan.result.create)]
-    texts += [(pointer("update", i, "body"), update.body or "") for i, update in enumerate(plan.result.update)]
+def name_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
+    """Refuse names that hold a secret: without it they would be other names."""
     names = [(pointer("create", i, "tempID"), item.temp_id) for i, item in enumerate(plan.result.create)]
     lists = [(pointer("create", i, "labels"), item.labels) for i, item in enumerate(plan.result.create)]
     lists += [(pointer("update", i, "labels"), update.labels or []) for i, update in enumerate(plan.result.update)]
@@ -84,43 +85,29 @@ def redaction_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Fin
         if redact(name) != name:
             message = "This name holds a secret, or the value of one of this process's own. Name it differently."
             yield Finding("secret-in-name", message, path)
-    for path, text in texts:
-        if redact(text) != text:
-            message = "This text holds a secret. It is posted without it; revoke the secret, since an agent saw it."
-            yield warning("secret-redacted", message, path)
 
 
-def plan_operations(plan: Plan, facts: Facts, redact: Callable[[str], str]) -> list[Operation]:
+def plan_operations(plan: Plan, facts: Facts) -> list[Operation]:
     """Turn the result into operations: creates in dependency order, then dependencies, names, closes, updates.
 
-    Operations whose work an earlier run did are in the list too, marked so; a receipt shows the whole plan.
+    The texts of the result are as they are posted. Operations whose work an earlier run did are in the list too,
+    marked so; a receipt shows the whole plan.
     """
-
-    def posted(text: str) -> str:
-        return split_body(defuse(redact(text))[0]).content
-
     order = dependency_order({i: plan.blockers(i) for i in range(len(plan.result.create))})
     return [
-        *_creates(plan, facts, order, posted, redact),
+        *_creates(plan, facts, order),
         *_dependencies(plan, facts),
         *_names(plan, facts, order),
         *_closes(plan, facts),
-        *_updates(plan, facts, posted),
+        *_updates(plan, facts),
     ]
 
 
-def _creates(
-    plan: Plan,
-    facts: Facts,
-    order: Sequence[int],
-    posted: Callable[[str], str],
-    redact: Callable[[str], str],
-) -> Iterator[CreateWorkItem]:
+def _creates(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
     for i in order:
         item = plan.result.create[i]
-        title = " ".join(redact(item.title).split())
         labels = distinct(item.labels)
-        yield CreateWorkItem(item.temp_id, title, posted(item.body), labels, facts.items.get(item.temp_id))
+        yield CreateWorkItem(item.temp_id, item.title, item.body, labels, facts.items.get(item.temp_id))
 
 
 def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
@@ -130,11 +117,11 @@ def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
         for j in plan.blockers(i):
             name = plan.result.create[j].temp_id
             blocker = facts.items.get(name)
-            yield AddDependency(item.temp_id, name, blocker is not None and blocker.number in there)
+            yield AddDependency(item.temp_id, name, skipped(blocker is not None and blocker.number in there))
         for number in plan.existing_blockers(i):
             issue = facts.existing[number]
             if issue:
-                yield AddDependency(item.temp_id, issue, number in there)
+                yield AddDependency(item.temp_id, issue, skipped(number in there))
 
 
 def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwners]:
@@ -174,17 +161,17 @@ def _closes(plan: Plan, facts: Facts) -> Iterator[CloseWorkItem]:
     for reference in dict.fromkeys(map(item_number, plan.result.close)):
         issue = facts.existing.get(reference) if reference else None
         if issue:
-            yield CloseWorkItem(issue, not issue.is_open)
+            yield CloseWorkItem(issue, skipped(not issue.is_open))
 
 
-def _updates(plan: Plan, facts: Facts, posted: Callable[[str], str]) -> Iterator[UpdateWorkItem]:
+def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
     for update in plan.result.update:
         issue = _existing(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
-            content = None if update.body is None else posted(update.body)
+            content = update.body
             labels = None if update.labels is None else labels_after_update(issue, update.labels)
             done = not issue.is_open or _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
-            yield UpdateWorkItem(issue, content, labels, done)
+            yield UpdateWorkItem(issue, content, labels, skipped(done))
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:
@@ -221,6 +208,20 @@ def _existing(reference: str, facts: Facts) -> Issue | None:
     number = item_number(reference)
     issue = facts.existing.get(number) if number else None
     return None if issue is None or issue.is_pull else issue
+
+
+def _room_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
+    """Find bodies that fit only until owners have their numbers, or until what an item keeps is added."""
+    names = rewritable(plan)
+    for i, item in enumerate(plan.result.create):
+        if 2 * len(item.body) > BODY_CHARS:
+            room = body_room(item.temp_id, len(item.blocked_by))
+            yield from length_findings(longest_named(item.body, names), room, pointer("create", i, "body"))
+    for i, update in enumerate(plan.result.update):
+        issue = _existing(update.work_item_id, facts)
+        if issue and update.body and 2 * len(update.body) > BODY_CHARS:
+            room = BODY_CHARS - len(updated_body(issue, "", facts.token) or "") - 2
+            yield from length_findings(longest_named(update.body, names), room, pointer("update", i, "body"))
 
 
 def _missing(reference: str, facts: Facts, path: str) -> Iterator[Finding]:

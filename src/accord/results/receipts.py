@@ -57,7 +57,8 @@ class Edge:
 class Receipt:
     """The report of one run. ``items`` is in the order of the result; ``error`` says why a run ended early.
 
-    ``details`` holds what only one kind of result has, under the keys of the JSON document.
+    ``details`` holds what only one kind of result has, under the keys of the JSON document. ``sanitised`` counts, by
+    kind, what was changed in the agent's texts before they were posted.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Receipt:
     titles: Mapping[str, str] = field(default_factory=dict)
     edges: Sequence[Edge] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    sanitised: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -91,6 +93,7 @@ class Receipt:
             "findings": [finding.as_json() for finding in self.findings],
             "requests": {"read": self.reads, "write": self.writes},
             "operations": [entry.as_json() for entry in self.operations],
+            "sanitised": dict(self.sanitised),
         }
         document |= self.details
         if self.estimated_seconds is not None:

@@ -30,7 +30,7 @@ from accord.results.review_plan import (
     without_file,
     without_verdict,
 )
-from accord.results.status import carry_out_move
+from accord.results.status_run import carry_out_move
 
 if TYPE_CHECKING:
     from accord.github.pull_port import Review

@@ -17,9 +17,10 @@ from accord.kernel.markdown import blank_code
 from accord.results.anchors import Anchors, anchors_of
 from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
 from accord.results.status import Move, plan_move
+from accord.results.status_run import gather_move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.github.comments import Comment
     from accord.github.port import Identity, Repository
@@ -44,7 +45,10 @@ class Reviewing(GitHub, PullPort, ReviewPort, CommentPort, Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item."""
+    """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item.
+
+    The texts of the result are as they are posted; ``names`` are the paths of its comments as they may be shown.
+    """
 
     result: ReviewerResult
     token: str
@@ -52,7 +56,7 @@ class Request:
     work_item: int | None
     commit: str
     repository: str
-    redact: Callable[[str], str]
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,7 @@ def gather(github: Reviewing, request: Request) -> Facts:
     pending, reviews, findings = own_reviews(github.reviews(pull.number), request.token, identity)
     mine = next((review for review in reviews if is_of_run(review, request.token)), None)
     commit = (mine.commit if mine else "") or request.commit or pull.head_sha
-    draft = draft_of(request.result, request.redact, request.token, pull.url, commit)
+    draft = draft_of(request.result, request.names, request.token, pull.url, commit)
     facts = Facts(
         identity,
         pull,
@@ -232,7 +236,8 @@ def _with_work_item(github: Reviewing, facts: Facts, request: Request) -> Facts:
     if number and not facts.is_superseded:
         target = TARGETS[request.result.review.verdict]
         try:
-            move = plan_move(github, number, target)
+            issue, known = gather_move(github, number, target)
+            move = plan_move(issue, target, known)
         except BrokenContract as broken:
             if number == request.work_item and any(f.code == "unknown-reference" for f in broken.findings):
                 raise

@@ -1,8 +1,9 @@
 """Which text of a review stands where: on a line, on a file, in the body, or in follow-up comments. Pure.
 
 Every comment's text goes to exactly one of these places, whole; only a text that no body has room for is cut, and then
-its pieces follow each other without a character missing. The layout depends on nothing but the draft and the places of
-its comments, and a posted review says in its marker what these were: a later run lays out the same again.
+its pieces follow each other without a character missing. All texts were made fit to be posted before: none leaves a
+fence or a tag open, so none reaches into the next. The layout depends on nothing but the draft and the places of its
+comments, and a posted review says in its marker what these were: a later run lays out the same again.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import defuse, find_markers, write_marker, write_twice
+from accord.github.markers import find_markers, write_marker, write_twice
+from accord.kernel.outgoing_cuts import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.results.anchors import Anchors
     from accord.results.models import ReviewerResult
@@ -97,19 +99,14 @@ class Piece:
     at: int | None = None
 
 
-def posted(text: str, redact: Callable[[str], str]) -> str:
-    """Make an agent's text fit to be posted. Every text of a review passes through here, once."""
-    return defuse(redact(text.replace("\r\n", "\n")))[0].rstrip()
-
-
-def draft_of(result: ReviewerResult, redact: Callable[[str], str], token: str, pull_url: str, commit: str) -> Draft:
-    """Take the texts of a result as they are to be posted."""
+def draft_of(result: ReviewerResult, names: Sequence[str], token: str, pull_url: str, commit: str) -> Draft:
+    """Take the texts of a result, which are as they are posted; ``names`` are the paths as they may be shown."""
     review = result.review
     notes = tuple(
-        Note(at, comment.path, posted(comment.path, redact), comment.line, posted(comment.body, redact))
-        for at, comment in enumerate(review.comments)
+        Note(at, comment.path, name, comment.line, comment.body)
+        for at, (comment, name) in enumerate(zip(review.comments, names, strict=True))
     )
-    return Draft(review.verdict, posted(review.summary, redact), notes, token, pull_url, commit)
+    return Draft(review.verdict, review.summary, notes, token, pull_url, commit)
 
 
 def place_notes(notes: Sequence[Note], anchors: Anchors) -> tuple[Place, ...]:
@@ -209,15 +206,6 @@ def pack(pieces: Sequence[Piece], first_room: int, room: int) -> list[list[Piece
             free = room
             waiting.appendleft(replace(piece, text=tail))
     return parts
-
-
-def cut(text: str, room: int) -> tuple[str, str]:
-    """Cut a text so that the head fits, after a paragraph, a line or a word if one ends in its second half."""
-    for end in ("\n\n", "\n", " "):
-        position = text.rfind(end, room // 2, room)
-        if position >= 0:
-            return text[: position + len(end)], text[position + len(end) :]
-    return text[:room], text[room:]
 
 
 def _rendered(part: Iterable[Piece]) -> list[str]:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from accord.github.pull_port import Review
-    from accord.results.models import ReviewerResult
     from accord.results.review_facts import Facts
     from accord.results.review_layout import Note
 
@@ -104,18 +103,6 @@ def plan_findings(facts: Facts) -> Iterator[Finding]:
     elif not facts.may_dismiss and any(review.state in OPPOSABLE for review in facts.standing):
         message = f"{facts.identity.login} has no write access, so earlier reviews are not dismissed."
         yield warning("not-dismissed", message)
-
-
-def redaction_findings(result: ReviewerResult, redact: Callable[[str], str]) -> Iterator[Finding]:
-    """Say where a secret stands in the result; it is taken out before anything is posted."""
-    texts = [(pointer("review", "summary"), result.review.summary)]
-    for at, comment in enumerate(result.review.comments):
-        path = pointer("review", "comments", at)
-        texts += [(path + "/path", comment.path), (path + "/body", comment.body)]
-    for path, text in texts:
-        if redact(text) != text:
-            message = "This text holds a secret. It is posted without it; revoke the secret, since an agent saw it."
-            yield warning("secret-redacted", message, path)
 
 
 def plan_operations(facts: Facts, state: State) -> list[Operation]:

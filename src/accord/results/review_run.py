@@ -9,12 +9,13 @@ from accord.github.markers import find_markers, run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError, BrokenContract, Refused
 from accord.kernel.findings import has_errors
+from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.review_apply import carry_out, entries_of
 from accord.results.review_facts import Request, gather
-from accord.results.review_layout import REVIEW, Place, lay_out, posted
+from accord.results.review_layout import REVIEW, Place, lay_out
 from accord.results.review_operations import CommentOnFile, FollowUp, Operation, PostReview
-from accord.results.review_plan import plan_findings, plan_operations, redaction_findings, start
+from accord.results.review_plan import plan_findings, plan_operations, start
 from accord.results.reviewer_rules import reviewer_findings
 from accord.results.run import Setting, default_run_key
 
@@ -54,14 +55,21 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
     if has_errors(receipt.findings):
         return receipt
+    desk = Desk(setting.redact)
+    posted = posted_review(result, desk)
+    names = posted_paths(result, desk)
+    unfit = says_nothing(reviewer_findings(posted)) if desk.sanitised else []
+    receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
+    if unfit:
+        return receipt
     request = Request(
-        result,
+        posted,
         run_token(setting.repository, f"{run_key}\n{digest}\n{setting.commit}"),
         setting.pull,
         setting.work_item,
         setting.commit,
         setting.repository,
-        setting.redact,
+        names,
     )
     try:
         facts = gather(github, request)
@@ -70,7 +78,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
         return replace(receipt, findings=[*receipt.findings, *broken.findings])
     except AccordError as error:
         return replace(receipt, outcome=outcome_of((), error), error=error)
-    said = [*redaction_findings(result, setting.redact), *facts.findings, *plan_findings(facts)]
+    said = [*facts.findings, *plan_findings(facts)]
     return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
 
 
@@ -94,11 +102,11 @@ def _carried_out(github: Reviewing, facts: Facts, receipt: Receipt, setting: Rev
     else:
         state, entries, problem = carry_out(github, facts, state, setting.clock, setting.tell)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
-    details = {"review": _details(facts, state, setting)}
+    details = {"review": _details(facts, state, is_dry_run=setting.is_dry_run)}
     return replace(receipt, findings=[*receipt.findings, *state.findings], details=details)
 
 
-def _details(facts: Facts, state: State, setting: ReviewSetting) -> dict[str, Any]:
+def _details(facts: Facts, state: State, *, is_dry_run: bool) -> dict[str, Any]:
     """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
@@ -108,13 +116,13 @@ def _details(facts: Facts, state: State, setting: ReviewSetting) -> dict[str, An
         "url": review.url if review else None,
         "commit": facts.draft.commit,
         "verdict_requested": facts.draft.verdict,
-        "verdict_applied": marks.verdict if marks and (review or setting.is_dry_run) else None,
+        "verdict_applied": marks.verdict if marks and (review or is_dry_run) else None,
         "inline": places.count(Place.INLINE) if marks else None,
         "file_level": places.count(Place.FILE) if marks else None,
         "in_body": places.count(Place.BODY) if marks else None,
         "follow_ups": len(lay_out(facts.draft, marks)) - 1 if marks else None,
         "comments": [
-            {"path": posted(note.path, setting.redact), "line": note.line, "place": place.value}
+            {"path": note.name, "line": note.line, "place": place.value}
             for note, place in zip(facts.draft.notes, places, strict=False)
         ],
     }

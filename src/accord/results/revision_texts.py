@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, write_marker
-from accord.kernel.outgoing import sanitise
+from accord.kernel.outgoing_cuts import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from accord.kernel.redaction import Redactor
     from accord.results.scope import ScopeReport
 
 REVISION = "revision"
@@ -21,6 +20,7 @@ OUTCOME = "outcome"
 _CONVENTIONAL = re.compile(r"[a-z]+(?:\([^()]+\))?!?: \S")
 _SUBJECT_CHARS = 72
 _PATHS_SHOWN = 100
+_SMALLEST_ROOM = 1_000
 _CUT = "\n\n*The summary is cut here; it is longer than GitHub takes.*"
 
 
@@ -44,18 +44,18 @@ def pull_title(title: str) -> str:
     return " ".join(title.split())[:TITLE_CHARS]
 
 
-def pull_body(summary: str, number: int, scope: ScopeReport, token: str, posted: Callable[[str], str]) -> str:
+def pull_body(summary: str, number: int, scope: ScopeReport, token: str) -> str:
     """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it."""
     rest = "\n\n".join([scope_report(scope), f"Closes #{number}", write_marker(REVISION, run=token, item=str(number))])
-    return f"{_fitted(posted(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+    return f"{_fitted(summary, BODY_CHARS - len(rest) - 2)}\n\n{rest}"
 
 
-def outcome_comment(outcome: str, summary: str, number: int, token: str, posted: Callable[[str], str]) -> str:
+def outcome_comment(outcome: str, summary: str, number: int, token: str) -> str:
     """Write the one comment that tells why a work item is not done."""
     head = "The agent is blocked." if outcome == "blocked" else "The agent's validation failed."
     marker = write_marker(OUTCOME, run=token, item=str(number))
     room = BODY_CHARS - len(head) - len(marker) - 8
-    return f"**{head}**\n\n{_fitted(posted(summary), room)}\n\n{marker}"
+    return f"**{head}**\n\n{_fitted(summary, room)}\n\n{marker}"
 
 
 def scope_report(scope: ScopeReport) -> str:
@@ -75,18 +75,14 @@ def scope_report(scope: ScopeReport) -> str:
     return "\n".join(lines).rstrip()
 
 
-def posted_text(redactor: Redactor) -> Callable[[str], str]:
-    """Return what an agent's text goes through before it is posted, or becomes a commit message."""
-    return lambda text: defuse(sanitise(text, secrets=redactor).text)[0].strip()
-
-
 def _code(path: str) -> str:
-    """Write a path as code, whatever it holds."""
+    """Write a path as code, whatever it holds: an agent chose it."""
     shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\n", "\\n").replace("\r", "\\r")
+    shown = defuse(shown)[0]
     longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
     fence = "`" * (longest + 1)
     return f"{fence} {shown} {fence}" if longest else f"`{shown}`"
 
 
 def _fitted(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - len(_CUT)] + _CUT
+    return text if len(text) <= room else cut(text, max(room, _SMALLEST_ROOM) - len(_CUT))[0].rstrip() + _CUT

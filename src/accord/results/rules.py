@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
@@ -30,12 +31,17 @@ def item_number(reference: str) -> int | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """A planner result with what its rules worked out once: positions, references, bodies, kinds."""
+    """A planner result with what its rules worked out once: positions, references, bodies, kinds, findings."""
 
     result: PlannerResult
     positions: dict[str, int]
     bodies: tuple[Body, ...]
     kinds: tuple[Kind, ...]
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the rules find by themselves."""
+        return planner_findings(self)
 
     def blockers(self, position: int) -> list[int]:
         """The positions in ``create`` that this item waits for, each once, without itself."""
@@ -57,6 +63,15 @@ def read_plan(result: PlannerResult) -> Plan:
     bodies = tuple(read_body(item.body[:BODY_CHARS]) for item in result.create)
     kinds = tuple(kind_of(item.labels) or likely_kind(body) for item, body in zip(result.create, bodies, strict=True))
     return Plan(result, positions, bodies, kinds)
+
+
+def with_texts(plan: Plan, result: PlannerResult) -> Plan:
+    """Return the plan with other titles and bodies; only what changed is read again."""
+    bodies = []
+    for old, new, body in zip(plan.result.create, result.create, plan.bodies, strict=True):
+        is_same = old.body.rstrip() == new.body.rstrip()
+        bodies.append(body if is_same else read_body(new.body[:BODY_CHARS]))
+    return replace(plan, result=result, bodies=tuple(bodies))
 
 
 def planner_findings(plan: Plan) -> list[Finding]:
@@ -94,15 +109,18 @@ def _item_findings(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator
     if len(item.title) > TITLE_CHARS:
         message = f"GitHub takes {TITLE_CHARS} characters of title, this has {len(item.title)}. Shorten it."
         yield Finding("title-too-long", message, path + "/title")
-    yield from _length_findings(item.body, body_room(item.temp_id, len(item.blocked_by)), path + "/body")
+    room = body_room(item.temp_id, len(item.blocked_by))
+    yield from length_findings(len(item.body), room, path + "/body")
     yield from creation_findings(item.labels, plan.kinds[position], path + "/labels")
-    yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
+    if len(item.body) <= BODY_CHARS:
+        yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
 
 
-def _length_findings(body: str, room: int, path: str) -> Iterator[Finding]:
-    if len(body) > room:
+def length_findings(length: int, room: int, path: str) -> Iterator[Finding]:
+    """Say that a body of so many characters does not fit."""
+    if length > room:
         message = (
-            f"The body has {len(body)} characters; with the marker that accord adds, GitHub has room for {room}. "
+            f"The body has {length} characters; with the marker that accord adds, GitHub has room for {room}. "
             "Move detail into files and link them."
         )
         yield Finding("body-too-long", message, path)
@@ -162,7 +180,7 @@ def _change_findings(result: PlannerResult) -> Iterator[Finding]:
         if update.body is not None:
             body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
-            yield from _length_findings(update.body, body_room("", 0), path + "/body")
+            yield from length_findings(len(update.body), body_room("", 0), path + "/body")
             yield from body_findings(body, kind, path + "/body")
         if update.labels is not None:
             yield from update_findings(update.labels, path + "/labels")

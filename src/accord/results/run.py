@@ -20,9 +20,10 @@ from accord.results.operations import (
     Operation,
     Status,
 )
-from accord.results.plan import adoption_findings, fact_findings, plan_operations, redaction_findings, rewritable
+from accord.results.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
+from accord.results.posted import Desk, errors_as_posted, posted_plan
 from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
-from accord.results.rules import planner_findings, read_plan
+from accord.results.rules import with_texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
     from accord.results.facts import Facts
-    from accord.results.models import PlannerResult
     from accord.results.rules import Plan
 
 KIND = "planner-result"
@@ -61,38 +61,51 @@ def default_run_key(result: BaseModel, repository: str) -> str:
     return hashlib.sha256(f"{repository.lower()}\n{canonical}".encode()).hexdigest()[:20]
 
 
-def apply_plan(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
-    """Check a planner result, and carry it out exactly once. Raises nothing of accord's own: the receipt tells.
+def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+    """Carry out a plan that holds, exactly once. Raises nothing of accord's own: the receipt tells.
 
     Findings in the receipt have no lines; whoever read the file knows them.
     """
     before = replace(github.requests)
-    receipt = _applied(github, result, setting)
+    receipt = _applied(github, plan, setting)
     now = github.requests
     return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
 
 
-def _applied(github: GitHub, result: PlannerResult, setting: Setting) -> Receipt:
+def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+    result = plan.result
     run_key = setting.run_key or default_run_key(result, setting.repository)
-    plan = read_plan(result)
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, planner_findings(plan))
+    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, plan.findings)
     if has_errors(receipt.findings):
         return receipt
     if not (result.create or result.close or result.update):
         return replace(receipt, outcome=Outcome.UNCHANGED)
+    plan, receipt = _as_posted(plan, receipt, setting.redact)
+    if has_errors(receipt.findings):
+        return receipt
     try:
         facts = gather(github, plan, run_token(setting.repository, run_key), setting.clock)
     except AccordError as error:
         return replace(receipt, outcome=outcome_of((), error), error=error)
-    findings = [*receipt.findings, *redaction_findings(plan, setting.redact), *fact_findings(plan, facts)]
-    receipt = replace(receipt, findings=findings)
-    if has_errors(findings):
+    receipt = replace(receipt, findings=[*receipt.findings, *fact_findings(plan, facts)])
+    if has_errors(receipt.findings):
         return receipt
     return _carried_out(github, plan, facts, receipt, setting)
 
 
+def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, Receipt]:
+    """Make the texts fit to be posted, and hold what came out against the rules once more: lengths above all."""
+    desk = Desk(secrets)
+    result = posted_plan(plan.result, desk)
+    findings = [*receipt.findings, *name_findings(plan, secrets), *desk.findings]
+    plan = with_texts(plan, result)
+    if desk.sanitised:
+        findings += errors_as_posted(plan.findings)
+    return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
+
+
 def _carried_out(github: GitHub, plan: Plan, facts: Facts, receipt: Receipt, setting: Setting) -> Receipt:
-    operations = plan_operations(plan, facts, setting.redact)
+    operations = plan_operations(plan, facts)
     receipt = replace(receipt, findings=[*receipt.findings, *adoption_findings(operations, facts.token)])
     ledger = Ledger(facts.token, facts.identity, facts.read_at, dict(facts.items), rewritable(plan))
     if setting.is_dry_run:
@@ -102,7 +115,7 @@ def _carried_out(github: GitHub, plan: Plan, facts: Facts, receipt: Receipt, set
     else:
         entries, problem = carry_out(github, operations, ledger, setting.clock, setting.tell)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
-    titles = {item.temp_id: setting.redact(item.title) for item in plan.result.create}
+    titles = {item.temp_id: item.title for item in plan.result.create}
     return replace(receipt, items=_items(plan, ledger), titles=titles, edges=_edges(operations))
 
 

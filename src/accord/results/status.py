@@ -1,7 +1,8 @@
 """The states of a work item and the moves between them, kept in its status label.
 
 Source: workflow contracts, outcomes of implementor and reviewer; the table is accord's decision "Status machine".
-A move replaces the labels in one request. Closing by ``accord apply`` is no move: a plan drops an item in any state.
+All here is pure; ``accord.results.status_run`` gathers and writes. Closing by ``accord apply`` is no move: a plan drops
+an item in any state.
 """
 
 from __future__ import annotations
@@ -9,17 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.github.port import IssueChange, NotThere
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.kernel.machine import Edge, Machine
-from accord.results.bodies import split_body
 from accord.results.labels import KNOWN_NAMES, Category, category_of, in_category, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord.github.port import GitHub, Issue
+    from accord.github.port import Issue
 
 CLOSED = "closed"
 
@@ -30,6 +27,9 @@ class MoveFacts:
 
     open_blockers: tuple[int, ...] = ()
     is_person: bool = False
+
+
+_NOTHING_KNOWN = MoveFacts()
 
 
 def _blockers_closed(facts: MoveFacts) -> str:
@@ -90,70 +90,23 @@ def current_status(issue: Issue) -> str:
     raise _rejected("status-unclear", f"#{issue.number} has {has}. Give it exactly one that the contract knows.")
 
 
-def plan_move(github: GitHub, number: int, target: str) -> Move:
-    """Gather the facts of a move and judge it. Raises BrokenContract, naming the legal moves, when it is illegal."""
-    issue = github.issue(number)
-    if issue is None or issue.is_pull:
-        raise _rejected("unknown-reference", f"There is no work item #{number} in this repository. Name one.")
-    source = current_status(issue)
-    if source == target:
-        return Move(issue, source, target, issue.labels)
-    facts = MoveFacts(
-        tuple(open_blockers(github, issue)) if (source, target) == ("pending", "ready") else (),
-        github.identity().is_person if source in ("blocked", "needs-refinement") else False,
-    )
-    refusal = WORK_ITEM.refusal(source, target, facts)
-    if refusal:
-        raise _rejected("illegal-move", f"#{number} cannot move: {refusal}")
-    return Move(issue, source, target, _labels_at(issue, target))
+def plan_move(issue: Issue, target: str, facts: MoveFacts = _NOTHING_KNOWN) -> Move:
+    """Judge a move. Raises BrokenContract, naming the legal moves, when it is illegal.
 
-
-def legal_move(issue: Issue, target: str) -> Move:
-    """Judge a move that an agent's result asks for, by the item's labels alone.
-
-    Raises BrokenContract, naming the legal moves, when it is illegal.
+    Without ``facts`` the item's labels decide alone, which is enough for the moves that an agent's result asks for.
     """
     source = current_status(issue)
     if source == target:
         return Move(issue, source, target, issue.labels)
-    refusal = WORK_ITEM.refusal(source, target, MoveFacts())
+    refusal = WORK_ITEM.refusal(source, target, facts)
     if refusal:
         raise _rejected("illegal-move", f"#{issue.number} cannot move: {refusal}")
     return Move(issue, source, target, _labels_at(issue, target))
 
 
-def carry_out_move(github: GitHub, move: Move) -> None:
-    """Write a move in one request; nothing when the item is there already."""
-    if not move.is_change:
-        return
-    if move.target == CLOSED:
-        github.change_issue(move.issue.number, IssueChange(None, move.labels, "closed", "completed"))
-    else:
-        github.replace_labels(move.issue.number, move.labels)
-
-
-def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
-    """Yield the numbers of open issues that an item waits for, natively or by the list in its body."""
-    seen = set()
-    if issue.blocker_count != 0:
-        try:
-            for blocker in github.blockers(issue.number):
-                seen.add(blocker.number)
-                if blocker.is_open:
-                    yield blocker.number
-        except NotThere:
-            pass
-    for number in split_body(issue.body).blocked_by:
-        blocker_or_none = github.issue(number) if number not in seen else None
-        if blocker_or_none and blocker_or_none.is_open:
-            yield number
-
-
-def work_items(github: GitHub, *, state: str) -> Iterator[Issue]:
-    """Yield the work items of a repository, newest first: issues that carry a type label."""
-    for issue in github.issues(state=state):
-        if not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE)):
-            yield issue
+def is_work_item(issue: Issue) -> bool:
+    """Tell a work item from other issues and from pull requests: it carries a type label."""
+    return not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE))
 
 
 def _labels_at(issue: Issue, target: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding
+from accord.kernel.hidden_text import GUARD
 from accord.kernel.markdown import Section, list_items, sections
 from accord.results.labels import Kind
 
@@ -170,7 +171,11 @@ def _paths(section: Section | None) -> tuple[str, ...]:
 
 
 def _path(entry: str) -> str:
-    """Return the path an entry begins with, normalised; empty when it begins with prose."""
+    """Return the path an entry begins with, normalised; empty when it begins with prose.
+
+    A guard that keeps ``src/@types`` from being a mention belongs to the text, not to the path.
+    """
+    entry = entry.replace(GUARD, "")
     if marked := _CODE_SPAN.match(entry) or _LINK.match(entry):
         candidate = marked.group(marked.lastindex or 1)
     else:

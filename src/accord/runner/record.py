@@ -1,9 +1,11 @@
 """The folder that an agent's run leaves behind: all that the second job, which may write, knows about it.
 
 ``record.json`` holds the facts below. Beside it lie ``stdout.log`` and ``stderr.log`` (what the agent printed),
-``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked) and ``changes.patch``
-(what it changed, as git's binary-safe patch against ``base_sha``). Secrets are taken out of all of them while they are
-written.
+``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked), ``changes.patch``
+(what it changed, as git's binary-safe patch against ``base_sha``) and, where one was asked for, ``schema.json`` (the
+JSON Schema of its structured result). The record is written last: without it the run did not end.
+
+Secrets are taken out of all of them while they are written; a patch with a secret of the job in it is not written.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ STDERR = "stderr.log"
 FINAL_MESSAGE = "final-message.md"
 PROMPT = "prompt.md"
 PATCH = "changes.patch"
+SCHEMA = "schema.json"
 
 OwnKind = Literal[
     "time-limit",

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from accord.sandbox.database import Connection, Row
 
 TokenKind = Literal["user", "fine-grained", "installation"]
-Area = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "administration", "workflows"]
+Area = Literal[
+    "issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "administration", "workflows"
+]
 
 
 class Role(IntEnum):

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from accord.sandbox import answers, faults, git_http, routes
+from accord.sandbox import answers, artifacts, faults, git_http, routes
 from accord.sandbox.access import authenticate
 from accord.sandbox.answers import Answer, Refusal, not_found
 from accord.sandbox.bare import Bares
@@ -29,6 +29,8 @@ from accord.sandbox.faults import Fault, Faults
 from accord.sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.types import Receive, Scope, Send
 
     from accord.sandbox.access import Actor
@@ -70,8 +72,10 @@ class Application:
         first = path.lstrip("/").partition("/")[0]
         visited = git_http.PATTERN.fullmatch(path)
         if not root and visited is not None:
-            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests)
+            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests, self._observe)
             await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
+        elif not root and first == "_storage":
+            await self._storage(Request(scope, receive), path, send)
         elif not root and first == "_sandbox":
             await (await self._control(Request(scope, receive), path))(scope, receive, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
@@ -198,8 +202,38 @@ class Application:
                 traceback.print_exc(file=sys.stderr)
                 raise
 
+    async def _storage(self, request: Request, path: str, send: Send) -> None:
+        """Serve what downloads are redirected to: another service than the API, with other refusals and no limits."""
+        fault = self.faults.take(request.method, path)
+        now = self.settings.clock.now().timestamp()
+        try:
+            if fault is not None and (failure := faults.refusal(fault, None, now)):
+                raise failure
+            with self.database.reading() as connection:
+                has_token = "authorization" in request.headers
+                answer = artifacts.fetch(connection, path, request.query_params, has_token, now)
+        except Refusal as refusal:
+            answer = refusal.answer("")
+        self.requests.append((request.method, path, answer.status))
+        content = answers.encode(answer.body) if answer.content is None else answer.content
+        await _send(request, _Outcome(answer, content, None), fault, send)
+
+    def _keep_artifact(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
+        """Do what upload-artifact does for a job: PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT?overwrite=true."""
+        found = artifacts.CONTROL.fullmatch(path)
+        if found is None:
+            return JSONResponse({"message": "Not Found"}, 404)
+        is_overwrite = query.get("overwrite") == "true"
+        upload = artifacts.Upload(found["repository"], int(found["run"]), found["name"], content, is_overwrite)
+        try:
+            with self.database.writing() as connection:
+                answer = artifacts.keep(connection, upload, self.settings.clock.now().timestamp())
+        except Refusal as refusal:
+            answer = refusal.answer("")
+        return JSONResponse(answer.body, answer.status)
+
     async def _control(self, request: Request, path: str) -> Response:
-        """Serve the controls for tests in other processes: /_sandbox/faults and /_sandbox/requests."""
+        """Serve the controls for tests in other processes: faults, requests and artifacts below /_sandbox."""
         match request.method, path:
             case "POST", "/_sandbox/faults":
                 try:
@@ -214,6 +248,8 @@ class Application:
             case "GET", "/_sandbox/requests":
                 names = ("method", "path", "status")
                 return JSONResponse([dict(zip(names, entry, strict=True)) for entry in self.requests])
+            case "PUT", _:
+                return self._keep_artifact(path, request.query_params, await request.body())
             case _:
                 return JSONResponse({"message": "Not Found"}, 404)
         return Response(status_code=204)

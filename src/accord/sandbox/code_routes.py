@@ -1,8 +1,8 @@
-"""The operations on branches, commits, files and checks."""
+"""The operations on branches, commits, files, checks and artifacts."""
 
 from __future__ import annotations
 
-from accord.sandbox import branches, checks, commits, contents, git_data, protection, pulls, statuses
+from accord.sandbox import artifacts, branches, checks, commits, contents, git_data, protection, pulls, statuses
 from accord.sandbox.route import Route
 
 _REPO = "/repos/{owner}/{repo}"
@@ -60,5 +60,17 @@ ROUTES = (
     Route("DELETE", _REFS, git_data.delete_ref, "git/refs#delete-a-reference"),
     Route("GET", f"{_REPO}/git/commits/{{sha}}", git_data.get_git_commit, "git/commits#get-a-commit-object"),
     Route("GET", f"{_REPO}/git/trees/{{sha:path}}", git_data.get_tree, "git/trees#get-a-tree"),
+    Route(
+        "GET",
+        f"{_REPO}/actions/runs/{{run_id:int}}/artifacts",
+        artifacts.list_of_run,
+        "actions/artifacts#list-workflow-run-artifacts",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/actions/artifacts/{{artifact_id:int}}/zip",
+        artifacts.download,
+        "actions/artifacts#download-an-artifact",
+    ),
 )
 """In the order in which they are tried."""

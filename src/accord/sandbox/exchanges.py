@@ -9,11 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 @dataclass(frozen=True)
 class Exchange:
-    """One API request at one of two moments.
+    """One request of the API or of git at one of two moments.
 
     ``received``: nothing was done yet; status and answer are None. ``applied``: the work is done and committed (if
     ``applied`` says so; a fault or a refusal may have prevented it), and no byte of the answer has left. ``path`` is
-    without /api/v3; ``status`` is None when the connection is about to be dropped without an answer.
+    without /api/v3; ``status`` is None when the connection is about to be dropped without an answer. What git sends and
+    gets is no JSON and may be large: there is none of it here.
     """
 
     phase: Literal["received", "applied"]

@@ -12,9 +12,9 @@ import asyncio
 import contextlib
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qs
 
 from accord.sandbox import faults, git_reports, heads, protection
@@ -22,6 +22,7 @@ from accord.sandbox.access import Role, authenticate, grant
 from accord.sandbox.answers import Refusal
 from accord.sandbox.bare import environment, program
 from accord.sandbox.connections import drop
+from accord.sandbox.exchanges import Exchange
 from accord.sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from accord.sandbox.access import Actor, Grant
     from accord.sandbox.bare import Bare, Bares
     from accord.sandbox.database import Database, Row
+    from accord.sandbox.exchanges import Observer
     from accord.sandbox.faults import Fault, Faults
     from accord.sandbox.settings import Settings
 
@@ -58,16 +60,19 @@ class _Visit:
 
 @dataclass
 class Door:
-    """Where git comes in. ``requests`` is the server's log."""
+    """Where git comes in, for one request. ``requests`` is the server's log; ``observe`` tells those who watch."""
 
     database: Database
     bares: Bares
     settings: Settings
     faults: Faults
     requests: list[tuple[str, str, int]]
+    observe: Observer
+    applied: bool = False
 
     async def serve(self, request: Request, full_name: str, service: str, send: Send) -> None:
         """Serve one request of git."""
+        self.observe(_exchange(request, "received"))
         fault = self.faults.take(request.method, request.scope["path"])
         if self.settings.latency_seconds:
             await asyncio.sleep(self.settings.latency_seconds)
@@ -94,6 +99,7 @@ class Door:
                 report = b"".join([chunk async for chunk in _body(process)])
             told = verdicts.read_text(encoding="utf-8") if verdicts.exists() else ""
         self._follow(visit)
+        self.applied = True
         if fault is not None and fault.kind == "lost-after":
             await self._lose(request)
             return
@@ -120,6 +126,7 @@ class Door:
             return
         async with _backend(request, visit, service, visit.rules) as process:
             status, headers = await _head(process)
+            self.applied = True
             self._log(request, status)
             await send({"type": "http.response.start", "status": status, "headers": _raw(headers)})
             async for chunk in _body(process):
@@ -175,6 +182,12 @@ class Door:
 
     def _log(self, request: Request, status: int) -> None:
         self.requests.append((request.method, request.scope["path"], status))
+        self.observe(replace(_exchange(request, "applied"), status=status or None, applied=self.applied))
+
+
+def _exchange(request: Request, phase: Literal["received", "applied"]) -> Exchange:
+    query = {name: values[-1] for name, values in parse_qs(request.url.query).items()}
+    return Exchange(phase, request.method, request.scope["path"], query, dict(request.headers), None)
 
 
 def _check_push(actor: Actor | None, held: Grant, repository: Row) -> None:

@@ -1,4 +1,7 @@
-"""Markdown as HTML that can do nothing: tags in the text stay text, comments stay hidden, checkboxes are disabled."""
+"""Markdown as HTML that can do nothing: tags in the text stay text, comments stay hidden, checkboxes are disabled.
+
+A line break in the text is one on the page, as GitHub has it in issues, pull requests and comments.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ def html(text: str | None) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True}).enable(
+        ["table", "strikethrough"]
+    )
     parser.block.ruler.before(
         "html_block", "comment", _block_comment, {"alt": ["paragraph", "reference", "blockquote"]}
     )

@@ -159,6 +159,20 @@ def _pulls(look: Look, names: dict[str, str]) -> _Page | None:
     return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
 
 
+def _file(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "")
+    if frame is None:
+        return None
+    bare = look.bares.open(frame["name"])
+    commit = bare.commit_id(names["ref"])
+    code, content, _ = bare.ask("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
+    if code:
+        return None
+    lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: pull_pages.MOST_ROWS]
+    title = f"{names['path']} · {frame['name']}"
+    return "file.html", {**frame, "title": title, "path": names["path"], "commit": commit, "lines": lines}
+
+
 def _labels(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "labels")
     if frame is None:
@@ -291,6 +305,7 @@ _VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page | None]], ...] =
     (rf"{_REPOSITORY}(?:/issues)?/?", _issues),
     (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),
     (rf"{_REPOSITORY}/pulls", _pulls),
+    (rf"{_REPOSITORY}/blob/(?P<ref>[^/]+)/(?P<path>.+)", _file),
     (rf"{_REPOSITORY}/labels", _labels),
     (rf"{_REPOSITORY}/dependencies", _dependencies),
 )

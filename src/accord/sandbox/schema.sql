@@ -196,3 +196,14 @@ CREATE TABLE IF NOT EXISTS statuses (
     created_at REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS statuses_by_commit ON statuses (repository_id, sha, id);
+CREATE TABLE IF NOT EXISTS artifacts (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    run_id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,       -- SHA-256 of the archive, hexadecimal
+    content BLOB NOT NULL,      -- the archive, a zip file
+    created_at REAL NOT NULL,
+    expires_at REAL NOT NULL,
+    UNIQUE (repository_id, run_id, name)
+);

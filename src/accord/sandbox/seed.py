@@ -75,6 +75,7 @@ INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
 STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
 INSTALLATION_PERMISSIONS = {
     **dict.fromkeys(("issues", "pull_requests", "contents", "checks", "statuses"), "write"),
+    "actions": "read",
     "metadata": "read",
 }
 

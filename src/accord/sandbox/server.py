@@ -61,7 +61,7 @@ class Running:
 
     @property
     def observers(self) -> list[Observer]:
-        """Who is told of every API exchange, on the server's thread."""
+        """Who is told of every exchange, the API's and git's, on the server's thread."""
         return self.application.observers
 
     @property

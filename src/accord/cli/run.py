@@ -1,0 +1,147 @@
+"""``accord run``: run an agent, and leave its outputs for the jobs that follow."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import format_option, one_line, print_json
+from accord.kernel.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from accord.runner.models import RunOutputs
+    from accord.runner.record import RunRecord
+    from accord.runner.run import RunRequest
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
+@click.option("--prompt-file", type=_FILE, metavar="F", help="What the agent is asked; a file of the workspace.")
+@click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
+@click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
+@click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
+@click.option("--pr-number", default="", metavar="N", help="The pull request; told to the agent.")
+@click.option("--pr-ref", default="", metavar="R", help="The branch to publish to.")
+@click.option("--base-ref", default="", metavar="R", help="The base branch; told to the agent.")
+@click.option("--sandbox-mode", default="", metavar="S", help="A sandbox mode of the agent's entry of the registry.")
+@click.option("--safety-strategy", default="", metavar="S", help="A safety strategy of the agent's entry.")
+@click.option("--model", default="", metavar="M", help="The model, as the agent names it.")
+@click.option("--schema", type=_FILE, metavar="F", help="The JSON Schema of a structured result.")
+@click.option("--command", default="", metavar="T", help="What the agent `command` runs; split into words, no shell.")
+@click.option(
+    "--max-runtime-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    default=45,
+    show_default=True,
+    metavar="N",
+    help="When the agent is ended.",
+)
+@click.option("--registry", type=_FILE, metavar="F", help="The registry; .github/agents/registry.yml when it is there.")
+@click.option("--run-dir", type=_FILE, metavar="DIR", help="Where the run is kept; a new folder below RUNNER_TEMP.")
+@click.option("--install-dir", type=_FILE, metavar="DIR", help="Where agents are installed; below RUNNER_TEMP.")
+@click.option("--skip", is_flag=True, help="Run nothing, and succeed.")
+@click.option("--no-publish", is_flag=True, help="Leave the changes to `accord publish` of another job.")
+@click.option("--fail", is_flag=True, help="Exit with the exit code of the outputs instead of 0.")
+@format_option
+@click.pass_context
+def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_format: str, **given: Any) -> None:
+    """Run an agent of the registry, and write the outputs of the runner contract.
+
+    The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
+    outputs were written, however the run ended.
+    """
+    from accord.runner.signals import listening
+
+    finish = None if no_publish or given["skip"] else _finish()
+    with listening() as told:
+        request = _request(agent, given)
+        record = _run(request, told)
+        outputs = finish(request.run_dir) if finish else _known(record)
+    _report(outputs, record, request.run_dir, output_format)
+    ctx.exit(int(outputs.exit_code) if fail else 0)
+
+
+def _finish() -> Any:
+    """Find the second half before the first one runs."""
+    try:
+        return importlib.import_module("accord.runner.finish").finish
+    except ImportError:
+        raise WrongUsage("This version of accord cannot publish.", mend="Pass --no-publish.") from None
+
+
+def _request(agent: str, given: dict[str, Any]) -> RunRequest:
+    from accord.runner.run import RunRequest
+
+    run_dir = given["run_dir"] or Path(
+        tempfile.mkdtemp(prefix="accord-run-", dir=os.environ.get("RUNNER_TEMP") or None)
+    )
+    try:
+        command = shlex.split(given["command"])
+    except ValueError as error:
+        raise WrongUsage(f"The command cannot be split into words: {error}.", mend="Close its quotes.") from None
+    same = ("prompt_file", "appendix", "mode", "pr_number", "pr_ref", "base_ref", "iteration", "safety_strategy")
+    more = ("model", "max_runtime_minutes", "registry", "schema", "install_dir")
+    return RunRequest(
+        agent=agent,
+        run_dir=run_dir.absolute(),
+        directory=Path.cwd(),
+        sandbox=given["sandbox_mode"],
+        is_skipped=given["skip"],
+        command=command,
+        **{name: given[name] for name in (*same, *more)},
+    )
+
+
+def _run(request: RunRequest, told: Any) -> RunRecord:
+    from accord.gha.commands import command, inert
+    from accord.kernel.clock import SystemClock
+    from accord.runner.run import Job, run_agent
+
+    def show(line: str) -> None:
+        with suppress(OSError):  # nobody watches any more, which is no reason to end the agent
+            click.echo(inert(line), err=True)
+
+    is_step = os.environ.get("GITHUB_ACTIONS") == "true"
+    if is_step:
+        click.echo(command("group", f"Output of {one_line(request.agent)}"), err=True)
+    try:
+        return run_agent(request, Job(os.environ, SystemClock(), show, told))
+    finally:
+        if is_step:
+            click.echo(command("endgroup", ""), err=True)
+
+
+def _known(record: RunRecord) -> RunOutputs:
+    """Return what is known before the changes are published and the transcript is read."""
+    from accord.runner.models import RunOutputs
+
+    code = 0 if record.is_skipped else record.exit_code
+    return RunOutputs(
+        exit_code=str(1 if code is None or (record.own and code == 0) else code),
+        error_summary=record.own.detail if record.own else "",
+        agent_name="" if record.is_skipped else record.agent,
+        duration_seconds="" if record.is_skipped else f"{record.duration_seconds:g}",
+    )
+
+
+def _report(outputs: RunOutputs, record: RunRecord, run_dir: Path, output_format: str) -> None:
+    from accord.cli.step import report_run
+
+    report_run(outputs.as_outputs())
+    if output_format == "json":
+        print_json(outputs.as_outputs())
+        return
+    how = "skipped" if record.is_skipped else "ok" if outputs.exit_code == "0" else f"failed ({outputs.exit_code})"
+    click.echo(f"{one_line(record.agent)}: {how}")
+    if outputs.error_summary:
+        click.echo(f"  {one_line(outputs.error_summary)}")
+    click.echo(f"The run is kept in {one_line(str(run_dir))}")

@@ -1,0 +1,110 @@
+"""What people wrote, as an agent is shown it: what a reader of the rendered page sees, and nothing that only it would.
+
+A comment, a tag's attribute or a character without width is a place to talk to an agent behind the back of everybody
+who looks at the page. Visible words, code and addresses stay; that they may lie is not to be seen in a text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.kernel.hidden_text import GUARD, strip_hidden
+from accord.kernel.outgoing_places import Page, Prose, read_page
+from accord.kernel.outgoing_words import entity_edits
+from accord.kernel.text_views import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_ROUNDS = 8
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_UNSEEN = re.compile(
+    r"<!-->|<!--->|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<![A-Za-z][^>]*>?", re.DOTALL
+)
+_TAG = re.compile(r"<([A-Za-z][A-Za-z0-9-]*)(\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
+_SHOWN_ATTRIBUTE = re.compile(r"\s(?:href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
+_USE = r"\[{label}\](?!:)"
+
+
+class _Cut(NamedTuple):
+    start: int
+    end: int
+    new: str
+
+
+def visible_text(text: str) -> str:
+    """Take out what nobody sees who reads the rendered text: for every text of others that an agent is shown.
+
+    Taken out are characters without width (in code too), and outside of code comments, processing instructions, link
+    definitions and footnotes that nothing refers to, and attributes of tags but ``href``, ``src`` and ``alt``. The
+    result is its own result. A text too confused to be read as Markdown loses comments in its code as well.
+    """
+    for _ in range(_ROUNDS):
+        seen = _round(text)
+        if seen == text:
+            return text
+        text = seen
+    return _bare(text)
+
+
+def _round(text: str) -> str:
+    text = strip_hidden(text.replace(GUARD, ""))
+    if not any(sign in text for sign in ("<", "]:", "&")):
+        return text
+    page = read_page(text)
+    if not page.is_readable:
+        return _bare(text)
+    cuts = [*_definitions(page)]
+    for prose in page.prose:
+        cuts += (_placed(cut, prose) for cut in _prose_cuts(prose))
+    return _without(text, cuts)
+
+
+def _bare(text: str) -> str:
+    """Take out comments wherever they stand, until none is left."""
+    while (shorter := strip_hidden(_COMMENT.sub("", text))) != text:
+        text = shorter
+    return text
+
+
+def _prose_cuts(prose: Prose) -> Iterator[_Cut]:
+    content = prose.content
+    if prose.is_html:
+        yield from (_Cut(*hit.span(), "") for hit in _UNSEEN.finditer(content))
+        tags = [hit.span() for hit in _TAG.finditer(content)]
+    else:
+        tags = [(span.start, span.end) for span in prose.spans if span.kind == "html"]
+        yield from (_Cut(start, end, "") for start, end in tags if _UNSEEN.fullmatch(content, start, end))
+        if prose.is_doubtful:
+            yield from (_Cut(*hit.span(), "") for hit in _COMMENT.finditer(content))
+    for start, end in tags:
+        tag = _TAG.fullmatch(content, start, end)
+        if tag and (plain := f"<{tag[1]}{''.join(_SHOWN_ATTRIBUTE.findall(tag[2]))}>") != tag[0]:
+            yield _Cut(start, end, plain)
+    holes = [Change(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
+    yield from (_Cut(edit.start, edit.end, "") for edit in entity_edits(content, holes))
+
+
+def _definitions(page: Page) -> Iterator[_Cut]:
+    """Yield the definitions and footnotes that nothing refers to: they show nowhere, and serve as comments."""
+    prose = "\n".join(prose.content for prose in page.prose if not prose.is_html).casefold()
+    links = [definition for definition in page.definitions if not definition.label.startswith("^")]
+    for definition in (*links, *page.footnotes):
+        words = r"\s+".join(map(re.escape, definition.label.casefold().split()))
+        if not re.search(_USE.format(label=rf"\s*{words}\s*"), prose):
+            yield _Cut(definition.start, definition.end, "")
+
+
+def _placed(cut: _Cut, prose: Prose) -> _Cut:
+    return cut._replace(start=prose.source(cut.start), end=prose.source(cut.end - 1) + 1)
+
+
+def _without(text: str, cuts: Sequence[_Cut]) -> str:
+    pieces = []
+    end = 0
+    for cut in sorted(cuts):
+        if cut.start >= end:
+            pieces += [text[end : cut.start], cut.new]
+            end = cut.end
+    return "".join(pieces) + text[end:]

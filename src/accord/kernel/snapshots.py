@@ -1,0 +1,102 @@
+"""A repository as it was before somebody untrusted worked in it, and what is different since.
+
+Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so
+that no configuration, hook, filter or index that was written meanwhile is read, let alone run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import Refused
+from accord.kernel.git import Git, split_nul
+from accord.kernel.patches import DROPPINGS, changes_between, difference, leave_droppings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_DELETED = "000000"
+_SUBMODULE = "160000"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse)."""
+
+    top: Path
+    commit: str
+    objects: Path
+    absent: tuple[str, ...] = ()
+    object_format: str = "sha1"
+
+
+def take_snapshot(directory: Path) -> Snapshot | None:
+    """Note how the repository around a directory stands; None where there is none, or one without a commit."""
+    git = Git(directory)
+    if git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
+        return None
+    if git.line("rev-parse", "--is-inside-work-tree") != "true":
+        return None
+    listed = split_nul(git("ls-files", "-t", "-z", "--full-name", ":/"))
+    return Snapshot(
+        top=Path(git.line("rev-parse", "--show-toplevel")),
+        commit=git.line("rev-parse", "HEAD"),
+        objects=Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
+        absent=tuple(entry[2:] for entry in listed if entry.startswith("S ")),
+        object_format=git.line("rev-parse", "--show-object-format"),
+    )
+
+
+def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> bytes:
+    """Return what differs from the snapshot as git's binary-safe patch, commits and untracked files included.
+
+    Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
+    cannot read the work tree.
+    """
+    with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
+        git = Git(snapshot.top)
+        git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
+        Path(scratch, "objects/info").mkdir(exist_ok=True)
+        Path(scratch, "objects/info/alternates").write_text(f"{snapshot.objects}\n")
+        environment = {
+            "GIT_DIR": scratch,
+            "GIT_WORK_TREE": str(snapshot.top),
+            "GIT_INDEX_FILE": f"{scratch}/index",
+        }
+        ours = Git(snapshot.top, environment, {"core.bare": "false"})
+        ours("read-tree", snapshot.commit)
+        if snapshot.absent:
+            paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
+            ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
+        ours("add", "--all", "--", ".")
+        leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
+        _refuse_secrets(ours, snapshot.commit, secrets)
+        return difference(ours, snapshot.commit)
+
+
+def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
+    """Refuse a change with a secret in it: redacted it would be damaged, and as it is it would be published."""
+    if not secrets:
+        return
+    searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+    after = git.line("write-tree")
+    for path, old, new in _contents(git, f"{start}^{{tree}}", after):
+        if any(secret in new and secret not in old for secret in searched):
+            raise Refused(
+                f"A secret of the job stands in `{path}`.",
+                mend="Nothing of the work is handed on. Revoke the secret, and find out why the agent wrote it down.",
+            )
+
+
+def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
+    for change in changes_between(git, before, after):
+        if change.mode in (_DELETED, _SUBMODULE):
+            continue
+        old = git.attempt("cat-file", "blob", f"{before}:{change.path}")
+        new = git("cat-file", "blob", change.blob)
+        named = change.path.encode("utf-8", "surrogateescape")
+        yield change.path, (named + b"\n" + old.stdout) if not old.returncode else b"", named + b"\n" + new

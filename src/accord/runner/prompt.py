@@ -1,0 +1,87 @@
+"""What the agent is asked: the prompt file, what the workflow adds to it, and where in the loop the run stands.
+
+Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The file's path comes
+from a workflow, and the file from a checkout that strangers may have written to: neither may lead out of the workspace.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from accord.kernel.hidden_text import strip_hidden
+from accord.kernel.incoming import visible_text
+from accord.runner.failures import NotRun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+MOST_BYTES = 1024 * 1024
+"""Some 250,000 tokens: a longer file was not meant as a prompt."""
+
+MOST_ARGUMENT_BYTES = 128 * 1024 - 1
+"""Linux takes 128 KiB a word of a command line, with the NUL at its end (MAX_ARG_STRLEN)."""
+
+_MOST_CONTEXT_CHARS = 200
+
+
+def read_prompt(path: Path, workspace: Path) -> str:
+    """Read a prompt file of the workspace. Raises NotRun, ``prompt-invalid``, with the reason."""
+    root = workspace.resolve()
+    real = (root / path).resolve()
+    if not real.is_relative_to(root):
+        raise _invalid(f"The prompt file {path} lies outside of the workspace {root}.", "Put it into the repository.")
+    try:
+        if not real.is_file():
+            raise _invalid(f"There is no prompt file {path}.", "Name a file of the workspace, and check it out first.")
+        with real.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _invalid(f"The prompt file {path} cannot be read: {error.strerror}.", "Make it readable.") from None
+    if len(raw) > MOST_BYTES:
+        raise _invalid(f"The prompt file {path} has more than {MOST_BYTES // 1024} KiB.", "Shorten it.")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        raise _invalid(f"Line {line} of the prompt file {path} is not UTF-8.", "Save it as UTF-8.") from None
+    if not text.strip():
+        raise _invalid(f"The prompt file {path} is empty.", "Say in it what the agent is to do.")
+    return text
+
+
+def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
+    """Put the prompt together. What users may have written loses what only a machine sees.
+
+    ``context`` are facts of the run by name, such as ``Iteration``; empty ones are left out.
+    """
+    facts = [f"- {name}: {_one_line(value)}" for name, value in context.items() if value.strip()]
+    parts = [prompt.rstrip()]
+    if facts:
+        parts.append("## This run\n\n" + "\n".join(facts))
+    if appendix.strip():
+        parts.append("## Added by the workflow\n\n" + visible_text(appendix).strip())
+    whole = "\n\n".join(parts).replace("\0", "") + "\n"
+    if len(whole.encode("utf-8", "replace")) > 2 * MOST_BYTES:
+        raise _invalid(f"The prompt has more than {2 * MOST_BYTES // 1024} KiB with what is added.", "Shorten it.")
+    return whole
+
+
+def as_argument(text: str, what: str) -> str:
+    """Check that a text fits into a word of a command line. Raises NotRun."""
+    size = len(os.fsencode(text))
+    if size > MOST_ARGUMENT_BYTES:
+        mend = "Shorten it, or let the agent's entry of the registry take it on its input or as a file."
+        raise _invalid(
+            f"The {what} has {size} bytes; a word of a command line has at most {MOST_ARGUMENT_BYTES}.", mend
+        )
+    return text
+
+
+def _one_line(value: str) -> str:
+    return " ".join(strip_hidden(value).split())[:_MOST_CONTEXT_CHARS]
+
+
+def _invalid(message: str, mend: str) -> NotRun:
+    return NotRun("prompt-invalid", message, mend=mend)

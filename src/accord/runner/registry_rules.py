@@ -1,0 +1,113 @@
+"""The rules of agent registries: every entry can be started, sees no more than its own, and leads nowhere else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from accord.kernel.documents import shown
+from accord.kernel.findings import Finding, pointer, warning
+from accord.kernel.redaction import is_secret_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.runner.registry_models import Agent, Choice, Registry
+
+PLACE = re.compile(r"\{([a-z_]+)\}")
+"""A place in a command that something is put into."""
+
+PLACES = frozenset(
+    {"sandbox", "safety_strategy", "model", "result_schema", "final_message", "arguments", "prompt", "command"}
+)
+_FORBIDDEN = re.compile(
+    r"ACTIONS_.*|(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE)_TOKEN|GITHUB_(OUTPUT|ENV|PATH|STATE|STEP_SUMMARY)|LD_PRELOAD"
+)
+"""By these an agent could act as the job or steer the steps after it. No entry can ask for them."""
+
+
+def registry_findings(registry: Registry) -> list[Finding]:
+    """Check a registry that stands for itself: the shipped one, or one laid over it."""
+    found = []
+    if registry.default_agent is not None and registry.default_agent not in registry.agents:
+        message = f'The default agent "{shown(registry.default_agent)}" is no entry of agents. Name one of them.'
+        found.append(Finding("default-unknown", message, "/default_agent"))
+    for name, agent in registry.agents.items():
+        place = f"/agents{pointer(name)}"
+        found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
+    return found
+
+
+def _agent_findings(agent: Agent) -> Iterator[Finding]:
+    for key in agent.model_extra or {}:
+        message = f'The key "{shown(key)}" is none that accord reads. It is kept; check its spelling.'
+        yield warning("agent-key-unknown", message, pointer(key))
+    if not agent.command and not agent.runner_workflow:
+        yield Finding("command-missing", "The agent has no command. Add the words that start it.", "/command")
+    yield from _command_findings(agent)
+    for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
+        yield from _choice_findings(key, choice)
+    yield from _secret_findings(agent)
+    yield from _environment_findings(agent)
+    yield from _path_findings(agent)
+
+
+def _command_findings(agent: Agent) -> Iterator[Finding]:
+    used = set()
+    for i, word in enumerate(agent.command):
+        for place in PLACE.findall(word):
+            used.add(place)
+            if place not in PLACES:
+                known = ", ".join(sorted(PLACES))
+                message = f"The place {{{place}}} is none that accord fills ({known}). Correct it."
+                yield Finding("place-unknown", message, f"/command/{i}")
+    needed = {name for name in ("model", "result_schema", "final_message", "arguments") if getattr(agent, name)}
+    needed |= {"prompt"} if agent.prompt != "stdin" else set()
+    for name, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
+        needed |= {name} if choice and any(value.arguments for value in choice.values.values()) else set()
+    if agent.command:
+        for name in sorted(needed - used):
+            message = f"The command has no place {{{name}}}, so what is said under {name} would be lost. Add it."
+            yield Finding("place-missing", message, "/command")
+
+
+def _choice_findings(key: str, choice: Choice | None) -> Iterator[Finding]:
+    if choice and choice.default not in choice.values:
+        message = f'The default "{shown(choice.default)}" is none of the values. Name one of them.'
+        yield Finding("default-unknown", message, f"/{key}/default")
+
+
+def _secret_findings(agent: Agent) -> Iterator[Finding]:
+    for i, name in enumerate(agent.required_secrets):
+        if _FORBIDDEN.fullmatch(name):
+            yield _forbidden(name, f"/required_secrets/{i}")
+    for name, delivery in agent.secret_delivery.items():
+        if (delivery.variable is None) == (delivery.file is None):
+            yield Finding("delivery-unclear", "Name either a variable or a file.", f"/secret_delivery/{name}")
+
+
+def _environment_findings(agent: Agent) -> Iterator[Finding]:
+    for i, name in enumerate(agent.environment_from):
+        if _FORBIDDEN.fullmatch(name):
+            yield _forbidden(name, f"/environment_from/{i}")
+        elif is_secret_name(name):
+            message = f"{name} sounds like a secret. Put it under required_secrets, or leave it out."
+            yield Finding("secret-undeclared", message, f"/environment_from/{i}")
+
+
+def _forbidden(name: str, path: str) -> Finding:
+    message = f"{name} would let the agent act as the job, or steer its later steps. Leave it out."
+    return Finding("environment-forbidden", message, path)
+
+
+def _path_findings(agent: Agent) -> Iterator[Finding]:
+    files = {f"/home_files{pointer(path)}": path for path in agent.home_files}
+    deliveries = agent.secret_delivery.items()
+    files |= {f"/secret_delivery/{name}/file": delivery.file for name, delivery in deliveries if delivery.file}
+    for place, path in files.items():
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts:
+            message = f'"{shown(path)}" leads out of the agent\'s HOME. Name a path below it.'
+            yield Finding("path-outside", message, place)

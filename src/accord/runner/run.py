@@ -1,0 +1,306 @@
+"""Running an agent: gather what it needs, run it, take what it changed, and write down how it went.
+
+The folder of the run is all that is left: whatever happens, it ends with a record. Nothing is pushed here, and nothing
+is concluded from what the agent said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.gha.files import guarded
+from accord.kernel.clock import timestamp
+from accord.kernel.errors import AccordError, WrongUsage
+from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction_stream import RedactedStream
+from accord.kernel.snapshots import Snapshot, changes_since, take_snapshot
+from accord.kernel.store import write_whole
+from accord.runner import record as layout
+from accord.runner.command_line import Asked, command_line, setting_of
+from accord.runner.environment import agent_environment, check_credentials, furnish_home
+from accord.runner.failures import NotRun
+from accord.runner.install import find_program, programs_of
+from accord.runner.process import DISK_FULL, Program, run_program
+from accord.runner.prompt import assemble, read_prompt
+from accord.runner.record import Own, RunRecord
+from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
+from accord.runner.structured import validator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accord.kernel.clock import Clock
+    from accord.kernel.redaction import Redactor
+    from accord.runner.process import Watcher
+    from accord.runner.registry_models import Agent
+    from accord.runner.signals import Told
+
+_CERTAIN = re.compile(r".*(TOKEN|KEY|SECRET|PASSWORD)", re.IGNORECASE)
+"""Variables whose values are surely secrets: one of them in a change stops it. Redaction takes a wider view."""
+
+_RESERVED_BYTES = 64 * 1024
+_RESERVE = ".reserve"
+"""So much is freed for the record when the disk is full."""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What is asked for. Empty is what is not said; ``directory`` is where the agent works."""
+
+    agent: str
+    run_dir: Path
+    directory: Path
+    prompt_file: Path | None = None
+    appendix: str = ""
+    mode: str = ""
+    pr_number: str = ""
+    pr_ref: str = ""
+    base_ref: str = ""
+    iteration: str = ""
+    sandbox: str = ""
+    safety_strategy: str = ""
+    model: str = ""
+    max_runtime_minutes: float = 45
+    is_skipped: bool = False
+    registry: Path | None = None
+    schema: Path | None = None
+    command: Sequence[str] = ()
+    install_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """The job around the run: its environment, its clock, who watches, and whether it was told to stop."""
+
+    environment: Mapping[str, str]
+    clock: Clock
+    show: Watcher
+    told: Told
+
+    @property
+    def redactor(self) -> Redactor:
+        """Know the secrets of the job."""
+        return redactor_for(self.environment)
+
+
+@dataclass
+class _Notes:
+    """What becomes known while it goes; the record is made of it however it ends."""
+
+    codec: str = "plain"
+    base_sha: str = ""
+    exit_code: int | None = None
+    own: Own | None = None
+
+
+def run_agent(request: RunRequest, job: Job) -> RunRecord:
+    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage when that folder cannot be used."""
+    _prepare(request)
+    notes = _Notes()
+    began = job.clock.now()
+    try:
+        if not request.is_skipped:
+            _attempt(request, job, notes)
+    except NotRun as failure:
+        notes.own = notes.own or failure.own
+    except AccordError as error:
+        notes.own = notes.own or Own(kind="not-started", detail=str(error))
+    except OSError as error:
+        kind = "disk-full" if error.errno in DISK_FULL else "not-started"
+        notes.own = notes.own or Own(
+            kind=kind, detail=f"{error.filename or 'A file'} cannot be used: {error.strerror}."
+        )
+    except Exception as error:
+        notes.own = notes.own or Own(kind="not-started", detail=f"accord failed: {type(error).__name__}: {error}")
+        raise
+    finally:
+        record = _record(request, job, notes, (job.clock.now() - began).total_seconds(), timestamp(began))
+        (request.run_dir / _RESERVE).unlink(missing_ok=True)
+        write_whole(request.run_dir / layout.RECORD, record.model_dump_json(indent=2) + "\n")
+    return record
+
+
+def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, started_at: str) -> RunRecord:
+    own = notes.own and notes.own.model_copy(update={"detail": job.redactor(notes.own.detail)})
+    return RunRecord(
+        agent=request.agent,
+        codec=notes.codec,
+        mode=request.mode,
+        pr_number=request.pr_number,
+        pr_ref=request.pr_ref,
+        base_ref=request.base_ref,
+        iteration=request.iteration,
+        base_sha=notes.base_sha,
+        is_skipped=request.is_skipped,
+        exit_code=notes.exit_code,
+        own=own,
+        started_at=started_at,
+        duration_seconds=round(seconds, 3),
+    )
+
+
+def _prepare(request: RunRequest) -> None:
+    folder = request.run_dir
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise WrongUsage(f"The folder {folder} is not empty.", mend="Name a new one for each run.")
+    if folder.resolve().is_relative_to(request.directory.resolve()):
+        message = f"The folder {folder} lies where the agent works, and would become a part of its changes."
+        raise WrongUsage(message, mend="Name one outside, such as below RUNNER_TEMP.")
+    (folder / _RESERVE).write_bytes(os.urandom(_RESERVED_BYTES))
+
+
+def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
+    own_registry = request.directory / PLACE_IN_REPOSITORY
+    registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
+    agent = registry.agent(request.agent)
+    notes.codec = agent.codec
+    snapshot = take_snapshot(request.directory)
+    notes.base_sha = snapshot.commit if snapshot else ""
+    schema = _schema(request)
+    prompt = _prompt(request, job, agent, schema)
+    asked = Asked(
+        prompt=prompt,
+        prompt_file=(request.run_dir / layout.PROMPT).absolute(),
+        sandbox=request.sandbox,
+        safety_strategy=request.safety_strategy,
+        model=request.model,
+        result_schema=schema,
+        result_schema_file=(request.run_dir / layout.SCHEMA).absolute(),
+        command=request.command,
+    )
+    command_line(agent, asked)  # before anything is installed: what cannot be asked for is found here
+    check_credentials(request.agent, agent, job.environment)
+    root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
+    path = programs_of(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, told=job.told)
+    with guarded(job.environment) as written:
+        _run(request, job, agent, asked, path, notes)
+    for name in written:
+        job.show(f"accord: somebody wrote to the runner's file {name} while the agent ran. That was undone.")
+    if snapshot:
+        _keep_changes(request, job, agent, snapshot)
+
+
+def _schema(request: RunRequest) -> str:
+    """Read the schema of the structured result, and put it beside the record for those who validate by it."""
+    if request.schema is None:
+        return ""
+    try:
+        schema = json.loads(request.schema.read_bytes())
+    except (OSError, ValueError) as error:
+        raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
+    if not isinstance(schema, dict):
+        raise NotRun("not-started", f"The schema {request.schema} is no JSON Schema.", mend="Write one JSON object.")
+    validator(schema)
+    text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    (request.run_dir / layout.SCHEMA).write_text(text, encoding="utf-8")
+    return text
+
+
+def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
+    """Put the prompt together and write it down, without secrets: what the agent is asked is what can be read later."""
+    if request.prompt_file is None:
+        raise NotRun("prompt-invalid", "There is no prompt file.", mend="Name one by --prompt-file.")
+    context = {
+        "Mode": request.mode,
+        "Iteration": request.iteration,
+        "Pull request": request.pr_number,
+        "Base branch": request.base_ref,
+    }
+    text = assemble(read_prompt(request.prompt_file, _workspace(request, job)), request.appendix, context)
+    if schema and agent.result_schema is None:
+        text += (
+            f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, nothing behind it:\n\n{schema}\n"
+        )
+    text = job.redactor(text)
+    (request.run_dir / layout.PROMPT).write_text(text, encoding="utf-8", errors="replace", newline="")
+    return text
+
+
+def _workspace(request: RunRequest, job: Job) -> Path:
+    """Return the runner's workspace where the agent works inside of it: a job may check several repositories out."""
+    workspace = Path(job.environment.get("GITHUB_WORKSPACE") or request.directory)
+    return workspace if request.directory.resolve().is_relative_to(workspace.resolve()) else request.directory
+
+
+def _run(request: RunRequest, job: Job, agent: Agent, asked: Asked, path: str, notes: _Notes) -> None:
+    settings = (
+        setting_of(agent.sandbox, asked.sandbox, "sandbox mode"),
+        setting_of(agent.safety_strategy, asked.safety_strategy, "safety strategy"),
+    )
+    with _private(job) as private:
+        home, temporary, message = private / "home", private / "tmp", private / "final-message"
+        furnish_home(agent, job.environment, home)
+        words = command_line(agent, replace(asked, final_message_file=message))
+        environment = agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings)
+        words[0] = find_program(words[0], path, request.directory)
+        end = run_program(
+            Program(
+                words,
+                request.directory,
+                environment,
+                stdin=asked.prompt_file if agent.prompt == "stdin" else None,
+                keeps_sudo=any(setting.keeps_sudo for setting in settings),
+            ),
+            stdout=request.run_dir / layout.STDOUT,
+            stderr=request.run_dir / layout.STDERR,
+            redactor=job.redactor,
+            show=job.show,
+            told=job.told,
+            limit_seconds=request.max_runtime_minutes * 60,
+        )
+        notes.exit_code, notes.own = end.exit_code, end.own
+        if message.is_file() and not message.is_symlink():
+            _copy_redacted(message, request.run_dir / layout.FINAL_MESSAGE, job.redactor)
+
+
+@contextmanager
+def _private(job: Job) -> Iterator[Path]:
+    """Make folders that only this user can read, and that are gone afterwards, the credentials in them first."""
+    private = Path(tempfile.mkdtemp(prefix="accord-agent-", dir=job.environment.get("RUNNER_TEMP") or None))
+    try:
+        for name in ("home", "tmp"):
+            (private / name).mkdir(mode=0o700)
+        yield private
+    finally:
+        shutil.rmtree(private, onerror=_make_removable)
+
+
+def _make_removable(function: Any, path: str, _error: object) -> None:
+    """Tools write folders without the right to write into (Go's module cache); what cannot be removed at all stays."""
+    try:
+        Path(path).parent.chmod(0o700)
+        Path(path).chmod(0o700)
+        function(path)
+    except OSError:
+        pass
+
+
+def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
+    stream = RedactedStream(redactor)
+    with source.open("rb") as read, target.open("wb") as write:
+        while data := read.read(64 * 1024):
+            write.write(stream.feed(data))
+        write.write(stream.end())
+
+
+def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot) -> None:
+    """Write the patch down. Where it cannot be had whole and free of secrets, there is none."""
+    known = {
+        name: value
+        for name, value in job.environment.items()
+        if _CERTAIN.fullmatch(name) or name in agent.required_secrets
+    }
+    try:
+        patch = changes_since(snapshot, droppings=agent.droppings, secrets=redactor_for(known).values)
+    except AccordError as error:
+        raise NotRun("changes-unreadable", f"What the agent changed cannot be handed on. {error}") from None
+    (request.run_dir / layout.PATCH).write_bytes(patch)

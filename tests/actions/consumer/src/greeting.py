@@ -1,0 +1,6 @@
+"""Greets."""
+
+
+def greet() -> str:
+    """Say hello to everybody."""
+    return "Hello!"

@@ -1,0 +1,1 @@
+exec python3 -I tools/agent.py plan

@@ -1,0 +1,133 @@
+"""``accord analyze`` tells which tasks are done, to people, to programs and to the runner."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from support.model_server import ModelServer, chat, error, serving_models
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Accord
+
+KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "CLAUDE_API_STRANSKE", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+BODY = "- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ModelServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def arguments(accord: Accord, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    for name in KEYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{served.url}/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "correct-horse-battery")
+    message = accord.file("message.md", "I did it.\n\n- [x] Add tests\n")
+    return ["analyze", "--pr-body", accord.file("body.md", BODY), "--message", message]
+
+
+def test_the_outputs_are_one_object_of_texts(accord: Accord, arguments: list[object], served: ModelServer) -> None:
+    served.play(chat({"completed_tasks": [2, 1], "confidence": 0.95}))
+    ended = accord(*arguments, "--format", "json")
+    attempts = json.loads(ended.document.pop("llm-attempts"))
+    assert ended.code == 0
+    assert ended.document | {"llm-attempts": ""} == {
+        "llm-analysis-run": "true",
+        "llm-provider": "openai",
+        "llm-model": "gpt-test-2026",
+        "llm-confidence": "0.95",
+        "llm-completed-tasks": '["Add tests", "Fix docs"]',
+        "llm-has-completions": "true",
+        "llm-attempts": "",
+    }
+    assert [(attempt["provider"], attempt["outcome"]) for attempt in attempts] == [
+        ("github-models", "skipped"), ("openai", "answered"),
+    ]  # fmt: skip
+
+
+def test_people_see_the_tasks_and_who_was_asked(accord: Accord, arguments: list[object], served: ModelServer) -> None:
+    served.play(error(401, "invalid_api_key"))
+    ended = accord(*arguments)
+    lines = ended.out.splitlines()
+    assert lines[:3] == [
+        "1 of 2 open tasks completed, says regex-fallback (confidence 0.7)", "  [x] Add tests", "  [ ] Fix docs",
+    ]  # fmt: skip
+    assert "retired on 2026-07-30" in lines[3]
+    assert "openai failed" in lines[4]
+    assert "HTTP 401 (invalid_api_key)" in lines[4]
+
+
+def test_a_step_gets_outputs_and_a_summary(
+    accord: Accord, arguments: list[object], served: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.play(chat({"completed_tasks": [2], "confidence": 1}))
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.setenv(name, str(accord.home / name))
+    accord.file("body.md", f"- [ ] Add tests\n- [ ] <b>@octocat</b> {TOKEN}\n")
+    accord(*arguments)
+    outputs = (accord.home / "GITHUB_OUTPUT").read_text(encoding="utf-8")
+    summary = (accord.home / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8")
+    assert "llm-confidence<<" in outputs
+    assert '["<b>@octocat</b> [redacted: github-token]"]' in outputs
+    assert "- [x] \\<b\\>@\u200coctocat" in summary
+    assert TOKEN not in outputs + summary
+
+
+def test_evidence_of_the_run_reaches_the_model(accord: Accord, arguments: list[object], served: ModelServer) -> None:
+    served.play(chat({"completed_tasks": [], "confidence": 0.9}))
+    more = [
+        "--commands",
+        accord.file("ran.txt", "pytest -q\n\nruff check\n"),
+        "--diff-stat",
+        accord.file("d", " a.py | 3"),
+    ]
+    ended = accord(*arguments, *more, "--format", "json")
+    assert ended.document["llm-has-completions"] == "false"
+    shown = served.seen[0].body["messages"][1]["content"]
+    assert "\npytest -q\nruff check\n" in shown
+    assert "\n a.py | 3\n" in shown
+
+
+def test_the_providers_are_chosen_and_ordered_by_name(
+    accord: Accord, arguments: list[object], served: ModelServer
+) -> None:
+    served.play(chat({"completed_tasks": [], "confidence": 0.9}))
+    assert (
+        accord(*arguments, "--providers", "regex-fallback", "--format=json").document["llm-provider"]
+        == "regex-fallback"
+    )
+    assert not served.seen
+    nobody = accord(*arguments, "--providers", "anthropic", "--format=json")
+    assert (nobody.code, nobody.document["llm-analysis-run"]) == (0, "false")
+    assert accord(*arguments, "--providers", "anthropic").out.startswith("nobody answered")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--providers", "gemini"], "No provider is called gemini."),
+        (["--commands", "nowhere.txt"], "nowhere.txt cannot be read"),
+    ],
+)
+def test_wrong_words_are_said_before_anybody_is_asked(
+    accord: Accord, arguments: list[object], served: ModelServer, more: list[str], said: str
+) -> None:
+    served.play(chat({"completed_tasks": [], "confidence": 0.9}))
+    ended = accord(*arguments, *more)
+    assert ended.code == 2
+    assert said in ended.err
+    assert not served.seen
+
+
+def test_bytes_that_are_no_text_are_read_as_far_as_they_are(accord: Accord, arguments: list[object]) -> None:
+    (accord.home / "message.md").write_bytes(b"\xef\xbb\xbf- [x] Add tests\r\n\r\n\xff\x00")
+    ended = accord(*arguments, "--providers", "regex-fallback", "--format", "json")
+    assert ended.document["llm-completed-tasks"] == '["Add tests"]'

@@ -1,0 +1,94 @@
+"""The demo is the first thing that people see of accord, and its examples are what they copy."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from accord.sandbox.server import serving
+
+if TYPE_CHECKING:
+    from conftest import Accord, Ended
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ["planner-result", "implementor-result", "reviewer-result"]
+PULL = re.compile(r"^Look at the pull request: +http://127\.0\.0\.1:\d+(/accord/sandbox/pull/\d+)$", re.MULTILINE)
+AGAIN = re.compile(r"^and again: (\w+) \(\d+ reads, (\d+) writes\)$", re.MULTILINE)
+
+
+def example(kind: str) -> Any:
+    return json.loads((ROOT / "examples" / f"{kind}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_the_examples_are_what_their_contract_asks_for(accord: Accord, kind: str) -> None:
+    checked = accord("check", "--format", "json", ROOT / "examples" / f"{kind}.json")
+    (document,) = checked.document["documents"]
+    assert (document["kind"], document["findings"]) == (kind, [])
+
+
+def test_everything_the_demo_reads_is_shipped_with_the_package() -> None:
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for name in [*(f"{kind}.json" for kind in RESULTS), "sandbox-seed.yml"]:
+        assert f'"examples/{name}" = "accord/examples/{name}"' in settings
+
+
+@pytest.fixture
+def shown(accord: Accord) -> Ended:
+    return accord("demo", "--no-stay", "--dir", accord.home / "sandbox")
+
+
+def test_the_demo_applies_each_result_once_however_often_it_is_applied(accord: Accord, shown: Ended) -> None:
+    assert shown.code == 0, shown.err
+    assert [line for line in shown.out.splitlines() if line.startswith("applied to accord/sandbox: ")] == [
+        "applied to accord/sandbox: 24 done (5 reads, 24 writes)",
+        "applied to accord/sandbox: 3 done (4 reads, 2 writes)",
+        "applied to accord/sandbox: 3 done (6 reads, 3 writes)",
+    ]
+    assert AGAIN.findall(shown.out) == [("unchanged", "0")] * 3
+    other = accord("demo", "--no-stay", "--dir", accord.home / "sandbox")
+    assert other.code == 0, other.err
+    assert "applied to" not in other.out
+    assert PULL.findall(other.out) == PULL.findall(shown.out)
+
+
+def test_the_demo_ends_with_a_pull_request_that_somebody_else_reviewed(accord: Accord, shown: Ended) -> None:
+    (page,) = PULL.findall(shown.out)
+    pull = page.replace("/accord/sandbox/pull/", "/pulls/")
+    with serving(accord.home / "sandbox") as server:
+
+        def get(path: str) -> Any:
+            headers = {"Authorization": f"Bearer {server.token}"}
+            answer = requests.get(f"{server.url}/repos/accord/sandbox{path}", headers=headers, timeout=10)
+            answer.raise_for_status()
+            return answer.json()
+
+        assert get(pull)["user"]["login"] == "github-actions[bot]"
+        verdicts = [(review["user"]["login"], review["state"]) for review in get(f"{pull}/reviews") if review["body"]]
+        assert verdicts == [("maintainer", "CHANGES_REQUESTED")]
+        assert [(comment["path"], comment["line"]) for comment in get(f"{pull}/comments")] == [
+            ("src/exports/formats/csv.py", 15),
+            ("src/exports/formats/csv.py", 23),
+            ("src/exports/formats/__init__.py", 3),
+            ("tests/exports/test_csv.py", None),
+        ]
+        assert "status:needs-refinement" in {label["name"] for label in get("/issues/2")["labels"]}
+        look = requests.get(f"{server.url}{page}", timeout=10).text
+    assert "requested changes" in look
+    assert 'class="language-suggestion"' in look
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_suggestion_of_the_example_review_mends_the_line_that_it_stands_on(at: int) -> None:
+    """GitHub puts the suggestion in the place of that line when somebody presses the button."""
+    comment = example("reviewer-result")["review"]["comments"][at]
+    added = example("implementor-result")["patch"].split(f"+++ b/{comment['path']}\n")[1].split("\ndiff --git")[0]
+    old = [line[1:] for line in added.splitlines() if line.startswith("+")][comment["line"] - 1]
+    (new,) = re.findall(r"```suggestion\n(.*)\n```", comment["body"])
+    assert new != old
+    assert new.partition("=")[0] == old.partition("=")[0]

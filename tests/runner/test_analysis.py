@@ -1,0 +1,456 @@
+"""Models are asked in turn over real HTTP; an answer counts when it fits the tasks, anything else is a failed try."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
+
+from accord.kernel.clock import ManualClock, SystemClock
+from accord.kernel.errors import WrongUsage
+from accord.kernel.redaction import Redactor
+from accord.runner import asking
+from accord.runner.analysis import analyse, answer_in, llm_outputs
+from accord.runner.analysis_models import Analysis, Attempt, Question
+from accord.runner.models import RunOutputs
+from accord.runner.providers import ALL
+from accord.runner.wires import Failed, reply_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = "correct-horse-battery-staple"
+BODY = "## API\n\n- [ ] Add tests\n- [x] Old thing\n- [ ] Fix docs\n\n## UI\n\n- [ ] Add tests\n"
+QUESTION = Question(BODY, "I wrote the tests.", ("pytest -q",), " tests/test_a.py | 3 +++")
+GOOD = {"completed_tasks": [1], "confidence": 0.9}
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[ModelServer]:
+    with serving_models() as server:
+        yield server
+
+
+@pytest.fixture
+def openai(served: ModelServer) -> ModelServer:
+    return served.play(chat(GOOD))
+
+
+def environment(server: ModelServer, **more: str) -> dict[str, str]:
+    """All three providers on one server, with a key each."""
+    return {
+        "ACCORD_GITHUB_MODELS_URL": f"{server.url}/inference",
+        "GITHUB_TOKEN": f"github-{KEY}",
+        "OPENAI_BASE_URL": f"{server.url}/v1",
+        "OPENAI_API_KEY": f"openai-{KEY}",
+        "ANTHROPIC_BASE_URL": server.url,
+        "CLAUDE_API_STRANSKE": f"claude-{KEY}",
+        **more,
+    }
+
+
+def ask(server: ModelServer, *providers: str, question: Question = QUESTION, **more: Any) -> Analysis:
+    given = {"environment": environment(server), "clock": ManualClock(START), "providers": providers or ALL, **more}
+    return analyse(question, **given)
+
+
+def outcomes(analysis: Analysis) -> list[tuple[str, str]]:
+    return [(attempt.provider, attempt.outcome) for attempt in analysis.attempts]
+
+
+# What is sent
+
+
+def test_chat_completions_are_asked_with_an_enforced_schema(openai: ModelServer) -> None:
+    found = ask(openai, "openai")
+    assert (found.provider, found.model, found.confidence) == ("openai", "gpt-test-2026", 0.9)
+    assert found.completed == ("Add tests",)
+    (seen,) = openai.seen
+    assert seen.path == CHAT_PATH
+    assert seen.headers["authorization"] == f"Bearer openai-{KEY}"
+    assert seen.body["model"] == "gpt-6-luna"
+    enforced = seen.body["response_format"]
+    assert (enforced["type"], enforced["json_schema"]["strict"]) == ("json_schema", True)
+    schema = enforced["json_schema"]["schema"]
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == ["completed_tasks", "confidence"]
+    assert schema["properties"]["completed_tasks"] == {"items": {"type": "integer"}, "type": "array"}
+
+
+def test_anthropic_messages_are_asked_with_an_enforced_schema(served: ModelServer) -> None:
+    served.play(messages({"completed_tasks": [2, 3], "confidence": 1}))
+    found = ask(served, "anthropic")
+    assert (found.provider, found.model, found.confidence) == ("anthropic", "claude-test-2026", 1.0)
+    assert found.completed == ("Fix docs", "Add tests")
+    (seen,) = served.seen
+    assert seen.path == MESSAGES_PATH
+    assert seen.headers["x-api-key"] == f"claude-{KEY}"
+    assert seen.headers["anthropic-version"] == "2023-06-01"
+    assert seen.body["model"] == "claude-haiku-4-5"
+    assert seen.body["max_tokens"] >= 1024
+    assert seen.body["output_config"]["format"]["type"] == "json_schema"
+    assert seen.body["output_config"]["format"]["schema"]["additionalProperties"] is False
+
+
+def test_any_endpoint_can_stand_in_for_github_models(openai: ModelServer) -> None:
+    assert ask(openai).provider == "github-models"
+    (seen,) = openai.seen
+    assert seen.path == "/inference/chat/completions"
+    assert seen.headers["authorization"] == f"Bearer github-{KEY}"
+    assert seen.body["model"] == "gpt-4o"
+
+
+@pytest.mark.parametrize("url", ["/v1/", "/v1/chat/completions"])
+def test_the_address_of_an_endpoint_may_be_written_as_its_documentation_does(openai: ModelServer, url: str) -> None:
+    ask(openai, "openai", environment=environment(openai, OPENAI_BASE_URL=openai.url + url))
+    assert openai.seen[0].path == CHAT_PATH
+
+
+def test_no_two_requests_mark_the_evidence_by_the_same_word(openai: ModelServer) -> None:
+    for _ in range(2):
+        ask(openai, "openai")
+    words = {re.findall(r"BEGIN (\w+)", seen.body["messages"][1]["content"])[0] for seen in openai.seen}
+    assert len(words) == 2
+    assert min(map(len, words)) >= 16
+
+
+def test_models_are_chosen_by_the_environment(served: ModelServer) -> None:
+    served.play(error(404), error(404), messages(GOOD, model=""))
+    models = {"ACCORD_GITHUB_MODELS_MODEL": "a", "ACCORD_OPENAI_MODEL": "b", "ACCORD_ANTHROPIC_MODEL": "c"}
+    found = ask(served, environment=environment(served, **models))
+    assert [seen.body["model"] for seen in served.seen] == ["a", "b", "c"]
+    assert found.model == "c"
+
+
+def test_the_general_anthropic_key_is_used_where_the_first_one_is_not_set(served: ModelServer) -> None:
+    served.play(messages(GOOD))
+    given = environment(served, CLAUDE_API_STRANSKE=" ", ANTHROPIC_API_KEY=f"general-{KEY}\n")
+    assert ask(served, "anthropic", environment=given).provider == "anthropic"
+    assert served.seen[0].headers["x-api-key"] == f"general-{KEY}"
+
+
+def test_the_keys_of_a_netrc_file_are_not_sent(openai: ModelServer, tmp_path: Any, monkeypatch: Any) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login somebody password hunter2\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    ask(openai, "openai")
+    assert openai.seen[0].headers["authorization"] == f"Bearer openai-{KEY}"
+
+
+# Who is asked
+
+
+def test_without_an_endpoint_github_models_is_skipped_because_it_was_retired(openai: ModelServer) -> None:
+    given = environment(openai, ACCORD_GITHUB_MODELS_URL="")
+    found = ask(openai, environment=given)
+    assert found.provider == "openai"
+    assert outcomes(found) == [("github-models", "skipped"), ("openai", "answered")]
+    assert "retired on 2026-07-30" in found.attempts[0].reason
+
+
+def test_without_any_key_the_words_of_the_agent_are_read(served: ModelServer) -> None:
+    found = analyse(Question("- [ ] Add tests", "- [x] Add tests"), environment={}, clock=ManualClock(START))
+    assert (found.provider, found.model, found.confidence, found.completed) == (
+        "regex-fallback", "", 0.7, ("Add tests",),
+    )  # fmt: skip
+    assert [outcome for _, outcome in outcomes(found)] == ["skipped", "skipped", "skipped", "answered"]
+    assert "OPENAI_API_KEY is not set" in found.attempts[1].reason
+    assert "CLAUDE_API_STRANSKE or ANTHROPIC_API_KEY is not set" in found.attempts[2].reason
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"OPENAI_BASE_URL": "ftp://example.org"},
+        {"OPENAI_BASE_URL": "http://"},
+        {"OPENAI_BASE_URL": "http://[::1"},
+        {"OPENAI_BASE_URL": "http://localhost:port"},
+        {"OPENAI_API_KEY": f"{KEY}\r\nX-Other: 1"},
+        {"OPENAI_API_KEY": f"{KEY}é"},
+    ],
+)
+def test_a_setting_that_cannot_work_is_said_and_nothing_is_sent(openai: ModelServer, wrong: dict[str, str]) -> None:
+    found = ask(openai, "openai", "regex-fallback", environment=environment(openai, **wrong))
+    assert outcomes(found) == [("openai", "skipped"), ("regex-fallback", "answered")]
+    assert next(iter(wrong)) in found.attempts[0].reason
+    assert KEY not in repr(found)
+    assert not openai.seen
+
+
+def test_providers_are_asked_in_the_order_given_and_only_those(served: ModelServer) -> None:
+    served.play(error(401), chat(GOOD))
+    found = ask(served, "anthropic", "openai")
+    assert outcomes(found) == [("anthropic", "failed"), ("openai", "answered")]
+
+
+def test_when_nobody_answers_the_analysis_was_not_run(served: ModelServer) -> None:
+    served.play(error(401))
+    found = ask(served, "openai")
+    assert (found.provider, found.completed, found.confidence) == ("", (), 0.0)
+    assert llm_outputs(found, Redactor())["llm-analysis-run"] == "false"
+
+
+def test_an_unknown_provider_is_named() -> None:
+    with pytest.raises(WrongUsage, match=r"gemini.*regex-fallback"):
+        analyse(QUESTION, environment={}, providers=["openai", "gemini"], clock=ManualClock(START))
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        (Question("", "All done."), "no open task"),
+        (Question("- [x] Add tests", "All done."), "no open task"),
+        (Question("```\n- [ ] Add tests\n```", "All done."), "no open task"),
+        (Question("- [ ] Add tests", " \n"), "nothing to judge by"),
+    ],
+)
+def test_nobody_is_paid_where_there_is_nothing_to_ask(openai: ModelServer, question: Question, reason: str) -> None:
+    found = ask(openai, question=question)
+    assert not openai.seen
+    assert (found.provider, found.confidence, found.completed) == ("regex-fallback", 0.0, ())
+    assert all(reason in attempt.reason for attempt in found.attempts[:-1])
+
+
+# What goes wrong
+
+FAULTS = {
+    "key refused": (error(401, "invalid_api_key", f"Incorrect API key: {KEY}"), "HTTP 401 (invalid_api_key)"),
+    "not permitted": (error(403), "HTTP 403 (error_of_type)"),
+    "unknown model": (error(404, "model_not_found"), "HTTP 404 (model_not_found)"),
+    "retired": (Play(410, b"gone"), "HTTP 410."),
+    "a code that is a text": (error(400, f"key {KEY} is bad"), "HTTP 400."),
+    "moved": (Play(302, headers={"Location": "http://localhost:1/elsewhere"}), "redirects (HTTP 302)"),
+    "moved for good": (Play(308, headers={"Location": "/v1/messages"}), "redirects (HTTP 308)"),
+    "empty": (Play(), "not one JSON object"),
+    "malformed": (Play(body=b'{"choices": [{"mess'), "not one JSON object"),
+    "two objects": (Play(body=b'{"choices": 1} {"choices": 2}'), "not one JSON object"),
+    "no text": (Play(body=b"\xff\xfe"), "not one JSON object"),
+    "another form": (Play(body=b'{"output": []}'), "not of the form"),
+    "no choice": (Play(body=b'{"choices": []}'), "not of the form"),
+    "no content": (chat(None), "not of the form"),
+    "content in parts": (Play(body=b'{"choices": [{"message": {"content": [{}]}}]}'), "not of the form"),
+    "huge": (Play(body=b'{"x": "' + b"x" * asking.LARGEST_RESPONSE + b'"}'), "larger than 1024 KiB"),
+    "refused": (chat("", refusal="I will not."), "refused to answer"),
+    "filtered": (chat("", reason="content_filter"), "refused to answer"),
+    "too long": (chat('{"completed_tasks": [1', reason="length"), "limit of length"),
+    "prose": (chat("Task 1 is done."), "not one JSON object"),
+    "an array": (chat("[1]"), "not one JSON object"),
+    "wrong schema": (chat({"done": [1]}), "schema (completed_tasks, confidence)"),
+    "no confidence": (chat({"completed_tasks": [1]}), "schema (confidence)"),
+    "null": (chat({"completed_tasks": [1], "confidence": None}), "schema (confidence)"),
+    "text": (chat({"completed_tasks": [1], "confidence": "0.9"}), "schema (confidence)"),
+    "true": (chat({"completed_tasks": [1], "confidence": True}), "schema (confidence)"),
+    "not a number": (chat('{"completed_tasks": [1], "confidence": NaN}'), "not one JSON object"),
+    "infinite": (chat('{"completed_tasks": [1], "confidence": 1e999}'), "schema (confidence)"),
+    "percent": (chat({"completed_tasks": [1], "confidence": 90}), "schema (confidence)"),
+    "negative": (chat({"completed_tasks": [1], "confidence": -0.1}), "schema (confidence)"),
+    "no list": (chat({"completed_tasks": 1, "confidence": 0.9}), "schema (completed_tasks)"),
+    "fractions": (chat({"completed_tasks": [1.5], "confidence": 0.9}), "schema (completed_tasks)"),
+    "booleans": (chat({"completed_tasks": [True], "confidence": 0.9}), "schema (completed_tasks)"),
+    "number out of the list": (chat({"completed_tasks": [1, 4], "confidence": 0.9}), "not in the list"),
+    "number zero": (chat({"completed_tasks": [0], "confidence": 0.9}), "not in the list"),
+    "a checked task": (chat({"completed_tasks": ["Old thing"], "confidence": 0.9}), "not in the list"),
+    "other words": (chat({"completed_tasks": ["add tests!"], "confidence": 0.9}), "not in the list"),
+    "repeated key": (chat('{"completed_tasks": [], "confidence": 0.1, "confidence": 1}'), "not one JSON object"),
+    "half a character": (chat('{"completed_tasks": ["\\ud83d"], "confidence": 1}'), "not one JSON object"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bad_answer_is_a_failed_try_and_the_next_provider_is_asked(served: ModelServer, fault: str) -> None:
+    play, reason = FAULTS[fault]
+    served.play(play, messages(GOOD))
+    found = ask(served, "openai", "anthropic")
+    assert outcomes(found) == [("openai", "failed"), ("anthropic", "answered")]
+    assert reason in found.attempts[0].reason
+    assert found.completed == ("Add tests",)
+    assert len(served.seen) == 2
+    assert KEY not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("play", "reason"),
+    [
+        (messages(GOOD, reason="max_tokens"), "limit of length"),
+        (messages("", reason="refusal"), "refused to answer"),
+        (messages(""), "not one JSON object"),
+        (chat(GOOD), "not of the form"),
+        (Play(body=b'{"content": [{"type": "text"}]}'), "not of the form"),
+        (error(400, "invalid_request_error"), "HTTP 400 (invalid_request_error)"),
+    ],
+)
+def test_a_bad_answer_of_anthropic_is_a_failed_try_too(served: ModelServer, play: Play, reason: str) -> None:
+    found = ask(served.play(play), "anthropic", "regex-fallback")
+    assert outcomes(found) == [("anthropic", "failed"), ("regex-fallback", "answered")]
+    assert reason in found.attempts[0].reason
+
+
+@pytest.mark.parametrize(
+    ("play", "seconds", "reason"),
+    [
+        (error(429, "slow_down", retry_after="7"), 7, "HTTP 429 (slow_down). Tried again after 7 s."),
+        (error(429), 1, "HTTP 429 (error_of_type). Tried again after 1 s."),
+        (error(429, retry_after="soon"), 1, "Tried again after 1 s."),
+        (error(429, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), 0, "Tried again after 0 s."),
+        (error(500), 1, "HTTP 500 (error_of_type). Tried again after 1 s."),
+        (error(529, "overloaded_error"), 1, "HTTP 529 (overloaded_error). Tried again after 1 s."),
+        (Play(is_lost=True), 1, "The connection failed or was lost. Tried again after 1 s."),
+        (Play(body=b"{}", is_truncated=True), 1, "The connection failed or was lost. Tried again after 1 s."),
+    ],
+)  # fmt: skip
+def test_what_passes_is_tried_once_more_after_the_time_that_is_asked_for(
+    served: ModelServer, play: Play, seconds: float, reason: str
+) -> None:
+    clock = ManualClock(START)
+    found = ask(served.play(play, chat(GOOD)), "openai", clock=clock)
+    assert outcomes(found) == [("openai", "failed"), ("openai", "answered")]
+    assert reason in found.attempts[0].reason
+    assert clock.monotonic() - ManualClock(START).monotonic() == seconds
+
+
+def test_a_provider_that_fails_twice_is_left(served: ModelServer) -> None:
+    found = ask(served.play(error(429, retry_after="2")), "openai", "regex-fallback")
+    assert outcomes(found) == [("openai", "failed"), ("openai", "failed"), ("regex-fallback", "answered")]
+    assert len(served.seen) == 2
+
+
+@pytest.mark.parametrize(("retry_after", "deadline"), [("3600", 60), ("10", 5)])
+def test_a_wait_that_is_too_long_goes_to_the_next_provider_at_once(
+    served: ModelServer, retry_after: str, deadline: float
+) -> None:
+    clock = ManualClock(START)
+    served.play(error(429, retry_after=retry_after), messages(GOOD))
+    found = ask(served, "openai", "anthropic", clock=clock, deadline_seconds=deadline)
+    assert outcomes(found) == [("openai", "failed"), ("anthropic", "answered")]
+    assert clock.now() == START
+
+
+def test_nobody_is_asked_after_the_deadline_but_the_fallback_still_reads(openai: ModelServer) -> None:
+    found = ask(openai, deadline_seconds=0)
+    assert [outcome for _, outcome in outcomes(found)] == ["skipped", "skipped", "skipped", "answered"]
+    assert "deadline" in found.attempts[0].reason
+    assert not openai.seen
+
+
+@pytest.mark.parametrize("play", [Play(delay=30), Play(is_dripped=True)], ids=["silent", "one byte at a time"])
+def test_a_provider_that_never_ends_cannot_hold_the_run(served: ModelServer, play: Play) -> None:
+    began = time.monotonic()
+    found = ask(served.play(play), "openai", "regex-fallback", clock=SystemClock(), deadline_seconds=0.7)
+    assert time.monotonic() - began < 3
+    assert outcomes(found) == [("openai", "failed"), ("regex-fallback", "answered")]
+    assert "No answer within" in found.attempts[0].reason
+    assert 500 <= found.attempts[0].milliseconds < 3000
+
+
+def test_a_server_that_is_not_there_is_a_failed_try(served: ModelServer) -> None:
+    given = environment(served, OPENAI_BASE_URL="http://127.0.0.1:1/v1")
+    found = ask(served, "openai", environment=given)
+    assert outcomes(found) == [("openai", "failed")] * 2
+
+
+def test_the_key_is_not_taken_to_another_host(served: ModelServer) -> None:
+    with serving_models() as other:
+        other.play(chat(GOOD))
+        served.play(Play(307, headers={"Location": f"{other.url}{CHAT_PATH}"}))
+        assert ask(served, "openai").provider == ""
+        assert not other.seen
+
+
+# What an answer may say
+
+
+@pytest.mark.parametrize(
+    ("completed", "expected"),
+    [
+        ([], []),
+        ([3, 1, 3], [3, 1, 3]),
+        (["Fix docs"], [2]),
+        (["Add tests"], [1]),
+        (["Add tests", "Add  tests"], [1, 3]),
+        ([1, "Fix docs"], [1, 2]),
+    ],
+)
+def test_a_task_is_named_by_its_number_or_its_exact_words(completed: list[Any], expected: list[int]) -> None:
+    text = json.dumps({"completed_tasks": completed, "confidence": 0.5, "why": "more keys do no harm"})
+    answer = answer_in(f"Here it is:\n```json\n{text}\n```", ["Add tests", "Fix docs", "Add tests"])
+    assert answer.completed_tasks == expected
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["a", 1, 2, 10**400]),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=3), children, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.fixed_dictionaries({}, optional={"completed_tasks": JSON | st.lists(JSON), "confidence": JSON}) | JSON)
+def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(said: Any) -> None:
+    try:
+        answer = answer_in(json.dumps(said), ["a", "b"])
+    except Failed:
+        return
+    assert set(answer.completed_tasks) <= {1, 2}
+    assert 0 <= answer.confidence <= 1
+
+
+@given(st.binary() | st.text().map(str.encode) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> None:
+    for wire in ("chat-completions", "anthropic-messages"):
+        for wrap in (b"%s", b'{"choices": [%s]}', b'{"content": [%s]}', b'{"choices": [{"message": %s}]}'):
+            with suppress(Failed):
+                assert isinstance(reply_in(wire, asking._document(wrap % body, 200)).text, str)
+
+
+def test_one_task_cannot_be_named_more_often_than_it_is_there() -> None:
+    with pytest.raises(Failed, match="not in the list"):
+        answer_in('{"completed_tasks": ["a", "a"], "confidence": 1}', ["a", "b"])
+
+
+def test_completed_tasks_come_in_the_order_and_wording_of_the_body(served: ModelServer) -> None:
+    served.play(chat({"completed_tasks": [3, 2, 1, 2], "confidence": 0.9}))
+    assert ask(served, "openai").completed == ("Add tests", "Fix docs", "Add tests")
+
+
+# What is left for the workflow
+
+
+@pytest.mark.parametrize(
+    ("confidence", "written"),
+    [(0.85, "0.85"), (1, "1.0"), (0.0, "0.0"), (0.5, "0.5"), (0.123456, "0.12"), (1e-9, "0.0")],
+)
+def test_outputs_are_those_of_the_contract(confidence: float, written: str) -> None:
+    attempt = Attempt("openai", "answered", "", 12)
+    analysis = Analysis("openai", "gpt", confidence, ('Add "tests"', "é"), (attempt,))
+    outputs = llm_outputs(analysis, Redactor())
+    assert outputs == {
+        "llm-analysis-run": "true",
+        "llm-provider": "openai",
+        "llm-model": "gpt",
+        "llm-confidence": written,
+        "llm-completed-tasks": '["Add \\"tests\\"", "\\u00e9"]',
+        "llm-has-completions": "true",
+        "llm-attempts": '[{"provider": "openai", "outcome": "answered", "reason": "", "ms": 12}]',
+    }
+    assert RunOutputs.model_validate(outputs).llm_confidence == written
+    assert math.isfinite(float(written))
+
+
+def test_outputs_of_an_analysis_that_was_not_run_are_those_of_the_contract() -> None:
+    assert llm_outputs(None, Redactor()) == {
+        name: value for name, value in RunOutputs().as_outputs().items() if name.startswith("llm-")
+    }
+
+
+def test_secrets_are_taken_out_of_outputs_before_json_hides_them() -> None:
+    analysis = Analysis("openai", "gpt", 1, ('Rotate "horse"\\battery',), ())
+    assert "horse" not in llm_outputs(analysis, Redactor(('"horse"\\battery',)))["llm-completed-tasks"]

@@ -1,0 +1,154 @@
+"""Without a model, only what the agent says plainly counts, and nothing for which it says "not"."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.kernel.checklists import tasks
+from accord.runner.analysis_models import Question
+from accord.runner.checkbox_evidence import completed_by_words
+from accord.runner.transcripts.account import Todo
+
+BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
+
+
+def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[list[int], float]:
+    return completed_by_words(Question(body, message, todos=todos), tasks(body))
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("- [x] Add tests", [0]),
+        ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0]),
+        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]),
+        ("> - [x] Add tests", [0]),
+        ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0]),
+        ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0]),
+        ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0]),
+        ("- [x] Add tests\n- Not touched: Windows", [0]),
+    ],
+)
+def test_checked_boxes_of_exactly_these_words_are_strong_evidence(message: str, expected: list[int]) -> None:
+    assert read(message) == (expected, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("- [x] add tests.", [0]),
+        ("- [x] **Add tests** (tests/test_a.py)", [0]),
+        ("- [x] [Add tests](tests/test_a.py): all pass", [0]),
+        ("- [x] Add tests\n- [x] fix docs", [0, 1]),
+        ("Add tests: done.", [0]),
+        ("Completed: Add tests", [0]),
+        ("I have finished “Add tests”, and it passes.", [0]),
+        ("✅ Add tests\n✅ Fix docs", [0, 1]),
+        ("Completed:\n\n- Add tests\n- Fix docs", [0, 1]),
+        ("1. **Add tests** ✅\n2. **Fix docs** ❌", [0]),
+        ("Add tests is done. Fix docs is not done.", [0]),
+        ("Add tests and Fix docs are both implemented.", [0, 1]),
+    ],
+)
+def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) -> None:
+    assert read(message) == (expected, 0.5)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "All good.",
+        "I worked on Add tests.",
+        "- [ ] Add tests",
+        "- [x] Add tests\n- [ ] Add tests",
+        "- [x] Add tests for the API",
+        "- [x] More: Add tests",
+        "- [x] Old thing",
+        "```\n- [x] Add tests\n```",
+        "<!--\n- [x] Add tests\n-->",
+        "Add tests: not done.",
+        "Not done: Add tests",
+        "Add tests. It is not done.",
+        "I haven't completed Add tests.",
+        "I haven\u2019t completed Add tests.",
+        "Add tests is incomplete, Fix docs as well.",
+        "- [x] Add tests (not done for Windows)",
+        "- [x] Add tests\n\n  This is not done on Windows.",
+        "- [x] Add tests\n  - not done: Windows",
+        "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
+        "## Not done\n\n- [x] Add tests",
+        "Still to do:\n\n- [x] Add tests\n- Fix docs",
+        "- Not completed:\n  - Add tests\n  - [x] Fix docs",
+        "Everything is done except Add tests.",
+        "I will add tests once Fix docs is done.",
+        "Is Add tests done?",
+        "Next: get Add tests done.",
+        "To complete Add tests, run pytest.",
+        "> Add tests is done",
+        "`Add tests` failed and was reverted, the rest is done.",
+        "Please mark Add tests as done.",
+        "Add\u200b tests: d\u200bone. Not.",
+    ],
+)
+def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) -> None:
+    assert read(message) == ([], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "expected"),
+    [
+        ("- [ ] Do not log keys", "- [x] Do not log keys", [0]),
+        ("- [ ] Fix the done flag", "The task “Fix the done flag” is next.", []),
+        ("- [ ] Add tests\n- [ ] Add tests for the API", "Add tests for the API: done", [1]),
+        ("- [ ] Add tests\n- [ ] Add tests", "- [x] Add tests", [0]),
+        ("- [ ] Add tests\n- [ ] Add tests", "- [ ] Add tests\n- [x] Add tests", [1]),
+        ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests", []),
+        ("- [x] Add tests\n- [ ] Add tests", "- [x] Add tests\n- [x] Add tests", [1]),
+        ("- [ ] Add it\n- [ ] add it", "- [ ] Add it\n- [ ] Add it\n\n- [x] Add it\n- [ ] Add it", [0]),
+        ("- [ ] Test", "The test is done.", []),
+        ("- [ ] Test", "- [x] Test", [0]),
+        ("- [ ] e.g. this. And that", "e.g. this. And that: done", [0]),
+        ("- [ ] a.*b\n- [ ] (", "- [x] a.*b\n- [x] (", [0, 1]),
+        ("- [ ] <!-- nothing -->", "- [x] <!-- nothing -->", []),
+        ("", "- [x] Add tests", []),
+    ],
+)  # fmt: skip
+def test_words_of_a_task_are_not_words_about_it_and_each_box_counts_once(
+    body: str, message: str, expected: list[int]
+) -> None:
+    assert read(message, body)[0] == expected
+
+
+def test_the_agents_own_list_is_weak_evidence_and_its_message_has_the_last_word() -> None:
+    listed = (Todo("Add tests", is_done=True), Todo("Fix docs", is_done=False))
+    assert read("Bye.", todos=listed) == ([0], 0.5)
+    assert read("- [ ] Add tests", todos=listed) == ([], 0.0)
+    assert read("- [x] Fix docs", todos=listed) == ([0, 1], 0.5)
+
+
+WORDS = st.sampled_from(
+    ["- [x] ", "- [ ] ", "Add tests", "Fix docs", "done", "not", "✅ ", ". ", ": ", "> ", "## ", "\n", "\n\n", "```\n"]
+)
+
+
+@given(st.lists(WORDS, max_size=25).map("".join))
+def test_what_is_found_is_always_an_open_task_with_a_confidence_of_the_fallback(message: str) -> None:
+    completed, confidence = read(message)
+    assert set(completed) <= {0, 1}
+    assert confidence in ({0.5, 0.7} if completed else {0.0})
+
+
+@given(st.text(), st.text())
+def test_no_text_is_too_odd_to_be_read(body: str, message: str) -> None:
+    completed, _ = read(message, body)
+    assert all(not tasks(body)[position].is_checked for position in completed)
+
+
+@pytest.mark.parametrize(
+    "unit", ["- [x] Add tests\n", "Add tests. ", "Add tests is not\n\n", "- " * 50 + "\n", "\0" * 30]
+)
+def test_a_message_made_to_take_long_does_not(unit: str) -> None:
+    read(unit * 4_000, "".join(f"- [ ] Add tests {i}\n" for i in range(300)) + BODY)

@@ -1,0 +1,161 @@
+"""A program ends with all it started, and what it printed is kept without secrets, whatever it does."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.kernel.redaction import redactor_for
+from accord.runner.process import Program, ProgramEnd, run_program
+from accord.runner.signals import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECRET = "correct-horse-battery"
+
+
+@dataclass
+class Ran:
+    """How a script ended, what is in its files, and what was shown."""
+
+    end: ProgramEnd
+    out: bytes
+    err: bytes
+    lines: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Ran]:
+    def run_script(script: str, *, limit: float = 20, told: Told | None = None, out: Path | None = None) -> Ran:
+        stdout, stderr = out or tmp_path / "out", tmp_path / "err"
+        lines: list[str] = []
+        words = [sys.executable, "-c", script]
+        end = run_program(
+            Program(words, tmp_path, {"PATH": os.environ["PATH"]}),
+            stdout=stdout,
+            stderr=stderr,
+            redactor=redactor_for({"A_SECRET": SECRET}),
+            show=lines.append,
+            told=told or Told(),
+            limit_seconds=limit,
+        )
+        return Ran(end, b"" if out else stdout.read_bytes(), stderr.read_bytes(), lines)
+
+    return run_script
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_exit_code_and_both_outputs_are_kept(run: Callable[..., Ran]) -> None:
+    ran = run("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)")
+    assert (ran.end, ran.out, ran.err) == (ProgramEnd(7), b"out\n", b"err\n")
+    assert sorted(ran.lines) == ["err", "out"]
+
+
+def test_a_program_that_ignores_sigterm_is_killed_at_its_time_limit(
+    run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accord.runner.process._PATIENCE_SECONDS", {"time-limit": 0.3})
+    ran = run(
+        "import signal, time; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True))\n"
+        "print('ready', flush=True)\nwhile True: time.sleep(1)",
+        limit=0.5,
+    )
+    assert ran.end.exit_code == 137
+    assert ran.end.own is not None
+    assert ran.end.own.kind == "time-limit"
+    assert ran.out == b"ready\nasked\n"
+
+
+def test_a_program_that_is_asked_to_end_may_say_its_last_words(run: Callable[..., Ran]) -> None:
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('x' * 500_000, flush=True), sys.exit(3)))\n"
+        "while True: time.sleep(1)"
+    )
+    ran = run(script, limit=0.5)
+    assert ran.end.exit_code == 3
+    assert len(ran.out) == 500_001
+
+
+ORPHANS = {
+    "a child": "subprocess.Popen(['sleep', '300'])",
+    "a child in a session of its own": "subprocess.Popen(['sleep', '300'], start_new_session=True)",
+    "a grandchild whose parent is gone": "subprocess.Popen(['sh', '-c', 'setsid sleep 300 & echo $!']).wait()",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
+@pytest.mark.parametrize("kind", ORPHANS)
+@pytest.mark.parametrize("ending", ["by itself", "by SIGKILL", "at the limit"])
+def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kind: str, ending: str) -> None:
+    last = {"by itself": "", "by SIGKILL": "os.kill(os.getpid(), 9)", "at the limit": "time.sleep(300)"}[ending]
+    child = ORPHANS[kind]
+    script = f"import os, subprocess, time\nchild = {child}\nprint(getattr(child, 'pid', ''), flush=True)\n{last}"
+    began = time.monotonic()
+    ran = run(script, limit=1)
+    pids = [int(word) for word in ran.out.split()]
+    assert pids
+    assert not any(is_running(pid) for pid in pids)
+    assert time.monotonic() - began < 10
+
+
+def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:
+    ran = run("import time; time.sleep(300)", told=Told(1))
+    assert ran.end.exit_code == 143
+    assert ran.end.own is not None
+    assert ran.end.own.kind == "cancelled"
+
+
+def test_a_secret_split_over_writes_is_in_no_file_and_no_line(run: Callable[..., Ran]) -> None:
+    half = len(SECRET) // 2
+    script = (
+        f"import sys, time\nfor part in ({SECRET[:half]!r}, {SECRET[half:]!r}):\n"
+        "    sys.stdout.write(part); sys.stdout.flush(); time.sleep(0.1)\n"
+    )
+    ran = run(script)
+    assert SECRET.encode() not in ran.out
+    assert ran.lines == ["[redacted: secret of the environment]"]
+
+
+def test_a_huge_line_is_kept_whole_and_shown_in_part(run: Callable[..., Ran]) -> None:
+    ran = run("print('y' * 3_000_000)")
+    assert ran.out == b"y" * 3_000_000 + b"\n"
+    assert len(ran.lines) == 1
+    assert len(ran.lines[0]) < 5000
+    assert "more bytes" in ran.lines[0]
+
+
+def test_bytes_that_are_no_text_are_kept_as_they_are(run: Callable[..., Ran]) -> None:
+    ran = run(r"import sys; sys.stdout.buffer.write(b'\xff\xfe\x00caf\xc3')")
+    assert ran.out == b"\xff\xfe\x00caf\xc3"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_ends_the_program_and_is_reported(run: Callable[..., Ran]) -> None:
+    ran = run("import time\nprint('x', flush=True)\ntime.sleep(300)", out=Path("/dev/full"))
+    assert ran.end.own is not None
+    assert ran.end.own.kind == "disk-full"
+    assert ran.lines == ["x"]
+
+
+def test_a_program_reads_nothing_from_the_terminal(run: Callable[..., Ran]) -> None:
+    assert run("import sys; print(repr(sys.stdin.read()))").out == b"''\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this flag")
+def test_a_program_can_gain_no_privileges(run: Callable[..., Ran]) -> None:
+    ran = run("print(next(line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')))")
+    assert ran.out.split() == [b"NoNewPrivs:", b"1"]

@@ -1,0 +1,199 @@
+"""The agent CLIs themselves, at the versions of the shipped registry, each before a provider of the test's own.
+
+They are installed once, by accord, into a folder of the checkout that git ignores (0.8 GB). Their keys are dummies,
+their HOME is empty, and a proxy that refuses every connection stands between them and the rest of the world.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
+
+from accord.kernel.redaction import Redactor
+from accord.runner.install import programs_of
+from accord.runner.registry import shipped_registry
+from accord.runner.signals import Told
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator, Sequence
+
+    from runner.conftest import Bench, Left
+
+    Started = tuple[subprocess.Popen[str], Provider]
+
+INSTALLED = Path(__file__).parents[2] / ".accord/agents"
+KEY = "dummy-key-of-the-test"
+pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="Node is missing: there is no npm on the PATH")
+
+
+class Cli(NamedTuple):
+    """What differs between the agents: how each is pointed at our provider, and how it ends."""
+
+    entry: dict[str, Any]
+    job: dict[str, str]
+    options: list[str]
+    change: Calls
+    unauthorized: tuple[int, dict[str, Any]]
+    limited: tuple[int, dict[str, Any]]
+
+
+CODEX_PROVIDER = (
+    'model_providers.mock={name="mock",base_url="URL/v1",wire_api="responses",env_key="MOCK_KEY",'
+    "request_max_retries=1,stream_max_retries=1}"
+)
+GEMINI = shipped_registry().agents["gemini"].home_files[".gemini/settings.json"]
+
+CLIS = {
+    "codex": Cli(
+        entry={
+            "arguments": ["-c", "model_provider=mock", "-c", CODEX_PROVIDER],
+            "required_secrets": ["MOCK_KEY"],
+            "secret_delivery": {},
+        },
+        job={"MOCK_KEY": KEY},
+        options=["--model", "gpt-5.5", "--sandbox-mode", "danger-full-access"],
+        change=Calls("exec_command", {"cmd": "echo new > new.txt"}),
+        unauthorized=(1, {"error": {"message": "Incorrect API key provided"}}),
+        limited=(1, {"error": {"message": "Rate limit reached for gpt-5.5"}}),
+    ),
+    "claude": Cli(
+        entry={},
+        job={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "URL", "CLAUDE_CODE_MAX_RETRIES": "0"},
+        options=[],
+        change=Calls("Write", {"file_path": "WORK/new.txt", "content": "new\n"}),
+        unauthorized=(
+            1,
+            {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}},
+        ),
+        limited=(1, {"type": "error", "error": {"type": "rate_limit_error", "message": "too many"}}),
+    ),
+    "gemini": Cli(
+        entry={"home_files": {".gemini/settings.json": {**GEMINI, "general": {"maxAttempts": 1}}}},
+        job={"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": "URL"},
+        options=["--model", "gemini-2.5-flash"],
+        change=Calls("write_file", {"file_path": "WORK/new.txt", "content": "new\n"}),
+        unauthorized=(145, {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}),
+        limited=(173, {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}),
+    ),
+}
+AGENTS = [pytest.param(name, marks=pytest.mark.xdist_group(f"agent-{name}")) for name in CLIS]
+
+
+@pytest.fixture(scope="module")
+def install() -> Any:
+    """Install by accord, once a checkout; npm's settings are those of whoever runs the tests."""
+
+    def installed(name: str) -> None:
+        agent = shipped_registry().agents[name]
+        said: list[str] = []
+        programs_of(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, told=Told())
+
+    return installed
+
+
+@contextmanager
+def started(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ()) -> Iterator[Started]:
+    """Start ``accord run`` with an agent before a provider that gives these answers."""
+    cli = CLIS[name]
+    change = {key: str(value).replace("WORK", str(bench.work)) for key, value in cli.change.arguments.items()}
+    answers = tuple(Calls(cli.change.tool, change) if answer is cli.change else answer for answer in answers)
+    with provider(*answers) as served:
+        entry = dict(cli.entry)
+        if "arguments" in entry:
+            entry["arguments"] = [word.replace("URL", served.url) for word in entry["arguments"]]
+        arguments = ["--agent", name, "--prompt-file", "prompt.md", "--install-dir", str(INSTALLED), *cli.options]
+        arguments += ["--registry", bench.registry({"agents": {name: entry}}), *more]
+        job = {key: value.replace("URL", served.url) for key, value in cli.job.items()}
+        with bench.start(*arguments, job=job) as process:
+            yield process, served
+
+
+def run(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ()) -> tuple[Left, Provider]:
+    with started(bench, name, *answers, more=more) as (process, served):
+        return bench.wait(process), served
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name: str) -> None:
+    install(name)
+    left, served = run(bench, name, CLIS[name].change, Says("I added new.txt."))
+    assert left.record["exit_code"] == 0, left.err
+    assert left.record["own"] is None
+    assert left.record["codec"] == name
+    assert left.text("changes.patch").count("diff --git") == 1
+    assert "+new\n" in left.text("changes.patch")
+    assert "I added new.txt." in left.text("stdout.log")
+    assert "Add a file." in str(served.requests[0][1])
+    assert all(KEY in credential for credential in served.credentials)
+    assert bench.git("status", "--short") == "?? new.txt"
+    assert list((bench.top / "temp").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_run_without_a_change_leaves_an_empty_patch(bench: Bench, install: Any, name: str) -> None:
+    install(name)
+    left, _ = run(bench, name, Says("Nothing to do."))
+    assert left.record["exit_code"] == 0, left.err
+    assert (left.folder / "changes.patch").read_bytes() == b""
+
+
+@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("status", [401, 429])
+def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: Any, name: str, status: int) -> None:
+    install(name)
+    cli = CLIS[name]
+    code, body = cli.unauthorized if status == 401 else cli.limited
+    left, served = run(bench, name, Fails(status, body))
+    assert left.record["exit_code"] == code, left.err
+    assert left.record["own"] is None
+    assert served.requests
+    assert KEY not in left.out + left.err + "".join(path.read_text() for path in left.folder.iterdir())
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(
+    bench: Bench, install: Any, name: str
+) -> None:
+    install(name)
+    with started(bench, name, CLIS[name].change, Hangs()) as (process, served):
+        assert served.hanging.wait(60)
+        process.send_signal(signal.SIGINT)
+        left = bench.wait(process)
+    assert left.record["own"]["kind"] == "cancelled"
+    assert "+new\n" in left.text("changes.patch")
+    assert not any(_mentions(path, str(bench.top)) for path in Path("/proc").glob("[0-9]*/environ"))
+
+
+def _mentions(path: Path, text: str) -> bool:
+    try:
+        return text.encode() in path.read_bytes()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agent_is_told_the_schema_of_its_result(bench: Bench, install: Any, name: str) -> None:
+    install(name)
+    properties = {"verdict_of_the_test": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    (bench.top / "schema.json").write_text(json.dumps(schema))
+    result = Says('{"verdict_of_the_test": "good"}')
+    if name == "claude":
+        answers: tuple[Answer, ...] = (Calls("StructuredOutput", {"verdict_of_the_test": "good"}), result)
+    else:
+        answers = (result,)
+    left, served = run(bench, name, *answers, more=("--schema", str(bench.top / "schema.json")))
+    assert left.record["exit_code"] == 0, left.err
+    request = served.requests[0][1]
+    told = {"codex": request.get("text"), "claude": request.get("tools"), "gemini": request.get("contents")}[name]
+    assert "verdict_of_the_test" in str(told)
+    assert "good" in left.text("stdout.log")

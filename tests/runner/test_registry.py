@@ -1,0 +1,206 @@
+"""A registry is what people write by hand: its mistakes are found before an agent starts, with their line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accord.cli.check import check_document
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.runner.command_line import Asked, command_line
+from accord.runner.environment import agent_environment, check_credentials, install_environment
+from accord.runner.failures import NotRun
+from accord.runner.registry import load_registry, shipped_registry
+from accord.runner.registry_models import Agent, Registry
+from accord.runner.registry_rules import registry_findings
+
+IN_USE = """\
+version: 1
+default_agent: codex
+keepalive_marker_prefix: agents
+agents:
+  codex:
+    runner_workflow: .github/workflows/reusable-codex-run.yml
+    required_secrets: [CODEX_AUTH_JSON]
+    required_secrets_mode: any
+    branch_prefix: codex/issue-
+    capacity: {window: 24h, limit: 3}
+    ui_mentions_allowed: false
+    automation_logins: [codex-bot]
+    preflight: {checks: [auth]}
+    capabilities: {pr_keepalive: true, pr_autofix: true, verifier_checkbox: false}
+  elsewhere:
+    runner_workflow: .github/workflows/other.yml
+"""
+
+
+def check(text: str) -> list[tuple[str, int | None]]:
+    kind, findings = check_document(text.encode(), None, "registry.yml")
+    assert kind == "agent-registry"
+    return [(finding.code, finding.line) for finding in findings]
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "registry.yml"
+    path.write_text(text)
+    return path
+
+
+def test_the_shipped_registry_has_no_findings() -> None:
+    assert registry_findings(shipped_registry()) == []
+    assert set(shipped_registry().agents) == {"codex", "claude", "gemini", "command"}
+
+
+def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path) -> None:
+    assert check(IN_USE) == []
+    registry = load_registry(written(tmp_path, IN_USE))
+    codex = registry.agent("codex")
+    assert codex.capabilities["pr_keepalive"] is True
+    assert codex.capacity is not None
+    assert (codex.capacity.window, codex.capacity.limit) == ("24h", 3)
+    assert codex.command == shipped_registry().agents["codex"].command
+    assert codex.required_secrets == ["CODEX_AUTH_JSON"]
+
+
+MISTAKES = {
+    "place-unknown": "command: [x, '{modell}']",
+    "place-missing": "{command: [x], model: [-m, '{value}']}",
+    "command-missing": "enabled: true",
+    "default-unknown": "{command: [x], sandbox: {default: a, values: {b: {}}}}",
+    "delivery-unclear": "{command: [x], required_secrets: [A_KEY], secret_delivery: {A_KEY: {}}}",
+    "environment-forbidden": "{command: [x], environment_from: [GITHUB_TOKEN]}",
+    "secret-undeclared": "{command: [x], environment_from: [OPENAI_API_KEY]}",
+    "path-outside": "{command: [x], home_files: {../.bashrc: ls}}",
+    "agent-key-unknown": "{command: [x], comand: [y]}",
+    "schema": "{command: [x], prompt: telepathy}",
+}
+
+
+@pytest.mark.parametrize("code", MISTAKES)
+def test_a_mistake_is_found_on_its_line(code: str) -> None:
+    assert check(f"version: 1\nagents:\n  mine:\n    {MISTAKES[code]}\n") == [
+        (code, 3 if code == "command-missing" else 4)
+    ]
+
+
+@pytest.mark.parametrize("name", ["ACTIONS_RUNTIME_TOKEN", "GITHUB_ENV", "GH_TOKEN", "LD_PRELOAD"])
+@pytest.mark.parametrize("key", ["environment_from", "required_secrets"])
+def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
+    assert check(f"agents:\n  mine:\n    command: [x]\n    {key}: [{name}]\n") == [("environment-forbidden", 4)]
+
+
+def test_a_default_agent_that_is_not_there_is_found() -> None:
+    assert check("default_agent: nobody\nagents: {}\n") == [("default-unknown", 1)]
+
+
+def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) -> None:
+    text = 'agents:\n  codex:\n    install: {package: "@openai/codex", version: 0.1.2}\n  mine: {command: [x]}\n'
+    registry = load_registry(written(tmp_path, text))
+    assert registry.agent("codex").install is not None
+    assert registry.agents["codex"].install.version == "0.1.2"  # type: ignore[union-attr]
+    assert registry.agents["codex"].codec == "codex"
+    assert registry.agent("mine").command == ["x"]
+    assert registry.agent("claude")
+
+
+@pytest.mark.parametrize("text", ["agents: [", "- 1", "agents:\n  a: {command: 7}\n", "agents:\n  a: {}\n  a: {}\n"])
+def test_a_broken_registry_starts_nothing(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BrokenContract):
+        load_registry(written(tmp_path, text))
+
+
+def test_an_agent_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    registry = load_registry(written(tmp_path, IN_USE + "  off: {enabled: false, command: [x]}\n"))
+    for name, word in (("nobody", "claude, codex"), ("off", "disabled"), ("elsewhere", "other.yml")):
+        with pytest.raises(WrongUsage, match=word):
+            registry.agent(name)
+
+
+def line(agent: Agent, **asked: Any) -> list[str]:
+    return command_line(agent, Asked(**{"prompt": "do it", "prompt_file": Path("/run/prompt.md"), **asked}))
+
+
+def test_each_agent_is_started_as_its_cli_wants_it() -> None:
+    agents = shipped_registry().agents
+    asked = {"model": "m-1", "result_schema": "{}", "result_schema_file": Path("/s"), "final_message_file": Path("/f")}
+    codex = " ".join(line(agents["codex"], sandbox="read-only", **asked))
+    assert codex.startswith("codex exec --json ")
+    assert codex.endswith("-s read-only -m m-1 --output-schema /s -o /f -")
+    claude = " ".join(line(agents["claude"], **asked))
+    assert claude.endswith("--verbose --permission-mode acceptEdits --model m-1 --json-schema {}")
+    gemini = " ".join(line(agents["gemini"], sandbox="danger-full-access", **asked))
+    assert gemini == "gemini --output-format stream-json --approval-mode yolo -m m-1"
+    assert line(agents["command"], command=["python", "x y.py"]) == ["python", "x y.py"]
+
+
+def test_a_prompt_goes_where_the_entry_says() -> None:
+    assert line(Agent(command=["x", "--ask={prompt}"], prompt="argument")) == ["x", "--ask=do it"]
+    assert line(Agent(command=["x", "{prompt}"], prompt="file")) == ["x", "/run/prompt.md"]
+    with pytest.raises(NotRun, match="at most 131071"):
+        line(Agent(command=["x", "{prompt}"], prompt="argument"), prompt="é" * 70_000)
+
+
+def test_braces_that_are_no_place_stay() -> None:
+    word = 'model_providers.mock={name="mock"}'
+    assert line(Agent(command=["x", word])) == ["x", word]
+
+
+@pytest.mark.parametrize("asked", [{"sandbox": "x"}, {"safety_strategy": "x"}, {"model": "x"}, {"command": ["x"]}])
+def test_what_an_agent_cannot_be_asked_for_starts_nothing(asked: dict[str, Any]) -> None:
+    with pytest.raises(NotRun) as failed:
+        line(Agent(command=["x"]), **asked)
+    assert failed.value.own.kind == "not-started"
+
+
+def test_each_shipped_agent_gets_its_own_key_and_no_other() -> None:
+    keys = ["OPENAI_API_KEY", "CODEX_AUTH_JSON", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "GEMINI_API_KEY"]
+    job = dict.fromkeys(keys, "some-secret-value") | {"PATH": "/bin", "GITHUB_TOKEN": "t", "ACTIONS_CACHE_URL": "u"}
+    seen = {}
+    for name, agent in shipped_registry().agents.items():
+        environment = agent_environment(agent, job, Path("/home"), Path("/tmp"))
+        seen[name] = {key for key, value in environment.items() if value == "some-secret-value"}
+        assert not {"GITHUB_TOKEN", "ACTIONS_CACHE_URL"} & environment.keys()
+        assert environment["HOME"] == "/home"
+    assert seen == {
+        "codex": {"CODEX_API_KEY"},
+        "claude": {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
+        "gemini": {"GEMINI_API_KEY"},
+        "command": set(),
+    }
+
+
+def test_the_installer_gets_npms_settings_and_no_secret() -> None:
+    job = {"PATH": "/bin", "HOME": "/h", "npm_config_registry": "x", "NPM_CONFIG_CACHE": "y", "OPENAI_API_KEY": "z"}
+    assert install_environment(job).keys() == job.keys() - {"OPENAI_API_KEY"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "there", "is_enough"),
+    [("any", {"A"}, True), ("any", set(), False), ("all", {"A"}, False), ("all", {"A", "B"}, True)],
+)
+def test_a_missing_secret_is_named(mode: Any, there: set[str], is_enough: bool) -> None:
+    agent = Agent(command=["x"], required_secrets=["A", "B"], required_secrets_mode=mode)
+    job = dict.fromkeys(there, "value") | {"A": "value" if "A" in there else " "}
+    if is_enough:
+        check_credentials("mine", agent, job)
+        return
+    with pytest.raises(NotRun, match="B"):
+        check_credentials("mine", agent, job)
+
+
+def test_the_schema_of_the_registry_takes_the_shipped_one() -> None:
+    import jsonschema_rs
+
+    from accord.kernel.schemas import json_schema
+
+    shipped = json.loads(shipped_registry().model_dump_json(exclude_unset=True))
+    jsonschema_rs.validate(json_schema(Registry), shipped)
+
+
+def test_the_registry_in_the_guide_is_a_good_one() -> None:
+    page = Path(__file__).parents[2] / "docs/agents.md"
+    example = page.read_text().partition("```yaml\n")[2].partition("```")[0]
+    assert check(example) == []

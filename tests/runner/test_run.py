@@ -1,0 +1,271 @@
+"""However a run goes, its folder says how, holds what the agent changed, and no secret."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from runner.conftest import Bench, Left
+
+SECRET = "correct-horse-battery"
+
+
+def kind(left: Left) -> str:
+    own = left.record["own"]
+    return str(own["kind"]) if own else ""
+
+
+def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
+    left = bench.script(
+        "import sys; print('asked:', sys.stdin.read()); print('hm', file=sys.stderr)\n"
+        "open('new.txt', 'w').write('new')",
+        *("--mode", "keepalive", "--iteration", "3", "--pr-ref", "refs/heads/topic"),
+    )
+    assert left.code == 0
+    assert left.record["exit_code"] == 0
+    assert left.record["own"] is None
+    assert left.record["base_sha"] == bench.git("rev-parse", "HEAD")
+    assert left.record["pr_ref"] == "refs/heads/topic"
+    assert left.text("stdout.log") == f"asked: {left.text('prompt.md')}\n"
+    assert "- Iteration: 3" in left.text("prompt.md")
+    assert left.text("stderr.log") == "hm\n"
+    assert "+new" in left.text("changes.patch")
+    assert left.outputs["exit-code"] == "0"
+    assert left.outputs["changes-made"] == "false"
+    assert sorted(path.name for path in (bench.top / "temp").iterdir()) == []
+
+
+def test_what_the_agent_committed_itself_is_in_the_patch(bench: Bench) -> None:
+    program = (
+        "import subprocess\nopen('new.txt', 'w').write('new')\n"
+        "for words in (['add', '-A'], ['-c', 'user.name=B', '-c', 'user.email=b@x', 'commit', '-qm', 'mine']):\n"
+        "    subprocess.run(['git', *words], check=True)"
+    )
+    assert "+new" in bench.script(program).text("changes.patch")
+
+
+def test_a_failing_agent_hands_its_exit_code_on_and_keeps_its_changes(bench: Bench) -> None:
+    program = "import sys; open('new.txt', 'w').write('new'); sys.exit(42)"
+    left = bench.script(program, "--fail")
+    assert (left.code, left.record["exit_code"], left.outputs["exit-code"]) == (42, 42, "42")
+    assert "+new" in left.text("changes.patch")
+
+
+def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
+    left = bench.run("--agent", "codex", "--skip")
+    assert left.code == 0
+    assert left.record["is_skipped"] is True
+    outputs = left.outputs
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
+    assert outputs["llm-completed-tasks"] == "[]"
+    assert len(outputs) == 27
+
+
+NOT_STARTED = {
+    "an unknown agent": (["--agent", "nobody", "--prompt-file", "prompt.md"], "not-started", "codex"),
+    "no prompt file": (["--agent", "command", "--command", "true"], "prompt-invalid", "--prompt-file"),
+    "a missing prompt file": (
+        ["--agent", "command", "--command", "true", "--prompt-file", "gone.md"],
+        "prompt-invalid",
+        "gone.md",
+    ),
+    "an unknown sandbox mode": (
+        ["--agent", "codex", "--prompt-file", "prompt.md", "--sandbox-mode", "open"],
+        "not-started",
+        "workspace-write",
+    ),
+    "an unknown safety strategy": (
+        ["--agent", "claude", "--prompt-file", "prompt.md", "--safety-strategy", "hope"],
+        "not-started",
+        "drop-sudo",
+    ),
+    "no credential": (["--agent", "codex", "--prompt-file", "prompt.md"], "credential-missing", "OPENAI_API_KEY"),
+    "no program": (
+        ["--agent", "command", "--command", "no-such-program", "--prompt-file", "prompt.md"],
+        "not-started",
+        "no-such-program",
+    ),
+    "no command": (["--agent", "command", "--prompt-file", "prompt.md"], "not-started", "--command"),
+    "a model that is an option": (
+        ["--agent", "codex", "--prompt-file", "prompt.md", "--model", "--yolo"],
+        "not-started",
+        "--yolo",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_STARTED)
+def test_what_cannot_be_started_leaves_a_record_that_says_what_to_mend(bench: Bench, case: str) -> None:
+    arguments, expected, named = NOT_STARTED[case]
+    left = bench.run(*arguments)
+    assert left.code == 0
+    assert kind(left) == expected
+    assert named in left.record["own"]["detail"]
+    assert left.record["exit_code"] is None
+    assert left.outputs["exit-code"] == "1"
+    assert left.outputs["error-summary"] == left.record["own"]["detail"]
+
+
+def test_an_install_that_fails_says_what_npm_said_and_gets_no_secret(bench: Bench) -> None:
+    npm = bench.top / "bin/npm"
+    npm.parent.mkdir()
+    npm.write_text("#!/bin/sh\nenv >&2\necho E404 not found >&2\nexit 1\n")
+    npm.chmod(0o755)
+    job = {"PATH": f"{npm.parent}:/usr/bin:/bin", "OPENAI_API_KEY": SECRET, "GITHUB_TOKEN": "ghs_" + "aB3" * 12}
+    left = bench.run("--agent", "codex", "--prompt-file", "prompt.md", job=job)
+    assert kind(left) == "install-failed"
+    assert "E404 not found" in left.record["own"]["detail"]
+    assert "TOKEN" not in left.err
+    assert "OPENAI_API_KEY" not in left.err
+
+
+def test_an_agent_is_ended_at_its_time_limit_with_its_changes_kept(bench: Bench) -> None:
+    program = "import time; open('new.txt', 'w').write('new'); time.sleep(300)"
+    left = bench.script(program, "--max-runtime-minutes", "0.02")
+    assert kind(left) == "time-limit"
+    assert left.record["exit_code"] == 143
+    assert "+new" in left.text("changes.patch")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench, number: signal.Signals) -> None:
+    program = "import time; open('new.txt', 'w').write('new'); print('ready', flush=True); time.sleep(300)"
+    with bench.start(*bench.scripted(program)) as started:
+        assert started.stderr is not None
+        while "ready" not in started.stderr.readline():
+            assert started.poll() is None
+        started.send_signal(number)
+        left = bench.wait(started)
+    assert kind(left) == "cancelled"
+    assert left.code == 0
+    assert left.outputs["error-summary"]
+    assert "+new" in left.text("changes.patch")
+
+
+def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench) -> None:
+    registry = bench.registry(
+        {
+            "agents": {
+                "mine": {
+                    "command": ["{command}"],
+                    "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
+                    "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}},
+                    "environment": {"MODE": "ci"},
+                    "environment_from": ["MY_BASE_URL"],
+                    "home_files": {".mine/settings.json": {"a": 1}},
+                }
+            }
+        }
+    )
+    program = (
+        "import json, os, pathlib\nhome = pathlib.Path.home()\n"
+        "auth = home / '.mine/auth.json'\n"
+        "length = len(os.environ['MY_KEY'])\n"
+        "print(json.dumps([sorted(os.environ), length, oct(auth.stat().st_mode), len(auth.read_text()), str(home),\n"
+        "    (home / '.mine/settings.json').read_text()]))"
+    )
+    forbidden = {
+        "GITHUB_TOKEN": "ghs_" + "aB3" * 12,
+        "ANTHROPIC_API_KEY": "other-provider-key",
+        "ACTIONS_RUNTIME_TOKEN": "runtime-token-value",
+        "ACTIONS_RESULTS_URL": "https://results.example",
+        "GITHUB_ENV": str(bench.top / "env"),
+        "GITHUB_OUTPUT": str(bench.top / "output"),
+        "INPUT_SOMETHING": "x",
+    }
+    job = {"MY_KEY": SECRET, "MY_FILE_SECRET": '{"token": "abcdefghijklmnop"}', "MY_BASE_URL": "http://x", **forbidden}
+    arguments = bench.scripted(program)
+    arguments[1] = "mine"
+    left = bench.run(*arguments, "--registry", registry, job=job)
+    names, length, permissions, size, home, settings = json.loads(left.text("stdout.log"))
+    assert not set(names) & set(forbidden)
+    assert {"MY_KEY", "MODE", "MY_BASE_URL", "PATH", "HTTPS_PROXY"} <= set(names)
+    assert "MY_FILE_SECRET" not in names
+    assert (length, permissions, size) == (len(SECRET), "0o100600", len(job["MY_FILE_SECRET"]))
+    assert home != str(bench.top / "home")
+    assert settings == '{"a": 1}'
+    assert list((bench.top / "temp").iterdir()) == []
+
+
+def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> None:
+    half = len(SECRET) // 2
+    program = (
+        f"import sys\na, b = {SECRET[:half]!r}, {SECRET[half:]!r}\n"
+        "print(a + b, flush=True); sys.stdout.write(a); sys.stdout.flush(); print(b); print(a + b, file=sys.stderr)"
+    )
+    left = bench.script(program, "--appendix", f"the key is {SECRET}", job={"MY_SECRET": SECRET})
+    files = "".join(path.read_text() for path in left.folder.iterdir())
+    assert "[redacted: secret of the environment]" in files
+    assert SECRET not in files + left.out + left.err
+
+
+def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) -> None:
+    half = len(SECRET) // 2
+    program = f"open('config.ini', 'w').write('key=' + {SECRET[:half]!r} + {SECRET[half:]!r})"
+    left = bench.script(program, job={"MY_SECRET": SECRET})
+    assert kind(left) == "changes-unreadable"
+    assert "config.ini" in left.record["own"]["detail"]
+    assert not (left.folder / "changes.patch").exists()
+    assert left.outputs["exit-code"] == "1"
+
+
+def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
+    program = (
+        "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged')\n"
+        "print('a\\r::set-env name=A::b')"
+    )
+    left = bench.script(program, job={"GITHUB_ACTIONS": "true"})
+    lines = left.err.splitlines()
+    assert lines[0].startswith("::group::")
+    assert lines[-1] == "::endgroup::"
+    assert len(lines) == 6
+    assert not any(line.lstrip().startswith("::") or "##[" in line for line in lines[1:-1])
+
+
+def test_what_the_agent_writes_to_the_runners_files_is_undone(bench: Bench) -> None:
+    files = {name: bench.top / "temp" / name for name in ("GITHUB_ENV", "GITHUB_PATH")}
+    for path in files.values():
+        path.write_text("before\n")
+    program = f"open({str(files['GITHUB_ENV'])!r}, 'a').write('LD_PRELOAD=/x.so\\n')"
+    left = bench.script(program, job={name: str(path) for name, path in files.items()})
+    assert files["GITHUB_ENV"].read_text() == "before\n"
+    assert "GITHUB_ENV" in left.err
+    assert "GITHUB_PATH" not in left.err
+
+
+def test_the_outputs_reach_the_runner(bench: Bench) -> None:
+    output = bench.top / "output"
+    bench.script("print('hi')", job={"GITHUB_OUTPUT": str(output)})
+    assert "\nexit-code<<" in output.read_text()
+    assert "\nresult-json<<" in output.read_text()
+
+
+def test_a_folder_that_is_not_empty_or_lies_in_the_work_tree_is_refused(bench: Bench) -> None:
+    assert bench.script("print(1)").code == 0
+    again = bench.script("print(1)")
+    assert again.code == 2
+    assert "not empty" in again.err
+    inside = bench.script("print(1)", "--run-dir", "here")
+    assert inside.code == 2
+    assert "outside" in inside.err
+
+
+def test_the_repositorys_own_registry_is_used_and_its_mistakes_are_told_with_their_line(bench: Bench) -> None:
+    own = bench.work / ".github/agents/registry.yml"
+    own.parent.mkdir(parents=True)
+    own.write_text("agents:\n  mine:\n    command: [sh, -c, 'echo hello']\n")
+    assert bench.run("--agent", "mine", "--prompt-file", "prompt.md").text("stdout.log") == "hello\n"
+    own.write_text("agents:\n  mine:\n    command: [sh, '{nothing}']\n")
+    left = bench.run("--agent", "mine", "--prompt-file", "prompt.md", "--run-dir", str(bench.top / "second"))
+    assert "registry.yml:3" in json.loads(left.out)["error-summary"]
+
+
+def test_an_agent_gets_no_more_time_than_it_uses(bench: Bench) -> None:
+    began = time.monotonic()
+    bench.script("import subprocess; subprocess.Popen(['sleep', '300'])")
+    assert time.monotonic() - began < 20

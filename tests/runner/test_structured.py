@@ -1,0 +1,53 @@
+"""A structured result counts when it fits its schema, whoever said that it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accord.kernel.errors import WrongUsage
+from accord.runner.structured import structured_result, validator
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "text"),
+    [
+        ({"n": 1}, "", '{"n": 1}'),
+        ({"n": 1}, '{"n": 2}', '{"n": 1}'),
+        (None, '{"n": 2}', '{"n": 2}'),
+        (None, 'Here it is:\n```json\n{"n": 3}\n```', '{"n": 3}'),
+    ],
+)
+def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, message: str, text: str) -> None:
+    found = structured_result(SCHEMA, value, message)
+    assert (found.text, found.problems) == (text, ())
+
+
+@pytest.mark.parametrize(
+    ("value", "message", "reason"),
+    [
+        ({"n": "one"}, "", "/n"),
+        ({}, "", '"n"'),
+        (None, "I am done.", "no structured result"),
+        (None, '{"n": 1} {"n": 2}', "no structured result"),
+        (None, "[1]", "object"),
+    ],
+)
+def test_what_does_not_fit_is_no_result_and_says_why(value: Any, message: str, reason: str) -> None:
+    found = structured_result(SCHEMA, value, message)
+    assert found.text == ""
+    assert reason in found.problems[0]
+
+
+def test_a_schema_loads_nothing_from_elsewhere() -> None:
+    with pytest.raises(WrongUsage, match=r"not loaded|present"):
+        validator({"$ref": "http://127.0.0.1:9/schema.json"})
+
+
+def test_the_problems_of_a_bad_result_are_told_in_bounds() -> None:
+    found = structured_result({"items": {"type": "integer"}}, ["x" * 10_000] * 1000, "")
+    assert len(found.problems) <= 10
+    assert all(len(problem) <= 200 for problem in found.problems)

@@ -1,0 +1,94 @@
+"""Artifacts of workflow runs in the local GitHub: who may list and download them, and for how long."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+from support.archives import zipped
+
+from accord.sandbox.artifacts import RETENTION_DAYS
+
+if TYPE_CHECKING:
+    from conftest import Client
+
+    from accord.kernel.clock import ManualClock
+
+INSTALLATION = "accord-sandbox-installation-token"
+ARCHIVE = zipped({"result.json": "{}"})
+
+
+def upload(client: Client, name: str = "result", run: int = 7, content: bytes = ARCHIVE, **params: str) -> Any:
+    url = f"{client.sandbox.url}/_sandbox/artifacts/octo/home/{run}/{name}"
+    return client.session.put(url, data=content, params=params, timeout=20)
+
+
+def listed(client: Client, run: int = 7, **params: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client("GET", f"actions/runs/{run}/artifacts", params=params).json()["artifacts"]
+    return found
+
+
+def download(client: Client, identifier: int, token: str | None = INSTALLATION) -> Any:
+    return client("GET", f"actions/artifacts/{identifier}/zip", token=token, allow_redirects=False)
+
+
+def test_what_a_job_uploads_another_job_can_download(client: Client) -> None:
+    assert upload(client).status_code == 201
+    (artifact,) = listed(client, name="result")
+    answer = download(client, artifact["id"])
+
+    assert (answer.status_code, answer.content) == (302, b"")
+    assert client.session.get(answer.headers["location"], timeout=20).content == ARCHIVE
+    assert artifact["size_in_bytes"] == len(ARCHIVE)
+    assert urlsplit(artifact["archive_download_url"]).path.endswith(f"/actions/artifacts/{artifact['id']}/zip")
+
+
+def test_a_run_lists_its_own_artifacts_newest_first_and_by_name(client: Client) -> None:
+    for name, run in (("a", 7), ("b", 7), ("a", 8)):
+        upload(client, name, run)
+    assert [artifact["name"] for artifact in listed(client)] == ["b", "a"]
+    assert [artifact["name"] for artifact in listed(client, direction="asc")] == ["a", "b"]
+    assert [artifact["workflow_run"]["id"] for artifact in listed(client, 8)] == [8]
+    assert listed(client, name="b", per_page=1, page=2) == []
+    assert listed(client, 9) == []
+
+
+def test_a_name_is_taken_once_a_run_unless_it_is_to_be_overwritten(client: Client) -> None:
+    first, second = zipped({"a": "1"}), zipped({"a": "2"})
+    assert [upload(client, content=first).status_code, upload(client, content=second).status_code] == [201, 409]
+    assert upload(client, content=second, overwrite="true").status_code == 201
+    (artifact,) = listed(client)
+    assert client.session.get(download(client, artifact["id"]).headers["location"], timeout=20).content == second
+
+
+@pytest.mark.parametrize(("name", "status"), [("a:b", 422), ("a/b", 404)])
+def test_a_name_that_the_upload_would_refuse_is_refused(name: str, status: int, client: Client) -> None:
+    assert upload(client, name).status_code == status
+
+
+def test_a_download_needs_a_token_that_may_read_actions_in_a_public_repository_too(client: Client) -> None:
+    upload(client)
+    (artifact,) = client("GET", "actions/runs/7/artifacts", token=None).json()["artifacts"]
+    statuses = [download(client, artifact["id"], token).status_code for token in (None, "pulls-only", "triage")]
+    assert statuses == [401, 403, 302]
+
+
+def test_the_storage_takes_its_own_links_alone_and_no_token_beside_them(client: Client, clock: ManualClock) -> None:
+    upload(client)
+    place = download(client, listed(client)[0]["id"]).headers["location"]
+    get = client.session.get
+
+    assert get(place, headers={"authorization": "Bearer x"}, timeout=20).status_code == 403
+    assert get(place.replace("sig=", "sig=0"), timeout=20).status_code == 403
+    assert get(place.partition("?")[0], timeout=20).status_code == 403
+    clock.sleep(60)
+    assert get(place, timeout=20).status_code == 403
+
+
+def test_an_artifact_expires(client: Client, clock: ManualClock) -> None:
+    upload(client)
+    clock.sleep(RETENTION_DAYS * 86400)
+    (artifact,) = listed(client)
+    assert artifact["expired"] is True
+    assert download(client, artifact["id"]).status_code == 410

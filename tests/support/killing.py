@@ -1,0 +1,62 @@
+"""SIGKILL at a chosen moment: accord in a process of its own that ends when GitHub has carried out its n-th request.
+
+What the processes run is imported once, by the server that forks them. Each imports this module: nothing slow in here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from support.stage import Stage
+
+    from accord.sandbox.server import Exchange
+
+_COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["accord.cli.apply", "accord.cli.step", "accord.github.adapter", "github", *_COMMANDS])
+
+
+def kill_at(nth: int, arguments: Sequence[str], stage: Stage) -> None:
+    """Run accord on the stage, and kill it, and what it started, before the answer to its n-th request leaves.
+
+    Requests of the API and of git count. Fails when the process ends before.
+    """
+    environment = {
+        "GITHUB_API_URL": stage.server.url,
+        "GITHUB_SERVER_URL": stage.server.url,
+        "GITHUB_TOKEN": stage.server.token,
+        "GITHUB_REPOSITORY": stage.repository,
+    }
+    process = _FORKS.Process(target=_run_accord, args=(arguments, environment))
+    seen = 0
+
+    def kill(exchange: Exchange) -> None:
+        nonlocal seen
+        seen += exchange.phase == "applied"
+        if exchange.phase == "applied" and seen == nth and process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+
+    stage.server.observers.append(kill)
+    try:
+        process.start()
+        process.join(60)
+    finally:
+        stage.server.observers.remove(kill)
+    assert process.exitcode == -signal.SIGKILL, (nth, process.exitcode)
+
+
+def _run_accord(arguments: Sequence[str], environment: dict[str, str]) -> None:
+    from accord.cli.main import main
+
+    os.setsid()
+    os.environ.update(environment)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    main([*arguments])
