@@ -33,7 +33,8 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.receipts import EXIT_CODES
 from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
-from accord.runner import contract
+from accord.runner import contract, error_rules
+from accord.runner.models import RunOutputs
 from accord.runner.registry_models import Registry
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
@@ -80,12 +81,16 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/agents.md", lambda: fields_tables(Registry), "fields")
     yield Part("docs/architecture.md", lambda: module_map(root), "modules")
+    yield Part("docs/errors.md", causes_table, "causes")
+    yield Part("docs/errors.md", rules_table, "rules")
+    yield Part("docs/errors.md", lambda: runs_table(root), "runs")
     yield Part("docs/labels.md", labels_table, "labels")
     for page, result in RESULTS.items():
         yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
     yield Part("docs/implementor-results.md", protected_paths, "protected")
     yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
     yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
+    yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
@@ -333,6 +338,13 @@ def fields_tables(model: type[BaseModel]) -> str:
     return "\n\n".join(pieces)
 
 
+def runner_outputs_table() -> str:
+    """List the outputs of a runner, with what they hold when nothing is known."""
+    fields = RunOutputs.model_fields.values()
+    rows = [[f"`{field.alias}`", default(field.default), plain(field.description or "")] for field in fields]
+    return table(["Output", "When unknown", "Meaning"], rows)
+
+
 def type_of(field: Mapping[str, Any]) -> str:
     """Name the type of a field as people say it."""
     if "anyOf" in field:
@@ -361,6 +373,60 @@ def labels_table() -> str:
     return table(["Label", "Description", "Color"], rows)
 
 
+def causes_table() -> str:
+    """List why runs fail: the words of the contract, what happened, what mends it."""
+    rows = [
+        [
+            f"`{name}`",
+            f"`{cause.category}`",
+            f"`{cause.type}`",
+            f"`{cause.recovery}`",
+            plain(f"{cause.means}. {cause.mend}"),
+        ]
+        for name, cause in error_rules.CAUSES.items()
+    ]
+    return table(["Cause", "Category", "Type", "Recovery", "What happened, and what mends it"], rows)
+
+
+def rules_table() -> str:
+    """List the rules of classification by their evidence, in the order in which they are asked."""
+    statuses = {f"http-{status}": cause for status, cause in error_rules.STATUSES.items()}
+    exits = {
+        f"exit-{code}" + (f" ({codec})" if codec else ""): cause
+        for codec, codes in error_rules.EXITS.items()
+        for code, cause in codes.items()
+    }
+    groups: list[tuple[str, Mapping[str, str]]] = [
+        ("what accord saw", {str(kind): cause for kind, cause in error_rules.OWN.items()}),
+        ("a rate limit that names a hard quota, and no delay", {"hard-quota": "quota"}),
+        ("a class of the CLI or the provider", error_rules.KINDS),
+        ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),
+        ("a broad class", error_rules.BROAD_KINDS),
+        ("words of an error", {f"says-{cause}": cause for cause in error_rules.WORDS}),
+        ("a class that says little", error_rules.WEAK_KINDS),
+        ("the exit code", exits),
+        ("a transcript that breaks off", {"no-terminal-event": "interrupted"}),
+        ("nothing that is known", {"unknown-error": "unknown", "no-evidence": "unknown"}),
+    ]
+    rows = []
+    for evidence, rules in groups:
+        by_cause: dict[str, list[str]] = {}
+        for rule, cause in rules.items():
+            by_cause.setdefault(cause, []).append(f"`{rule}`")
+        rows += [[evidence, f"`{cause}`", ", ".join(names)] for cause, names in by_cause.items()]
+    return table(["Evidence", "Cause", "Rules"], rows)
+
+
+def runs_table(root: Path) -> str:
+    """List the recorded runs whose verdict is a choice, with the reason."""
+    rows = []
+    for row in read_yaml((root / "tools" / "runs.yml").read_bytes()).value:
+        error = row["error"]
+        verdict = ", ".join(f"`{error[key]}`" for key in ("category", "type", "recovery")) if error else "no error"
+        rows.append([", ".join(f"`{run}`" for run in row["runs"]), verdict, plain(row["why"])])
+    return table(["Runs", "Verdict", "Why"], rows)
+
+
 def fault_table() -> str:
     """Take the table of faults from the module that plays them, and see that it has every kind."""
     lines = [line for line in (faults.__doc__ or "").splitlines() if line.startswith("|")]
@@ -383,10 +449,14 @@ def module_map(root: Path) -> str:
     """List every module with the first sentence of its docstring, room by room."""
     source = root / "src" / "accord"
     pieces = []
-    for room in sorted(path.parent for path in source.glob("*/__init__.py")):
+    for room in sorted(path.parent for path in source.glob("*/**/__init__.py")):
         modules = [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
         rows = [[f"`{path.stem}`", plain(first_sentence(path))] for path in modules]
-        pieces += [f"### {room.name}/", first_sentence(room / "__init__.py"), table(["Module", "What it is"], rows)]
+        pieces += [
+            f"### {room.relative_to(source)}/",
+            first_sentence(room / "__init__.py"),
+            table(["Module", "What it is"], rows),
+        ]
     return "\n\n".join(pieces)
 
 

@@ -106,3 +106,19 @@ def test_what_was_redacted_stays_as_it_is(text: str, values: list[str]) -> None:
     once = redactor(f"{text} {chr(10).join(values)}")
     assert redactor.redact(once) == (once, 0)
     assert not any(secret in once for secret in [*values, *SECRETS.values()])
+
+
+@pytest.mark.parametrize("wrap", ["\n", "\r\n", "\n    ", "  \n\n\t"])
+def test_a_known_secret_is_found_however_it_is_wrapped(wrap: str) -> None:
+    secret = "correct-horse-battery-staple"
+    redact = Redactor((secret,))
+    for cut in range(1, len(secret)):
+        text = f"before {secret[:cut]}{wrap}{secret[cut:]} after"
+        assert redact(text) == "before [redacted: secret of the environment] after"
+    assert redact(f"{secret[:9]}{wrap}{secret[9:18]}{wrap}{secret[18:]}") == "[redacted: secret of the environment]"
+
+
+def test_a_megabyte_of_blanks_and_breaks_is_searched_in_no_time() -> None:
+    redact = Redactor(("correct-horse-battery-staple",))
+    for text in (" " * 500_000 + "\n", "\n" * 500_000, "c\n" * 250_000, "correct\n" * 60_000):
+        assert redact(text) == text

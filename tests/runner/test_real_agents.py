@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
+from support.agent_bench import bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
 from accord.kernel.redaction import Redactor
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Sequence
 
-    from runner.conftest import Bench, Left
+    from support.agent_bench import Bench, Left
 
     Started = tuple[subprocess.Popen[str], Provider]
+
+__all__ = ["bench"]
 
 INSTALLED = Path(__file__).parents[2] / ".accord/agents"
 KEY = "dummy-key-of-the-test"

@@ -11,7 +11,7 @@ import click
 
 from accord.gha.commands import inert
 from accord.kernel.findings import Severity
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,17 +42,6 @@ def print_json(document: Any) -> None:
     """Print one JSON document, without secrets, and without what a runner would read as a command."""
     text = json.dumps(redacted(document, redactor_for(os.environ)), indent=2, ensure_ascii=False)
     click.echo(text.replace("##[", "#\\u0023["))
-
-
-def redacted(value: Any, redact: Callable[[str], str]) -> Any:
-    """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {redact(key): redacted(child, redact) for key, child in value.items()}
-    if isinstance(value, list):
-        return [redacted(child, redact) for child in value]
-    return value
 
 
 def print_findings(findings: Sequence[Finding], file: str) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shlex
 import tempfile
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_json
+from accord.cli.output import format_option, one_line
+from accord.cli.sources import github_for
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.runner.models import RunOutputs
     from accord.runner.record import RunRecord
     from accord.runner.run import RunRequest
 
@@ -59,23 +58,23 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
     outputs were written, however the run ended.
     """
+    from accord.cli.run_step import finished, report_run
     from accord.runner.signals import listening
 
-    finish = None if no_publish or given["skip"] else _finish()
     with listening() as told:
         request = _request(agent, given)
         record = _run(request, told)
-        outputs = finish(request.run_dir) if finish else _known(record)
-    _report(outputs, record, request.run_dir, output_format)
+        with nullcontext() if no_publish or not _is_publishable(record) else github_for(None, None, 900) as way:
+            outputs = finished(request.run_dir, way)
+    report_run(outputs, output_format)
+    if output_format == "text":
+        click.echo(f"The run is kept in {one_line(str(request.run_dir))}")
     ctx.exit(int(outputs.exit_code) if fail else 0)
 
 
-def _finish() -> Any:
-    """Find the second half before the first one runs."""
-    try:
-        return importlib.import_module("accord.runner.finish").finish
-    except ImportError:
-        raise WrongUsage("This version of accord cannot publish.", mend="Pass --no-publish.") from None
+def _is_publishable(record: RunRecord) -> bool:
+    """Tell whether there may be something to do on GitHub, and whether it is said where."""
+    return bool(os.environ.get("GITHUB_REPOSITORY") and not record.is_skipped and (record.pr_ref or record.pr_number))
 
 
 def _request(agent: str, given: dict[str, Any]) -> RunRequest:
@@ -118,30 +117,3 @@ def _run(request: RunRequest, told: Any) -> RunRecord:
     finally:
         if is_step:
             click.echo(command("endgroup", ""), err=True)
-
-
-def _known(record: RunRecord) -> RunOutputs:
-    """Return what is known before the changes are published and the transcript is read."""
-    from accord.runner.models import RunOutputs
-
-    code = 0 if record.is_skipped else record.exit_code
-    return RunOutputs(
-        exit_code=str(1 if code is None or (record.own and code == 0) else code),
-        error_summary=record.own.detail if record.own else "",
-        agent_name="" if record.is_skipped else record.agent,
-        duration_seconds="" if record.is_skipped else f"{record.duration_seconds:g}",
-    )
-
-
-def _report(outputs: RunOutputs, record: RunRecord, run_dir: Path, output_format: str) -> None:
-    from accord.cli.step import report_run
-
-    report_run(outputs.as_outputs())
-    if output_format == "json":
-        print_json(outputs.as_outputs())
-        return
-    how = "skipped" if record.is_skipped else "ok" if outputs.exit_code == "0" else f"failed ({outputs.exit_code})"
-    click.echo(f"{one_line(record.agent)}: {how}")
-    if outputs.error_summary:
-        click.echo(f"  {one_line(outputs.error_summary)}")
-    click.echo(f"The run is kept in {one_line(str(run_dir))}")

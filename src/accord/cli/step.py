@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit, sanitised_line
-from accord.cli.output import redacted
 from accord.gha import markdown
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
 from accord.gha.markdown import table
 from accord.kernel.findings import Finding, has_errors
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
+    from accord.runner.models import Classification
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
@@ -59,6 +59,28 @@ def report_doctor(
         parts += [f"#### {_cell(path)}", _findings_table(findings), *_mends(findings)]
         _annotate(findings, path)
     _summary("\n\n".join(parts))
+
+
+def report_classification(found: Classification | None) -> None:
+    """Report ``accord classify``: what the contract's error outputs say, all empty where there was no error."""
+    delay = found.retry_after_seconds if found else None
+    _outputs(
+        {
+            "error-category": found.category if found else "",
+            "error-type": found.type if found else "",
+            "error-recovery": found.recovery if found else "",
+            "error-summary": found.summary if found else "",
+            "retry-after-seconds": "" if delay is None else f"{delay:g}",
+            "error-evidence": _compact(found.evidence.model_dump()) if found else "",
+        }
+    )
+    if found is None:
+        _summary("### accord classify: no error")
+        return
+    head = f"### accord classify: {found.category}"
+    _summary(
+        f"{head}\n\n{table(['Origin', 'What helps', 'Summary'], [[found.type, found.recovery, _cell(found.summary)]])}"
+    )
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
@@ -101,11 +123,6 @@ def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     _outputs({"outcome": outcome})
     _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
-
-
-def report_run(outputs: Mapping[str, str]) -> None:
-    """Report ``accord run``: the outputs of the runner contract."""
-    _outputs(outputs)
 
 
 def _json_or_nothing(value: object) -> str:

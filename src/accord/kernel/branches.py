@@ -1,4 +1,4 @@
-"""The branch of a work item: what the remote has of it, and one more commit on it, never a forced one.
+"""A branch on a remote: what the remote has of it, and one more commit on it, never a forced one.
 
 Everything happens in a bare repository of our own that is thrown away afterwards; the caller's checkout lends objects.
 """
@@ -10,7 +10,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.clock import timestamp
 from accord.kernel.errors import Refused, Stopped
@@ -29,9 +29,16 @@ PAUSES = (2.0, 10.0, 60.0)
 
 DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 
+Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
+"""Why a push failed: for good, because the branch moved, for now, or in words that nobody here knows."""
+
+_MOVED = re.compile(
+    r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
+    re.IGNORECASE,
+)
 _FINAL = re.compile(
-    r"returned error: 4|authentication failed|not found|denied|protected branch|remote rejected|refusing|pre-receive"
-    r"|GH0\d\d",
+    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"
+    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d",
     re.IGNORECASE,
 )
 _PASSING = re.compile(
@@ -39,6 +46,12 @@ _PASSING = re.compile(
     r"|empty reply|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
     re.IGNORECASE,
 )
+_BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
+"""Passes although it is told like a final no; a rate limit is a 403."""
+
+
+class Unreachable(Stopped):
+    """The remote did not answer, however often it was asked."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +69,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class BranchFacts:
-    """What the remote has. ``tip`` is the work item's branch, empty when there is none; ``applied`` the commit on it
-    that this run made, empty when none did.
+    """What the remote has. ``base`` is where a new branch begins; ``tip`` the branch that gets the commit, empty when
+    there is none; ``applied`` the commit on it that this run made, empty when none did.
     """
 
     base: str
@@ -74,35 +87,58 @@ class CommitText:
 
 
 @contextmanager
-def fetched(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
-    """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
-
-    Raises Refused when the remote cannot be read, Stopped when it cannot be reached.
-    """
+def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
+    """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
     with tempfile.TemporaryDirectory(prefix="accord-branch-") as scratch:
         git = Git(Path(scratch), config=token_config(remote.server_url, remote.token))
         git("init", "--quiet", "--bare", "--initial-branch", "none")
         objects = _objects_of(lender)
         if objects:
             Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
-        _fetch(git, remote, f"+refs/heads/{base}:refs/heads/base")
-        if _remote_tip(git, remote, branch):
-            _fetch(git, remote, f"+refs/heads/{branch}:refs/heads/work")
         yield git
+
+
+@contextmanager
+def fetched(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
+    """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
+
+    Raises Refused when the remote cannot be read, Unreachable when it does not answer.
+    """
+    with scratch_repository(remote, lender) as git:
+        fetch_ref(git, remote, f"refs/heads/{base}", "base")
+        fetch_branch(git, remote, branch, "work")
+        yield git
+
+
+def fetch_branch(git: Git, remote: Remote, branch: str, into: str) -> str:
+    """Fetch a branch under a name of our own; return its tip, empty when the remote has no such branch."""
+    if not _remote_tip(git, remote, branch):
+        return ""
+    return fetch_ref(git, remote, f"refs/heads/{branch}", into)
+
+
+def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
+    """Fetch a ref that is there (``HEAD`` is the default branch) under a name of our own; return its commit."""
+    _fetch(git, remote, f"+{ref}:refs/heads/{into}")
+    return git.line("rev-parse", f"refs/heads/{into}")
 
 
 def branch_facts(git: Git, token: str) -> BranchFacts:
     """Look at what was fetched."""
     base = git.line("rev-parse", "refs/heads/base")
     tip = git.attempt("rev-parse", "--verify", "--quiet", "refs/heads/work").stdout.decode().strip()
-    applied = ""
-    if tip:
-        log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", f"{base}..{tip}").decode()
-        for entry in log.split("\0"):
-            commit, *values = entry.split("\n")
-            if token in (value.strip() for value in values):
-                applied = commit.strip()
-    return BranchFacts(base, tip, applied)
+    return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}") if tip else "")
+
+
+def commit_of_run(git: Git, token: str, commits: str) -> str:
+    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when there is none."""
+    log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode()
+    found = ""
+    for entry in log.split("\0"):
+        commit, *values = entry.split("\n")
+        if token in (value.strip() for value in values):
+            found = commit.strip()
+    return found
 
 
 def commit_patch(
@@ -110,7 +146,7 @@ def commit_patch(
 ) -> tuple[str, list[Change]]:
     """Make the commit that the branch gets, and list what it changes.
 
-    Raises Refused when the patch conflicts, BrokenContract when it is none.
+    Raises PatchConflict when it does not fit, BrokenContract when it is none.
     """
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent)
@@ -127,7 +163,7 @@ def commit_patch(
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
     """Push a commit, provided the branch is still where it was; False when it has moved.
 
-    A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Stopped.
+    A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Unreachable.
     """
     for pause in PAUSES:
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
@@ -139,20 +175,34 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
             return True
         if tip != expected:
             return False
-        if not _is_passing(said):
-            raise _push_refused(said)
+        if push_trouble(said) in ("refused", "unknown"):
+            raise push_refusal(said)
         remote.clock.sleep(pause)
     raise _unreachable(remote)
 
 
-def _push_refused(said: str) -> Refused:
-    words = " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
+def push_trouble(said: str) -> Trouble:
+    """Tell from git's own words why a push failed."""
+    if _MOVED.search(said):
+        return "conflict"
+    if _is_passing(said):
+        return "unreachable"
+    return "refused" if _FINAL.search(said) else "unknown"
+
+
+def push_refusal(said: str) -> Refused:
+    """Say what git and the server said, and what mends it."""
     mend = "Give the job contents: write, or a token that may push to this branch."
     if "workflow" in said and "permission" in said:
         mend = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
     elif "protected branch" in said.lower() or "GH006" in said or "GH013" in said:
-        mend = "A rule protects this branch: let the rule except accord/*, or the token's owner."
-    return Refused(f"Git refused the push: {words}", mend=mend)
+        mend = "A rule protects this branch: let it except the branch (accord/* for work items) or the token's owner."
+    return Refused(f"Git refused the push: {in_short(said)}", mend=mend)
+
+
+def in_short(said: str) -> str:
+    """Write what git said as one line."""
+    return " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
 
 
 def _fetch(git: Git, remote: Remote, refspec: str) -> None:
@@ -160,8 +210,10 @@ def _fetch(git: Git, remote: Remote, refspec: str) -> None:
 
 
 def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
-    listed = _patiently(git, remote, "ls-remote", remote.url, f"refs/heads/{branch}")
-    return listed.decode().split("\t")[0].strip()
+    ref = f"refs/heads/{branch}"
+    listed = _patiently(git, remote, "ls-remote", remote.url, ref).decode("utf-8", "surrogateescape")
+    lines = (line.split("\t") for line in listed.splitlines())
+    return next((commit for commit, name in lines if name == ref), "")
 
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
@@ -180,17 +232,15 @@ def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
     raise _unreachable(remote)
 
 
-def _unreachable(remote: Remote) -> Stopped:
-    return Stopped(
+def _unreachable(remote: Remote) -> Unreachable:
+    return Unreachable(
         f"Git could not reach {remote.url} in {len(PAUSES)} tries.", mend="Run the same command again to continue."
     )
 
 
 def _is_passing(said: str) -> bool:
-    """Tell a passing trouble from a final no; a rate limit is a 403 that passes."""
-    if "rate limit" in said.lower():
-        return True
-    return bool(_PASSING.search(said)) and not _FINAL.search(said)
+    """Tell a passing trouble from a final no."""
+    return bool(_BUSY.search(said) or (_PASSING.search(said) and not _FINAL.search(said)))
 
 
 def _objects_of(lender: Path | None) -> str:

@@ -26,6 +26,10 @@ DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencod
 _SYMLINK = "120000"
 
 
+class PatchConflict(Refused):
+    """The patch does not fit what the branch has by now; the message names the paths."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away."""
@@ -120,7 +124,7 @@ def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> None:
 def apply_patch(git: Git, patch: bytes, onto: str) -> str:
     """Apply a patch to a commit in a bare repository; return the new tree's id.
 
-    Falls back to a 3-way merge where the context has moved on. Raises Refused with the paths that conflict, and
+    Falls back to a 3-way merge where the context has moved on. Raises PatchConflict with the paths, and
     BrokenContract with what git finds wrong with a patch that cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
@@ -135,7 +139,7 @@ def apply_patch(git: Git, patch: bytes, onto: str) -> str:
 
 def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
     if conflicts:
-        return Refused(
+        return PatchConflict(
             f"The patch conflicts with what the branch has in: {', '.join(dict.fromkeys(conflicts))}.",
             mend="The branch is as it was. Let the agent work on top of it.",
         )

@@ -11,10 +11,10 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _SHAPES = {
     "github-token": r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
@@ -39,6 +39,10 @@ _SHORTEST_VALUE = 8
 _SHORTEST_LEAF = 16
 """Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
 
+
+_WRAP = r"[ \t]*[\r\n]\s*"
+_BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
+"""Where a text is wrapped; a known secret is found across it, while a shape would run on into the next line."""
 
 _KNOWN = "secret of the environment"
 _PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,40}\]")
@@ -66,8 +70,11 @@ class Redactor:
         """Say where secrets are, in order and apart from each other. What a placeholder says is none."""
         hits = _SHAPE.finditer(text) if _BEGINNING.search(text) else ()
         found = [Secret(*hit.span(), _kind(hit)) for hit in hits]
+        joined = _BREAK.sub("", text) if self.values and ("\n" in text or "\r" in text) else ""
         for value in self.values:
             found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
+            if value in joined:
+                found += [Secret(*hit.span(), _KNOWN) for hit in re.finditer(_broken(value), text)]
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
@@ -115,10 +122,26 @@ def _places(value: str, text: str) -> Iterator[int]:
         start = text.find(value, start + len(value))
 
 
+def _broken(value: str) -> str:
+    """Write a value as a pattern that finds it however it is wrapped."""
+    return f"(?:{_WRAP})?".join(map(re.escape, value))
+
+
 def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
     """Tell whether a secret lies in one of these spans, which are in order."""
     i = bisect_right(spans, secret.start, key=itemgetter(0)) - 1
     return i >= 0 and secret.end <= spans[i][1]
+
+
+def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(key): redacted(child, redact) for key, child in value.items()}
+    if isinstance(value, list):
+        return [redacted(child, redact) for child in value]
+    return value
 
 
 def is_secret_name(name: str) -> bool:

@@ -53,8 +53,8 @@ class RunOutputs(BaseModel):
     exit_code: str = Field("0", description="0 when the agent succeeded.")
     changes_made: str = Field("false", description="true when changes were committed and the push was confirmed.")
     commit_sha: str = Field("", description="The commit that was pushed.")
-    files_changed: str = Field("0", description="How many paths the pushed range changes.")
-    error_summary: str = Field("", description="What failed, in a sentence or two.")
+    files_changed: str = Field("0", description="How many paths the pushed range changes; a renamed file is one.")
+    error_summary: str = Field("", description="What failed, in one line that is safe in comments and scripts.")
     error_category: str = Field("", description="transient, auth, resource, logic, infrastructure or unknown.")
     error_type: str = Field("", description="agent, infrastructure, auth or unknown.")
     error_recovery: str = Field("", description="retry, manual or ignore.")
@@ -73,7 +73,7 @@ class RunOutputs(BaseModel):
     duration_seconds: str = Field("", description="How long the agent ran.")
     retry_after_seconds: str = Field("", description="How long to wait before a retry, where somebody said so.")
     error_evidence: str = Field("", description="JSON: the rule, source and line that decided the category.")
-    run_warnings: str = Field("", description="JSON array of what was off in a run that ended well.")
+    run_warnings: str = Field("", description="JSON array of what was off, although it is no error.")
     result_json: str = Field("", description="The agent's structured result.")
 
     def as_outputs(self) -> dict[str, str]:

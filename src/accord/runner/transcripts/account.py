@@ -53,7 +53,9 @@ class AgentError:
     """An error as the CLI reports it in a field of its transcript.
 
     ``status`` is the HTTP status where a field or the CLI's own wording names one; ``kind`` the class that the CLI
-    gives it (``authentication_failed``, ``error_max_turns``); ``line`` the line of the transcript, cut, as evidence.
+    gives it (``authentication_failed``, ``error_max_turns``); ``retry_after_seconds`` what the provider asks to wait,
+    ``backoff_seconds`` what the CLI waited by itself before its last try; ``line`` the line of the transcript, cut, as
+    evidence.
     """
 
     message: str
@@ -61,13 +63,17 @@ class AgentError:
     kind: str = ""
     retry_after_seconds: float | None = None
     line: str = ""
+    backoff_seconds: float | None = None
+    is_status_worded: bool = False
+    """The status stands in the text only, so any field says more."""
 
 
 @dataclass(frozen=True)
 class Account:
     """What one run did, as its transcript tells it.
 
-    ``errors`` are those that ended the run, never ones that the agent recovered from. ``structured`` is what the CLI
+    ``errors`` are those that ended the run, never ones that the agent recovered from; where the transcript breaks off,
+    the one that the CLI was last retrying. ``structured`` is what the CLI
     returned as structured result, None without one. ``warnings`` say what was off in a run that ended well.
     """
 
@@ -84,4 +90,9 @@ class Account:
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
     is_structured: bool = True
-    """False for plain text, where nothing but the exit code tells how the run ended."""
+    """False for plain text, where nothing but the exit code tells how the run ended; ``ending`` is ``cut`` then."""
+    codec: str = "plain"
+    has_begun: bool = False
+    """An event was read: the CLI came as far as starting its work."""
+    has_worked: bool = False
+    """The agent said or did something, so what went wrong before that was overcome."""

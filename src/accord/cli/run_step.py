@@ -1,0 +1,79 @@
+"""What the commands about a run print, and leave for the runner: outputs, a summary, annotations."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import one_line
+from accord.gha.commands import command
+from accord.gha.files import write_outputs, write_summary
+from accord.kernel.redaction import redactor_for
+from accord.runner.run_summary import summary_page
+
+if TYPE_CHECKING:
+    from accord.cli.sources import Way
+    from accord.runner.models import RunOutputs
+
+_SHOWN_CHARS = 100
+
+
+def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
+    """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
+    from accord.kernel.branches import Remote
+    from accord.kernel.clock import SystemClock
+    from accord.runner.finish import Finishing, finish
+
+    clock, redact = SystemClock(), redactor_for(os.environ)
+    if way is None:
+        return finish(run_dir, Finishing("", redact, clock, os.environ))
+    url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
+    remote = Remote(url, way.server_url, way.token, clock)
+    return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
+
+
+def report_run(outputs: RunOutputs, output_format: str) -> None:
+    """Print a run's outputs, and leave them for the steps after this one.
+
+    The texts were redacted when they became outputs; to search base64 for secrets again could only damage it.
+    """
+    leave_outputs(outputs)
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        write_summary(Path(path), summary_page(outputs))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate(outputs)
+    if output_format == "json":
+        document = json.dumps(outputs.as_outputs(), indent=2, ensure_ascii=False)
+        click.echo(document.replace("##[", "#\\u0023["))
+    else:
+        _print(outputs)
+
+
+def leave_outputs(outputs: RunOutputs) -> None:
+    """Write the outputs for the steps after this one."""
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        write_outputs(Path(path), outputs.as_outputs())
+
+
+def _annotate(outputs: RunOutputs) -> None:
+    if outputs.error_category:
+        title = f"{outputs.agent_name or 'agent'}: {outputs.error_category}"
+        click.echo(command("error", outputs.error_summary, title=title), err=True)
+    for text in json.loads(outputs.run_warnings or "[]"):
+        click.echo(command("warning", text, title=outputs.agent_name or "agent"), err=True)
+
+
+def _print(outputs: RunOutputs) -> None:
+    """Print one output a line; what is not available is not worth one."""
+    values = outputs.as_outputs()
+    values["final-message"] = f"{len(outputs.final_message)} characters of base64" if outputs.final_message else ""
+    shown = {name: one_line(value) for name, value in values.items() if value}
+    width = max(len(name) for name in shown)
+    for name, value in shown.items():
+        cut = value if len(value) <= _SHOWN_CHARS else f"{value[: _SHOWN_CHARS - 1]}…"
+        color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
+        click.echo(f"{click.style(f'{name:<{width}}', dim=True)}  {click.style(cut, fg=color)}")

@@ -1,0 +1,234 @@
+"""Why a run failed: exactly one category, with the rule and the line that decided it.
+
+Order of evidence: what accord itself saw, the errors of the transcript with their fields before their words, stderr,
+the end of plain text, the exit code. What the agent said and what its commands printed is never evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.runner.error_rules import (
+    BROAD_KINDS,
+    CAUSES,
+    EXITS,
+    GEMINI_STATUSES,
+    GOOGLES_RATE_LIMIT,
+    HARD_QUOTA,
+    KINDS,
+    OWN,
+    WEAK_KINDS,
+    WORDS,
+    status_cause,
+)
+from accord.runner.models import Classification, Evidence
+from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord.runner.evidence import RunEvidence
+    from accord.runner.models import Source
+    from accord.runner.record import Own
+    from accord.runner.transcripts.account import Account, AgentError
+
+SUMMARY_CHARS = 500
+_MESSAGE_CHARS = 300
+_LAST_LINES = 200
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_REPORT = re.compile(
+    r"^\s*(?:\d{4}-\d\d-\d\d\S*\s+)?(?:"
+    r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
+    r"(?:Error|Exception) [\w ]{0,40}(?::|Full report)|[\w.]*(?:Error|Exception)(?: \[\w+\])?:|"
+    r"[\w./-]{1,40}: (?:error|fatal):|"
+    r"curl: \(\d+\)|An unexpected (?:critical )?error)",
+    re.IGNORECASE,
+)
+"""How a program begins a line that reports an error; prose about errors does not."""
+
+_VERBATIM = re.compile(
+    r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
+    r"No input provided via stdin|Not inside a trusted directory|Gemini CLI is not running in a trusted directory|"
+    r"Failed to read output schema|--dangerously-skip-permissions cannot be used|Reached max session turns|"
+    r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
+    r"Failed to authenticate\. |"
+    r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
+    r"<--- Last few GCs|FATAL ERROR: )"
+)
+"""What the known CLIs print without such a beginning."""
+
+_STATUS_FIELD = re.compile(r"^\s+(?:status|code): ([45]\d\d),?$")
+_TRYING = re.compile(r"^Attempt \d+ failed\b")
+_BACKGROUND = re.compile(
+    r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
+)
+"""Lines that also successful runs have: what the CLI does beside its work, tools that the agent used wrongly."""
+
+_STDERR: Source = "stderr"
+_TEXT: Source = "text"
+_STDERR_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
+
+
+class _Hit(NamedTuple):
+    rule: str
+    cause: str
+    source: Source
+    line: str
+    message: str = ""
+    delay: float | None = None
+
+
+def contract_exit_code(evidence: RunEvidence) -> int:
+    """Return the exit code of the run as the contract counts: 0 only for a success.
+
+    A structured transcript must end with its terminal success event, whatever the process returned; 1 stands for a
+    failure that its exit code does not tell.
+    """
+    account = evidence.account
+    if evidence.exit_code:
+        return evidence.exit_code
+    is_good = evidence.own is None and (account.ending == "success" or not account.is_structured)
+    return 0 if is_good else 1
+
+
+def classify(evidence: RunEvidence) -> Classification | None:
+    """Tell why a run failed; None when it did not."""
+    if evidence.own is not None:
+        return _classification(_own_hit(evidence.own))
+    if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
+        return None
+    hit = next(_hits(evidence), None)
+    if hit is None and evidence.exit_code is None and not evidence.account.is_structured:
+        return None
+    return _classification(hit or _unknown(evidence))
+
+
+def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
+    for error in evidence.account.errors:
+        yield from _by_error(error, "event", evidence)
+    for text, source in ((evidence.stderr, _STDERR), (evidence.text, _TEXT)):
+        for error in reversed(_reported(text, source, evidence.account)):
+            yield from _by_error(error, source, evidence)
+    yield from _by_exit(evidence)
+
+
+def _own_hit(own: Own) -> _Hit:
+    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail)
+
+
+def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
+    """Ask the fields of an error from the most to the least telling, then its words, then its weak fields."""
+
+    def hit(rule: str, cause: str, told_by: Source = source, line: str = error.line) -> _Hit:
+        return _Hit(rule, cause, told_by, line, error.message, delay)
+
+    delay = error.backoff_seconds if error.retry_after_seconds is None else error.retry_after_seconds
+
+    worded = (error.status or 0) if error.is_status_worded else 0
+    by_exit = (_exit_status(evidence) or 0) if source == "event" else 0
+    status = (0 if worded else error.status or 0) or by_exit
+    cause, kind = status_cause(status), KINDS.get(error.kind, "")
+    if "rate-limit" in {cause, kind, status_cause(worded)} and _is_hard_quota(error):
+        yield hit("hard-quota", "quota")
+    if kind and kind != cause:
+        yield hit(error.kind, kind)
+    if cause and (worded == status or (error.status == status and not worded)):
+        yield hit(f"http-{status}", cause)
+    if cause:
+        yield hit(f"http-{status}", cause, "exit", _exit_line(evidence))
+    if error.kind in BROAD_KINDS:
+        yield hit(error.kind, BROAD_KINDS[error.kind])
+    if cause := status_cause(worded):
+        yield hit(f"http-{worded}", cause)
+    if said := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
+        is_hard = said == "rate-limit" and _is_hard_quota(error)
+        yield hit("hard-quota", "quota") if is_hard else hit(f"says-{said}", said)
+    if error.kind in WEAK_KINDS:
+        yield hit(error.kind, WEAK_KINDS[error.kind])
+
+
+def _is_hard_quota(error: AgentError) -> bool:
+    """Tell whether a rate limit is one that waiting does not lift: it says so, and asks for no delay."""
+    message = GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
+    return error.retry_after_seconds is None and bool(HARD_QUOTA.search(message))
+
+
+def _reported(text: str, source: Source, account: Account) -> list[AgentError]:
+    """Return the errors that lines report, in order, each with the status and the delay that its dump below tells."""
+    found: list[AgentError] = []
+    is_counted = False
+    for line in (_ANSI.sub("", line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
+        if _TRYING.match(line) or _is_report(line, source, account):
+            is_counted = not (_TRYING.match(line) and account.has_worked)
+            if is_counted:
+                found.append(error_from(line.strip(), line))
+        elif found and is_counted:
+            found[-1] = _with_dump(found[-1], line)
+    return found
+
+
+def _with_dump(error: AgentError, line: str) -> AgentError:
+    field = _STATUS_FIELD.match(line)
+    if field and error.is_status_worded:
+        return replace(error, status=int(field[1]), is_status_worded=False)
+    if error.retry_after_seconds is None and (delay := delay_in(line)) is not None:
+        return replace(error, retry_after_seconds=delay)
+    return error
+
+
+def _is_report(line: str, source: Source, account: Account) -> bool:
+    if not line or _BACKGROUND.search(line):
+        return False
+    if _REPORT.match(line) or _VERBATIM.match(line):
+        return True
+    if source == "text" or account.codec != "plain":
+        return False
+    return bool(_STDERR_START.match(line) or any(words.match(line) for words in WORDS.values()))
+
+
+def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
+    code, account = evidence.exit_code, evidence.account
+    line = _exit_line(evidence)
+    for codec in (account.codec, ""):
+        if code and code in EXITS.get(codec, {}):
+            yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
+    if status := _exit_status(evidence):
+        yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
+    if account.is_structured and account.ending == "cut" and (account.has_begun or not code):
+        yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript breaks off")
+
+
+def _exit_status(evidence: RunEvidence) -> int | None:
+    return GEMINI_STATUSES.get(evidence.exit_code or 0) if evidence.account.codec == "gemini" else None
+
+
+def _exit_line(evidence: RunEvidence) -> str:
+    return "no exit code" if evidence.exit_code is None else f"exit code {evidence.exit_code}"
+
+
+def _unknown(evidence: RunEvidence) -> _Hit:
+    """Report the last that is there to be read, though no rule knows it."""
+    if errors := evidence.account.errors:
+        return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
+    lines = [line.strip() for line in (evidence.stderr or evidence.text).splitlines() if line.strip()]
+    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), (lines or [_exit_line(evidence)])[-1])
+
+
+def _classification(hit: _Hit) -> Classification:
+    cause = CAUSES[hit.cause]
+    return Classification(
+        category=cause.category,
+        type=cause.type,
+        recovery=cause.recovery,
+        summary=_summary(cause.means, cut(hit.message, _MESSAGE_CHARS), cause.mend),
+        retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
+        evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
+    )
+
+
+def _summary(means: str, message: str, mend: str) -> str:
+    what = f"{means}: {message}" if message else means
+    return cut(f"{what}{'' if what.endswith(('.', '!', '?', '…')) else '.'} {mend}", SUMMARY_CHARS)

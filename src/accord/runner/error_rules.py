@@ -1,0 +1,277 @@
+"""Why runs fail, as tables: causes and what they ask for, and by which evidence each is told.
+
+Fields come before words. A field is a class that a CLI or a provider gives its error, an HTTP status, or an exit code;
+words change from version to version. ``accord.runner.classify`` says in which order the tables are asked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.runner.transcripts.claude import UNANSWERED
+from accord.runner.transcripts.gemini import INVALID_STREAM
+
+if TYPE_CHECKING:
+    from accord.runner.models import Category, Origin, Recovery
+    from accord.runner.record import OwnKind
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a failure comes to: the three words of the contract, what happened, and what mends it."""
+
+    category: Category
+    type: Origin
+    recovery: Recovery
+    means: str
+    mend: str
+
+
+_RETRY: tuple[Category, Origin, Recovery] = ("transient", "infrastructure", "retry")
+_SPENT: tuple[Category, Origin, Recovery] = ("resource", "infrastructure", "manual")
+_LOGIC: tuple[Category, Origin, Recovery] = ("logic", "agent", "manual")
+
+CAUSES: dict[str, Cause] = {
+    "rate-limit": Cause(*_RETRY, "The provider's rate limit was reached", "Run it again after a while."),
+    "outage": Cause(*_RETRY, "The provider could not answer", "Run it again; its status page tells of outages."),
+    "network": Cause(
+        *_RETRY, "The provider could not be reached", "Run it again; check proxy and base URL if it stays."
+    ),
+    "broken-answer": Cause(*_RETRY, "The provider's answer was broken or empty", "Run it again."),
+    "interrupted": Cause(
+        *_RETRY, "The agent was stopped from outside", "Run it again; see what stopped the runner or its job."
+    ),
+    "install": Cause(*_RETRY, "The agent could not be installed", "Run it again; check its version if it stays."),
+    "credential": Cause(
+        "auth",
+        "agent",
+        "manual",
+        "The provider refused the agent's credential",
+        "Check that the secret is set, valid and allowed to use this model.",
+    ),
+    "credential-missing": Cause(
+        "auth", "auth", "manual", "The agent's credential is missing", "Set the secret that the agent needs."
+    ),
+    "quota": Cause(
+        *_SPENT, "A quota or credit is used up", "Raise the quota, add credit, or wait until it is renewed."
+    ),
+    "budget": Cause(*_SPENT, "The run's budget is spent", "Raise the budget, or split the task."),
+    "memory": Cause(*_SPENT, "The agent ran out of memory", "Use a larger runner, or split the task."),
+    "killed": Cause(
+        *_SPENT, "The agent was killed, as happens when memory runs out", "Use a larger runner, or split the task."
+    ),
+    "disk": Cause(*_SPENT, "The disk is full", "Free space before the agent runs, or use a larger runner."),
+    "time": Cause(*_SPENT, "The time limit was reached", "Raise the time limit, or split the task."),
+    "request": Cause(*_LOGIC, "The provider refused the request", "Check the agent's version, settings and prompt."),
+    "model": Cause(*_LOGIC, "The model is not available", "Name a model that exists and that the account may use."),
+    "context": Cause(*_LOGIC, "The task does not fit the model's context", "Shorten the prompt, or split the task."),
+    "output": Cause(*_LOGIC, "The answer was cut at the limit of output tokens", "Raise the limit, or split the task."),
+    "turns": Cause(*_LOGIC, "The agent used up its turns", "Raise the limit of turns, or split the task."),
+    "refusal": Cause(*_LOGIC, "The model refused the task", "Review the prompt and the text that it quotes."),
+    "result": Cause(*_LOGIC, "The agent gave no valid structured result", "Simplify the schema, or review the prompt."),
+    "settings": Cause(*_LOGIC, "The agent was called or set up wrongly", "Correct its arguments and settings."),
+    "prompt": Cause(*_LOGIC, "The prompt cannot be used", "Check the prompt file."),
+    "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
+    "changes": Cause(*_LOGIC, "What the agent changed cannot be read", "See what it left in the work tree."),
+    "push": Cause(
+        "infrastructure",
+        "infrastructure",
+        "manual",
+        "The changes may not be pushed",
+        "Grant contents: write, or push to a branch without that protection.",
+    ),
+    "push-again": Cause(
+        "infrastructure", "infrastructure", "retry", "The changes could not be pushed", "Run it again."
+    ),
+    "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "Nothing is to be done."),
+    "unknown": Cause(
+        "unknown", "unknown", "manual", "The agent failed, and nothing tells why", "Read its transcript and its log."
+    ),
+}
+
+OWN: dict[OwnKind, str] = {
+    "time-limit": "time",
+    "cancelled": "cancelled",
+    "install-failed": "install",
+    "credential-missing": "credential-missing",
+    "prompt-invalid": "prompt",
+    "not-started": "start",
+    "changes-unreadable": "changes",
+    "push-refused": "push",
+    "push-conflict": "push-again",
+    "push-unreachable": "push-again",
+    "disk-full": "disk",
+}
+"""What accord itself saw."""
+
+KINDS: dict[str, str] = {
+    # Claude Code: assistant.error, result.subtype, result.terminal_reason
+    "authentication_failed": "credential",
+    "billing_error": "quota",
+    "rate_limit": "rate-limit",
+    "overloaded": "outage",
+    "model_not_found": "model",
+    "max_output_tokens": "output",
+    "prompt_too_long": "context",
+    "error_max_turns": "turns",
+    "error_max_budget_usd": "budget",
+    "error_max_structured_output_retries": "result",
+    "refusal": "refusal",
+    # Anthropic
+    "authentication_error": "credential",
+    "permission_error": "credential",
+    "rate_limit_error": "rate-limit",
+    "overloaded_error": "outage",
+    "request_too_large": "context",
+    # OpenAI
+    "invalid_api_key": "credential",
+    "insufficient_quota": "quota",
+    "usage_limit_reached": "quota",
+    "billing_hard_limit_reached": "quota",
+    "rate_limit_exceeded": "rate-limit",
+    "context_length_exceeded": "context",
+    "content_policy_violation": "refusal",
+    "server_is_overloaded": "outage",
+    # Google
+    "API_KEY_INVALID": "credential",
+    "API_KEY_SERVICE_BLOCKED": "credential",
+    "SERVICE_DISABLED": "credential",
+    "UNAUTHENTICATED": "credential",
+    "PERMISSION_DENIED": "credential",
+    "BILLING_DISABLED": "quota",
+    "RATE_LIMIT_EXCEEDED": "rate-limit",
+    "NOT_FOUND": "model",
+    "UNAVAILABLE": "outage",
+    "INTERNAL": "outage",
+    "DEADLINE_EXCEEDED": "outage",
+    # Gemini CLI
+    "FatalTurnLimitedError": "turns",
+    "FatalAuthenticationError": "credential",
+    "FatalInputError": "settings",
+    "FatalConfigError": "settings",
+}
+"""Classes that say more than an HTTP status does."""
+
+STATUSES: dict[int, str] = {
+    401: "credential",
+    402: "quota",
+    403: "credential",
+    404: "model",
+    408: "network",
+    413: "context",
+    429: "rate-limit",
+}
+"""HTTP statuses. Any other from 500 on is an outage, any other from 400 on a refused request."""
+
+BROAD_KINDS: dict[str, str] = {
+    "server_error": "outage",
+    "api_error": "outage",
+    "RESOURCE_EXHAUSTED": "rate-limit",
+    "invalid_request": "request",
+    "invalid_request_error": "request",
+    "invalid_value": "request",
+    "INVALID_ARGUMENT": "request",
+    "FAILED_PRECONDITION": "request",
+}
+"""Classes that say no more than an HTTP status does, where there is none."""
+
+WEAK_KINDS: dict[str, str] = {
+    UNANSWERED: "broken-answer",
+    INVALID_STREAM: "broken-answer",
+    "error_during_execution": "interrupted",
+}
+"""Classes that say little; words are asked before them."""
+
+
+def _words(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+HARD_QUOTA = _words(
+    r"daily (?:quota|limit)", r"per ?day\b", r"\bcredits?\b", r"\bbilling\b", r"insufficient.quota", r"usage limit",
+    r"(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
+)  # fmt: skip
+"""A limit that waiting a little does not lift; a text with a delay names none."""
+
+GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check your plan and billing details\S* ?")
+"""What Google says of a limit a minute; its daily one reads otherwise."""
+
+WORDS: dict[str, re.Pattern[str]] = {
+    "memory": _words(r"heap out of memory", r"cannot allocate memory", r"\bout of memory\b", r"\bOOM\b", "ENOMEM"),
+    "disk": _words(r"no space left on device", r"\bENOSPC\b", r"disk quota exceeded", r"\bdisk (?:is )?full"),
+    "budget": _words(r"maximum budget", r"budget (?:is )?(?:exceeded|exhausted|spent)"),
+    "turns": _words(r"max(?:imum)? (?:number of |session )?turns"),
+    "quota": _words(
+        r"exhausted your daily quota", r"(?<!current )quota exceeded", r"insufficient.quota", r"usage limit",
+        r"credit balance", r"credits? (?:are|is|has been) (?:exhausted|depleted)", r"(?:session|weekly|5-hour) limit",
+        r"issue with billing", r"billing is not enabled",
+    ),
+    "rate-limit": _words(
+        r"rate.?limit", r"too many requests", r"exceeded your current quota", r"resource has been exhausted"
+    ),
+    "context": _words(
+        r"context.(?:window|length)", r"prompt is too long", r"input token count .* exceeds", r"request too large",
+        r"maximum (?:context|number of tokens)",
+    ),
+    "output": _words(r"max_output_tokens", r"output token (?:maximum|limit)", r"max_tokens"),
+    "refusal": _words(r"blocked due to safety", r"content (?:policy|filter)", r"safety settings"),
+    "settings": _words(
+        r"(?:unexpected|unknown|unrecognized|invalid) (?:argument|option|flag|auth method)", r"requires --\w",
+        r"model provider .* not found", r"error loading config", r"not (?:inside|running in) a trusted directory",
+        r"no input provided", r"input must be provided", r"failed to read output schema", r"is not valid json",
+        r"cannot be used with root", r"command not found", r"no such file or directory", r"no prompt provided",
+    ),
+    "model": _words(
+        r"issue with the selected model", r"\bmodels?\b.{0,120}(?:does not exist|not found|not supported|unknown)",
+        r"(?:unknown|no such|invalid) model\b(?! provider)",
+    ),
+    "credential": _words(
+        r"api.key.{0,40}(?:invalid|not valid|incorrect|expired|missing|not set|required)", r"\bunauthori[sz]ed\b",
+        r"(?:invalid|incorrect|missing|no|expired).{0,20}api.?key", r"failed to authenticate", r"\bnot logged in\b",
+        r"authentication (?:failed|error|required)", r"(?:access|refresh|oauth).{0,20}token", r"sign in again",
+        r"Missing environment variable", r"must specify the \w*KEY", r"invalid.{0,10}credentials?", "/login",
+        r"\bpermission denied\b(?=.{0,40}(?:api|key|model|project))",
+    ),
+    "outage": _words(
+        r"overloaded", r"high demand", r"at capacity", r"temporarily unavailable", r"service unavailable",
+        r"internal (?:server )?error", r"bad gateway", r"gateway time-?out",
+    ),
+    "broken-answer": _words(
+        r"stream (?:disconnected|closed|ended)", r"incomplete json", r"malformed (?:response|function call)",
+        r"empty response", r"unexpected end of (?:json|stream)", r"without a finish reason",
+    ),
+    "network": _words(
+        r"connection (?:failed|refused|reset|dropped|error|aborted|closed|timed out)", r"fetch failed",
+        r"error sending request", r"unable to connect", r"failed to connect", r"could ?n[o']t connect",
+        r"\bE(?:CONN\w+|TIMEDOUT|NOTFOUND|AI_AGAIN|PIPE|HOSTUNREACH|NETUNREACH)\b", r"network (?:error|is unreachable)",
+        r"could not resolve host", r"name resolution", r"(?:request|operation|read|connect) timed? ?out",
+        r"socket hang up", r"tls handshake",
+    ),
+}  # fmt: skip
+"""What CLIs and providers say, in this order, where no field tells."""
+
+EXITS: dict[str, dict[int, str]] = {
+    "": {
+        124: "time",
+        126: "start",
+        127: "start",
+        130: "interrupted",
+        132: "memory",
+        134: "memory",
+        137: "killed",
+        143: "interrupted",
+    },
+    "codex": {2: "settings"},
+    "gemini": {41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
+}
+"""Exit codes: of any process (128 and a signal's number, ``timeout``, the shell's own), and of some CLIs."""
+
+GEMINI_STATUSES = {status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)}
+"""Gemini CLI exits with the HTTP status of its error, as far as one byte holds it."""
+
+
+def status_cause(status: int) -> str:
+    """Name the cause that an HTTP status stands for; empty for one that is no error."""
+    return STATUSES.get(status) or ("outage" if status >= 500 else "request" if status >= 400 else "")

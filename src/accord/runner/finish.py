@@ -1,0 +1,258 @@
+"""The second half of a run: from the folder that the agent's job left to commits, conclusions and outputs.
+
+It may run again at any time: what was pushed is found again, and the same outputs follow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from accord.github.markers import run_token
+from accord.kernel.branches import DEFAULT_AUTHOR
+from accord.kernel.errors import BrokenContract, Refused, Stopped
+from accord.kernel.findings import Finding
+from accord.kernel.store import write_whole
+from accord.runner.analysis_models import Question
+from accord.runner.changes import diff_stat, patch_stats
+from accord.runner.evidence import RunEvidence
+from accord.runner.outputs import RunFacts, outputs_of
+from accord.runner.publish import Publication, Published, publish_patch
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord
+from accord.runner.texts import safe_line, sendable, summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accord.github.pull_port import Pull, PullPort
+    from accord.kernel.branches import Remote
+    from accord.kernel.clock import Clock
+    from accord.kernel.redaction import Redactor
+    from accord.runner.analysis_models import Analysis
+    from accord.runner.models import RunOutputs
+    from accord.runner.transcripts.account import Account
+
+TAIL_BYTES = 64 * 1024
+"""How much of what was printed is evidence; the reason of an end stands at the end."""
+
+
+COMMANDS_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """What finishing needs besides the folder. Without a ``remote`` nothing is pushed; without a ``github`` and a
+    ``pr_body`` there are no tasks to look for.
+
+    ``environment`` holds endpoints and keys of the analysis. ``pr_ref`` comes before that of the record. ``lender`` is
+    a checkout that no agent could write to.
+    """
+
+    repository: str
+    redact: Redactor
+    clock: Clock
+    environment: Mapping[str, str]
+    remote: Remote | None = None
+    github: PullPort | None = None
+    pr_ref: str = ""
+    pr_body: str | None = None
+    author: str = DEFAULT_AUTHOR
+    lender: Path | None = None
+
+
+def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
+    """Publish what a run changed, look for the tasks it completed, and conclude its outputs.
+
+    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Raises
+    BrokenContract when the folder holds no run.
+    """
+    from accord.runner.classify import contract_exit_code
+
+    record = read_record(run_dir)
+    if record.is_skipped:
+        return outputs_of(RunFacts(record.agent), setting.redact)
+    evidence = _evidence(run_dir, record)
+    work = _Work(run_dir, record, evidence.account, setting)
+    ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
+    _keep_message(work)
+    duration = record.duration_seconds if record.started_at else None
+    return conclude(
+        RunFacts(
+            record.agent,
+            account=evidence.account,
+            published=ended.published,
+            analysis=ended.analysis,
+            duration_seconds=duration,
+            warnings=ended.warnings,
+        ),
+        evidence,
+        setting.redact,
+    )
+
+
+def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
+    """Add to the facts whether the run failed and why, and write the outputs. A failed push is a failed run."""
+    from accord.runner.classify import classify, contract_exit_code
+
+    if facts.published and facts.published.failure:
+        evidence = replace(evidence, own=facts.published.failure)
+    error, exit_code = classify(evidence), contract_exit_code(evidence)
+    return outputs_of(replace(facts, classification=error, exit_code=exit_code), redact)
+
+
+def read_record(run_dir: Path) -> RunRecord:
+    """Read ``record.json``. Raises BrokenContract when there is none, or none that accord wrote."""
+    try:
+        return RunRecord.model_validate_json((run_dir / RECORD).read_bytes())
+    except (OSError, ValidationError) as error:
+        problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
+        message = f"{run_dir / RECORD} {problem}."
+        raise BrokenContract(
+            message,
+            findings=[Finding("run-record", message)],
+            mend="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
+        ) from None
+
+
+def outputs_without_record(problem: str, redact: Redactor) -> RunOutputs:
+    """Write the outputs of a run of which nothing is left: all outputs are there even then."""
+    from accord.runner.transcripts.account import Account
+
+    own = Own(kind="not-started", detail=problem)
+    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
+
+
+@dataclass(frozen=True)
+class _Work:
+    run_dir: Path
+    record: RunRecord
+    account: Account
+    setting: Finishing
+
+    def patch(self) -> bytes:
+        path = self.run_dir / PATCH
+        return path.read_bytes() if path.exists() else b""
+
+
+@dataclass(frozen=True)
+class _Ended:
+    published: Published | None = None
+    analysis: Analysis | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def _evidence(run_dir: Path, record: RunRecord) -> RunEvidence:
+    from accord.runner.transcripts.read import read_evidence
+
+    return read_evidence(
+        record.codec,
+        record.agent,
+        record.exit_code,
+        run_dir / STDOUT,
+        stderr=run_dir / STDERR,
+        final_message=run_dir / FINAL_MESSAGE,
+        own=record.own,
+    )
+
+
+def _publish_and_analyse(work: _Work) -> _Ended:
+    """Push first: tasks count as done only when the work is where others see it."""
+    patch = work.patch()
+    pull, warnings = _pull(work)
+    remote, ref = work.setting.remote, work.setting.pr_ref or work.record.pr_ref
+    published = None
+    if patch.strip() and remote and ref:
+        published = _from_a_fork(pull, ref, work) or publish_patch(remote, _publication(work, patch, ref))
+        if published.failure:
+            return _Ended(published, warnings=warnings)
+        if not published.commit_sha:
+            warnings = (*warnings, "The branch had all of the run's changes already.")
+    else:
+        warnings = (*warnings, *_left_behind(work))
+    body = work.setting.pr_body
+    if body is None and pull:
+        body = pull.body
+    if body is None:
+        return _Ended(published, warnings=warnings)
+    diff = diff_stat(patch_stats(patch))
+    analysis = tasks_done(body, work.account, diff, work.setting.environment, work.setting.clock)
+    return _Ended(published, analysis, warnings)
+
+
+def _pull(work: _Work) -> tuple[Pull | None, tuple[str, ...]]:
+    """Read the pull request of the run; without it the changes can be pushed all the same."""
+    number = work.record.pr_number.strip().removeprefix("#")
+    if work.setting.github is None or not (number.isascii() and number.isdecimal()):
+        return None, ()
+    try:
+        pull = work.setting.github.pull(int(number))
+    except (Refused, Stopped) as error:
+        return None, (f"The tasks of pull request {number} could not be read: {error}",)
+    return pull, () if pull else (f"There is no pull request {number} to read tasks from.",)
+
+
+def _from_a_fork(pull: Pull | None, ref: str, work: _Work) -> Published | None:
+    """Refuse to push a fork's pull request here, where it would make a branch that belongs to nothing."""
+    if pull is None or pull.head_repository.lower() == work.setting.repository.lower():
+        return None
+    if pull.head_branch != ref.strip().removeprefix("refs/heads/"):
+        return None
+    place = pull.head_repository or "a repository that is gone"
+    detail = (
+        f"The branch {pull.head_branch} of pull request {pull.number} is in {place}, and this job cannot push there. "
+        "The changes are in the artifact of the run."
+    )
+    return Published(failure=Own(kind="push-refused", detail=detail))
+
+
+def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
+    record, setting = work.record, work.setting
+    digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
+    turn = ", ".join(filter(None, [record.mode, record.iteration and f"iteration {record.iteration}"]))
+    subject = f"{'fix' if record.mode == 'autofix' else 'feat'}: apply the changes of {record.agent}"
+    return Publication(
+        patch,
+        ref,
+        record.base_sha,
+        run_token(setting.repository, digest),
+        safe_line(f"{subject} ({turn})" if turn else subject, setting.redact, 72),
+        summary_of(sendable(setting.redact(work.account.final_message)), setting.redact),
+        record.base_ref,
+        setting.author,
+        setting.lender,
+    )
+
+
+def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
+    """Ask which tasks of a pull request's body a run completed."""
+    from accord.runner.analysis import analyse
+
+    commands = tuple(
+        f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
+        for command in account.commands
+    )
+    question = Question(body, account.final_message, commands, diff, account.todos)
+    return analyse(question, environment=environment, clock=clock)
+
+
+def _left_behind(work: _Work) -> tuple[str, ...]:
+    """Say where the changes are that were not pushed."""
+    try:
+        count = len(patch_stats(work.patch()))
+    except BrokenContract as broken:
+        return (broken.message,)
+    files = "1 file" if count == 1 else f"{count} files"
+    return (f"What the run changed was not pushed; {files} in {PATCH} of the run's artifact.",) if count else ()
+
+
+def _keep_message(work: _Work) -> None:
+    """Keep the whole message beside the transcript, as an output may have to be cut."""
+    path = work.run_dir / FINAL_MESSAGE
+    if work.account.final_message and not path.exists():
+        with contextlib.suppress(OSError):
+            write_whole(path, sendable(work.setting.redact(work.account.final_message)))

@@ -1,0 +1,197 @@
+"""Publishing what an agent changed: one commit on its branch, pushed exactly once, never by force.
+
+Source: runner output contract, "Changes Made Logic". Nothing counts as published before the remote has it: a push
+whose answer is lost is looked up, and a run that was published before is found again by a trailer of its commit.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.branches import (
+    DEFAULT_AUTHOR,
+    RUN_TRAILER,
+    BranchFacts,
+    CommitText,
+    Remote,
+    Unreachable,
+    commit_of_run,
+    commit_patch,
+    fetch_branch,
+    fetch_ref,
+    in_short,
+    push,
+    push_refusal,
+    push_trouble,
+    scratch_repository,
+)
+from accord.kernel.errors import BrokenContract, Refused
+from accord.kernel.git import Git
+from accord.kernel.patches import PatchConflict, escaping_links
+from accord.runner.changes import patch_stats, range_stats
+from accord.runner.record import Own
+
+if TYPE_CHECKING:
+    from accord.kernel.patches import Change
+
+TRIES = 6
+"""How often the branch may move under a run before it gives up."""
+
+_PAUSE_SECONDS = 1.0
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PULL_REF = re.compile(r"(?:refs/)?pull/\d+/.+|\d+/merge")
+_SKIPS_CI = re.compile(
+    r"\[(skip ci|ci skip|no ci|skip actions|actions skip)\]|^(skip-checks):", re.IGNORECASE | re.MULTILINE
+)
+_DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is to be published. ``token`` is one word that names the run; ``base_sha`` what the patch was made against.
+
+    ``subject`` and ``body`` of the commit are safe texts; ``lender`` a trusted checkout whose objects need no fetching.
+    """
+
+    patch: bytes
+    pr_ref: str
+    base_sha: str
+    token: str
+    subject: str
+    body: str = ""
+    base_ref: str = ""
+    author: str = DEFAULT_AUTHOR
+    lender: Path | None = None
+
+
+@dataclass(frozen=True)
+class Published:
+    """What came of it. Without commit and failure the branch had all of the changes already.
+
+    ``files_changed`` counts the paths of the pushed commit, a renamed file as one.
+    """
+
+    commit_sha: str = ""
+    files_changed: int = 0
+    failure: Own | None = None
+
+
+def publish_patch(remote: Remote, work: Publication) -> Published:
+    """Put a run's patch on its branch as one commit, on top of whatever came in between.
+
+    Raises nothing but what stops the process; a failure is returned, as what accord knows of it.
+    """
+    try:
+        branch = branch_of(work.pr_ref)
+        patch_stats(work.patch)
+        with scratch_repository(remote, work.lender) as git:
+            return _published(git, remote, branch, work)
+    except (Unreachable, subprocess.TimeoutExpired) as error:
+        return Published(failure=Own(kind="push-unreachable", detail=str(error)))
+    except PatchConflict as error:
+        return Published(failure=Own(kind="push-conflict", detail=str(error)))
+    except BrokenContract as error:
+        return Published(failure=Own(kind="changes-unreadable", detail=str(error)))
+    except Refused as error:
+        kind = "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
+        return Published(failure=Own.model_validate({"kind": kind, "detail": str(error)}))
+
+
+def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
+    """Commit and push; when the branch has moved by then, again on its new tip."""
+    for tries in range(TRIES):
+        if tries:
+            remote.clock.sleep(_PAUSE_SECONDS * tries)
+        facts = _facts(git, remote, branch, work)
+        if facts.applied:
+            return Published(facts.applied, len(range_stats(git, f"{facts.applied}^", facts.applied)))
+        commit, changes = _committed(git, remote, facts, work)
+        if not changes:
+            return Published()
+        if links := escaping_links(git, changes):
+            raise Refused(links[0].message, mend="A person must look at what the agent did.")
+        if push(git, remote, commit, branch, facts.tip):
+            return Published(commit, len(range_stats(git, facts.tip or facts.base, commit)))
+    raise PatchConflict(
+        f"The branch {branch} moved {TRIES} times while the changes were being pushed.",
+        mend="Run it again when the branch is quiet.",
+    )
+
+
+def _facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
+    """Look at the branch as it is now, or at where it is to begin.
+
+    A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
+    makes for a pull request): then at the tip of its base.
+    """
+    tip = fetch_branch(git, remote, branch, "work")
+    known = _known(git, remote, work.base_sha)
+    if tip:
+        commits = f"{known}..{tip}" if known else tip
+        return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits))
+    base = _base(git, remote, work.base_ref)
+    is_seen = known and git.attempt("merge-base", "--is-ancestor", known, base).returncode == 0
+    return BranchFacts(known if is_seen else base, "", "")
+
+
+def _base(git: Git, remote: Remote, base_ref: str) -> str:
+    """Fetch the base branch; the default branch where none is named, or where the name is none of the remote's."""
+    name = base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
+    tip = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
+    return tip or fetch_ref(git, remote, "HEAD", "base")
+
+
+def _known(git: Git, remote: Remote, sha: str) -> str:
+    """Return the commit if it can be had: a 3-way merge needs what the patch was made against."""
+    if not _SHA.fullmatch(sha):
+        return ""
+    if git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
+        return sha
+    fetched = git.attempt("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, sha)
+    return sha if fetched.returncode == 0 else ""
+
+
+def _committed(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> tuple[str, list[Change]]:
+    """Make the commit. What git cannot apply to a branch that has moved on is a conflict, not a broken patch."""
+    text = CommitText(work.author, _message(work))
+    try:
+        return commit_patch(git, facts, work.patch, text, remote.clock.now())
+    except BrokenContract as broken:
+        if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
+            raise
+        raise PatchConflict(broken.message, mend="Let the agent work on top of the branch as it is now.") from None
+
+
+def _message(work: Publication) -> str:
+    """Write the commit message: nothing of an agent in the last paragraph, where trailers are, or that skips CI."""
+    body = _SKIPS_CI.sub(lambda hit: f"({hit[1] or hit[2]})", work.body).strip()
+    paragraphs = [" ".join(work.subject.split()), body, f"{RUN_TRAILER}: {work.token}"]
+    return "\n\n".join(filter(None, paragraphs)) + "\n"
+
+
+def branch_of(ref: str) -> str:
+    """Return the branch that a ref names: ``refs/heads/x`` or ``x``. Raises Refused for what nobody can push to."""
+    name = ref.strip().removeprefix("refs/heads/")
+    if _PULL_REF.fullmatch(name):
+        raise Refused(
+            f'"{ref}" is a ref that GitHub keeps for a pull request; nobody can push to it.',
+            mend="Pass the branch of the pull request as pr_ref: github.head_ref.",
+        )
+    if name.startswith("refs/") or _SHA.fullmatch(name):
+        raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', mend="Pass a branch as pr_ref.")
+    if Git(Path()).attempt("check-ref-format", f"refs/heads/{name}").returncode:
+        raise Refused(f'"{ref}" cannot be the name of a branch.', mend="Pass a branch as pr_ref.")
+    return name
+
+
+def failure_of(said: str) -> Own:
+    """Tell from git's own words how a push failed that somebody else made; without evidence it may be tried again."""
+    trouble = push_trouble(said)
+    if trouble == "refused":
+        return Own(kind="push-refused", detail=str(push_refusal(said)))
+    detail = f"The push failed: {in_short(said)}" if said.strip() else "The push failed, and nobody said why."
+    return Own(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)

@@ -1,0 +1,78 @@
+"""A run as a page for people: how it ended, what it changed and completed, what went wrong. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from accord.gha.markdown import cell, table
+
+if TYPE_CHECKING:
+    from accord.runner.models import RunOutputs
+
+_HELP = {
+    "retry": "Running it again may help.",
+    "manual": "A person must look at it first.",
+    "ignore": "Nothing needs to be done.",
+}
+_TASKS_SHOWN = 50
+
+
+def summary_page(outputs: RunOutputs) -> str:
+    """Write the step summary of a run from its outputs alone, which hold no secret and no command."""
+    parts = [f"### accord: {_headline(outputs)}"]
+    if outputs.error_category:
+        retry = f" Wait {outputs.retry_after_seconds} seconds first." if outputs.retry_after_seconds else ""
+        parts.append(f"{cell(outputs.error_summary)}\n\n{_HELP[outputs.error_recovery]}{retry}")
+    parts.append(table(["Fact", "Value"], [[name, cell(value)] for name, value in _facts(outputs) if value]))
+    tasks = _list(outputs.llm_completed_tasks)
+    if tasks:
+        shown = [f"- ✅ {cell(task)}" for task in tasks[:_TASKS_SHOWN]]
+        more = [f"- and {len(tasks) - _TASKS_SHOWN} more"] if len(tasks) > _TASKS_SHOWN else []
+        parts.append("\n".join(["**Completed tasks**", "", *shown, *more]))
+    warnings = _list(outputs.run_warnings)
+    if warnings:
+        parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in warnings))
+    attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
+    if attempts:
+        rows = [[cell(entry["provider"]), entry["outcome"], cell(entry["reason"])] for entry in attempts]
+        parts.append(table(["Provider", "Outcome", "Reason"], rows))
+    if outputs.final_message_summary:
+        quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
+        parts.append(f"**The agent's message**\n\n{quoted}")
+    return "\n\n".join(parts)
+
+
+def _headline(outputs: RunOutputs) -> str:
+    agent = cell(outputs.agent_name) or "the agent"
+    if outputs.error_category:
+        return f"❌ {agent} failed ({outputs.error_category})"
+    if outputs.changes_made == "true":
+        return f"✅ {agent} changed {_files(outputs.files_changed)}"
+    return f"✅ {agent} changed nothing"
+
+
+def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
+    tokens = f"{outputs.tokens_input or '?'} in, {outputs.tokens_output or '?'} out"
+    has_tokens = outputs.tokens_input or outputs.tokens_output
+    analysis = " ".join(filter(None, [outputs.llm_provider, outputs.llm_model]))
+    return [
+        ("Exit code", outputs.exit_code),
+        ("Model", outputs.agent_model),
+        ("Duration", f"{outputs.duration_seconds} s" if outputs.duration_seconds else ""),
+        ("Tokens", tokens if has_tokens else ""),
+        ("Cost", f"{outputs.cost_usd} US dollars" if outputs.cost_usd else ""),
+        ("Commit", outputs.commit_sha),
+        ("Files changed", outputs.files_changed if outputs.changes_made == "true" else ""),
+        ("Error", " / ".join(filter(None, [outputs.error_category, outputs.error_type, outputs.error_recovery]))),
+        ("Tasks judged by", f"{analysis}, confidence {outputs.llm_confidence}" if analysis else ""),
+    ]
+
+
+def _files(count: str) -> str:
+    return "1 file" if count == "1" else f"{count} files"
+
+
+def _list(text: str) -> list[Any]:
+    """Read an output that is a JSON array; empty is none."""
+    return list(json.loads(text)) if text else []

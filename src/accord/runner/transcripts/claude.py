@@ -1,0 +1,286 @@
+"""``claude -p`` with ``--output-format stream-json`` or ``json``: events a line, ended by one ``result``.
+
+A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` and the error's text as its result: only
+``is_error`` tells. Classes and statuses stand in ``assistant.error`` and ``result.api_error_status``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from accord.runner.transcripts.account import AgentCommand, AgentError, FileChange, Todo, Usage
+from accord.runner.transcripts.events import (
+    Began,
+    Changed,
+    Counted,
+    Denied,
+    Event,
+    Failed,
+    Later,
+    Noted,
+    Planned,
+    Ran,
+    Slot,
+    Succeeded,
+    Troubled,
+    Unread,
+    Worked,
+)
+from accord.runner.transcripts.lines import (
+    MAX_WAITING_BYTES,
+    LongLine,
+    events_in,
+    integer_of,
+    is_whole,
+    number_of,
+    object_of,
+    objects_of,
+    status_of,
+    text_of,
+)
+from accord.runner.transcripts.wording import bounded_delay, cut, error_from, evidence_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+UNANSWERED = "no-http-answer"
+"""Our word for a request that failed without a status and without a class: no answer, or one that is no API's."""
+
+_WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
+_PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
+_EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
+_MOST_PENDING = 500
+_READ_AT_ONCE = frozenset(name.encode() for name in _PAIRED - {"Bash"})
+_MOST_KEPT = 4_000
+_TOOL = re.compile(rb'"type":"tool_use","id":"([^"\\]*)","name":"([^"\\]*)"')
+_TOOL_ID = re.compile(rb'"tool_use_id": ?"([^"\\]*)"')
+_WORKED = Worked()
+_SKIPPED = (b'{"type":"stream_event"', b'{"type":"rate_limit_event"')
+
+
+def is_claude(event: dict[str, Any]) -> bool:
+    """Tell whether an object is an event of Claude Code."""
+    kind = text_of(event, "type")
+    if kind == "result":
+        return "is_error" in event or "subtype" in event
+    if kind in {"assistant", "user"}:
+        return isinstance(event.get("message"), dict)
+    return kind == "system" and "subtype" in event
+
+
+class _Session:
+    """What later events refer to: lines of tools that run, tasks by their number, the class of the last error."""
+
+    def __init__(self) -> None:
+        self.pending: dict[str, tuple[str, bytes]] = {}
+        self.tasks: dict[str, Todo] = {}
+        self.error = ""
+        self.wants_result = False
+
+
+def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield what happens in the lines of a transcript."""
+    session = _Session()
+    for line in lines:
+        if quick := _quick(line, session):
+            yield quick
+            continue
+        for event in events_in(line):
+            if not is_claude(event):
+                continue
+            if isinstance(line, LongLine):
+                yield Unread()
+            kind = event["type"]
+            if kind == "assistant":
+                yield from _assistant(event, session)
+            elif kind == "user":
+                yield from _user(event, session)
+            elif kind == "result":
+                yield from _result(event, session, line)
+            else:
+                yield from _system(event, session, line)
+
+
+def _quick(line: bytes, session: _Session) -> Event | None:
+    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+
+    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    """
+    if not is_whole(line) or isinstance(line, LongLine):
+        return None
+    if line.startswith(b'{"type":"assistant"') and b'"<synthetic>"' not in line:
+        tools = _TOOL.findall(line)
+        if len(tools) == line.count(b'"tool_use"') and all(name not in _READ_AT_ONCE for _, name in tools):
+            session.error = ""
+            for tool, name in tools:
+                if name == b"Bash" and len(session.pending) < _MOST_PENDING and len(line) < MAX_WAITING_BYTES:
+                    session.pending[tool.decode("utf-8", "replace")] = ("Bash", line)
+            return _WORKED
+    if line.startswith(b'{"type":"user"') and (names := _TOOL_ID.findall(line)):
+        known = [name for name in (raw.decode("utf-8", "replace") for raw in names) if name in session.pending]
+        if not known:
+            return _WORKED
+        if len(names) == 1 and len(line) < MAX_WAITING_BYTES and b'"bwrap:' not in line:
+            name, use = session.pending[known[0]]
+            if name == "Bash":
+                del session.pending[known[0]]
+                return Later(Slot.COMMAND, partial(_ran, use, line))
+    return _WORKED if line.startswith(_SKIPPED) else None
+
+
+def _ran(use: bytes, result: bytes) -> Iterator[Event]:
+    """Read the lines of a command and of its result."""
+    for event in events_in(result):
+        for part in _results(event):
+            yield Ran(_command(_given(use, text_of(part, "tool_use_id")), part, event))
+
+
+def _given(use: bytes, tool: str) -> dict[str, Any]:
+    """Find the input of a tool in the line that called it."""
+    parts = (part for event in events_in(use) for part in objects_of(object_of(event, "message"), "content"))
+    return next((object_of(part, "input") for part in parts if part.get("id") == tool), {})
+
+
+def _results(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in objects_of(object_of(event, "message"), "content"):
+        if part.get("type") == "tool_result":
+            yield part
+
+
+def _system(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+    if event.get("subtype") == "init":
+        tools = event.get("tools")
+        session.wants_result = isinstance(tools, list) and "StructuredOutput" in tools
+        yield Began(text_of(event, "model"))
+    elif event.get("subtype") == "api_retry":
+        kind = text_of(event, "error")
+        status = status_of(event, "error_status")
+        delay = number_of(event, "retry_delay_ms")
+        yield Troubled(
+            AgentError(
+                "",
+                status=status,
+                kind=UNANSWERED if kind == "unknown" and status is None else kind,
+                backoff_seconds=bounded_delay(delay / 1000) if delay is not None else None,
+                line=evidence_line(line),
+            )
+        )
+
+
+def _assistant(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+    message = object_of(event, "message")
+    if message.get("model") == "<synthetic>":
+        session.error = text_of(event, "error")
+        return
+    session.error = ""
+    yield _WORKED
+    for part in objects_of(message, "content"):
+        name = text_of(part, "name")
+        if part.get("type") == "tool_use" and name in _PAIRED and len(session.pending) < _MOST_PENDING:
+            kept = {"id": part.get("id"), "input": _kept(object_of(part, "input"))}
+            use = json.dumps({"message": {"content": [kept]}}).encode()
+            session.pending[text_of(part, "id")] = (name, use)
+
+
+def _kept(given: dict[str, Any]) -> dict[str, Any]:
+    """Keep of a tool's input what its result will be read with, and no file's content."""
+    texts = ("command", "file_path", "notebook_path", "taskId", "status", "subject")
+    kept: dict[str, Any] = {name: text_of(given, name)[:_MOST_KEPT] for name in texts if name in given}
+    todos = [
+        {name: text_of(todo, name)[:_MOST_KEPT] for name in ("content", "status")}
+        for todo in objects_of(given, "todos")
+    ]
+    return {**kept, "todos": todos[:_MOST_PENDING]} if todos else kept
+
+
+def _user(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+    for part in _results(event):
+        yield _WORKED
+        tool = text_of(part, "tool_use_id")
+        name, use = session.pending.pop(tool, ("", b""))
+        if name == "Bash":
+            yield Ran(_command(_given(use, tool), part, event))
+        elif name and part.get("is_error") is not True:
+            yield from _done(name, _given(use, tool), object_of(event, "tool_use_result"), session)
+
+
+def _done(name: str, given: dict[str, Any], told: dict[str, Any], session: _Session) -> Iterator[Event]:
+    if name in _WRITERS:
+        path = text_of(given, "file_path") or text_of(given, "notebook_path")
+        yield Changed((FileChange(path, "add" if told.get("type") == "create" else "update"),))
+    elif name == "TodoWrite":
+        todos = objects_of(given, "todos")
+        yield Planned(tuple(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos))
+    elif name in {"TaskCreate", "TaskUpdate"}:
+        _update_tasks(given, object_of(told, "task"), session)
+        yield Planned(tuple(session.tasks.values()))
+
+
+def _update_tasks(given: dict[str, Any], created: dict[str, Any], session: _Session) -> None:
+    number = text_of(created, "id") or text_of(given, "taskId")
+    before = session.tasks.get(number, Todo("", is_done=False))
+    subject = text_of(given, "subject") or before.text
+    status = text_of(given, "status")
+    if status == "deleted":
+        session.tasks.pop(number, None)
+    elif number in session.tasks or len(session.tasks) < _MOST_PENDING:
+        session.tasks[number] = Todo(subject, status == "completed" if status else before.is_done)
+
+
+def _command(given: dict[str, Any], part: dict[str, Any], event: dict[str, Any]) -> AgentCommand:
+    output = text_of(part, "content") or "\n".join(text_of(piece, "text") for piece in objects_of(part, "content"))
+    is_failed = part.get("is_error") is True
+    told = _EXIT_CODE.match(output)
+    exit_code = int(told[1]) if told and is_failed else None if is_failed else 0
+    if object_of(event, "tool_use_result").get("interrupted") is True:
+        exit_code, is_failed = None, True
+    return AgentCommand(text_of(given, "command"), exit_code, is_failed, output)
+
+
+def _result(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+    yield Counted(_usage(event), _model(object_of(event, "modelUsage")))
+    for denial in objects_of(event, "permission_denials"):
+        yield Denied(text_of(denial, "tool_name") or "a tool")
+    if event.get("is_error") is not False:
+        yield Failed(_error(event, session, line))
+        return
+    structured = event.get("structured_output")
+    if session.wants_result and structured is None:
+        yield Noted("A structured result was asked for, and the agent gave none.")
+    if event.get("stop_reason") == "max_tokens":
+        yield Noted("The message was cut at the limit of output tokens.")
+    yield Succeeded(text_of(event, "result"), structured)
+
+
+def _error(event: dict[str, Any], session: _Session, line: bytes) -> AgentError:
+    """Put together what the result and the last assistant event say: the most telling class, status and text."""
+    errors = event.get("errors")
+    told = [text for text in errors if isinstance(text, str)] if isinstance(errors, list) else []
+    status = status_of(event, "api_error_status")
+    subtype = text_of(event, "subtype")
+    kind = subtype if subtype not in {"", "success"} else session.error
+    if event.get("terminal_reason") == "prompt_too_long" or event.get("stop_reason") == "refusal":
+        kind = "prompt_too_long" if event.get("terminal_reason") == "prompt_too_long" else "refusal"
+    if kind == "unknown" and status is None:
+        kind = UNANSWERED
+    message = text_of(event, "result") or cut("; ".join(told), 1000)
+    return error_from(message, line, status=status, kind=kind)
+
+
+def _usage(event: dict[str, Any]) -> Usage:
+    """Add up the tokens of a result. Anthropic counts cached input apart, all other providers within the input."""
+    usage = object_of(event, "usage")
+    names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    counts = [count for count in (integer_of(usage, name) for name in names) if count is not None]
+    return Usage(
+        sum(counts) if counts else None, integer_of(usage, "output_tokens"), number_of(event, "total_cost_usd")
+    )
+
+
+def _model(usage: dict[str, Any]) -> str:
+    """Name the model that wrote most."""
+    written = {name: integer_of(object_of(usage, name), "outputTokens") or 0 for name in usage}
+    return max(written, key=lambda name: written[name], default="")

@@ -1,0 +1,143 @@
+"""``codex exec --json``: one event a line, ended by ``turn.completed`` or ``turn.failed``.
+
+``error`` events alone prove nothing: each retry prints one, also in runs that then succeed. The final message is the
+last ``agent_message``, not the last item: a to-do list is completed after it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
+from accord.runner.transcripts.events import (
+    Began,
+    Changed,
+    Counted,
+    Event,
+    Failed,
+    Later,
+    Noted,
+    Planned,
+    Ran,
+    Said,
+    Slot,
+    Succeeded,
+    Troubled,
+    Unread,
+    Worked,
+)
+from accord.runner.transcripts.lines import (
+    MAX_WAITING_BYTES,
+    LongLine,
+    events_in,
+    integer_of,
+    is_whole,
+    object_of,
+    objects_of,
+    text_of,
+)
+from accord.runner.transcripts.wording import cut, error_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_TYPES = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed"})
+_ITEM_TYPES = frozenset({"item.started", "item.updated", "item.completed"})
+_UNFINISHED = (b'{"type":"item.started"', b'{"type":"item.updated"')
+_COMPLETED = b'{"type":"item.completed"'
+_TYPE_WITHIN = 100
+_WORKED = Worked()
+
+
+def is_codex(event: dict[str, Any]) -> bool:
+    """Tell whether an object is an event of codex."""
+    kind = text_of(event, "type")
+    if kind == "error":
+        return "severity" not in event and isinstance(event.get("message"), str)
+    return kind in _TYPES or kind in _ITEM_TYPES
+
+
+def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield what happens in the lines of a transcript."""
+    for line in lines:
+        if quick := _quick(line):
+            yield quick
+        else:
+            yield from _slow(line)
+
+
+def _quick(line: bytes) -> Event | None:
+    """Tell by its beginning what a line comes to that need not be read now; None where that is not enough."""
+    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
+        return None
+    if line.startswith(_UNFINISHED):  # only a to-do list says anything before it is completed
+        return None if b'"todo_list"' in line else _WORKED
+    if not line.startswith(_COMPLETED):
+        return None
+    start = line[:_TYPE_WITHIN]
+    if b'"type":"command_execution"' in start:
+        return None if b'"aggregated_output":"bwrap:' in line else Later(Slot.COMMAND, partial(_slow, line))
+    return Later(Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+
+
+def _slow(line: bytes) -> Iterator[Event]:
+    for event in events_in(line):
+        if is_codex(event):
+            if isinstance(line, LongLine):
+                yield Unread()
+            yield from _event(event, line)
+
+
+def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
+    kind = event["type"]
+    if kind in _ITEM_TYPES:
+        item = object_of(event, "item")
+        yield _WORKED
+        if kind == "item.completed" or item.get("type") == "todo_list":
+            handler = _ITEMS.get(text_of(item, "type"))
+            if handler:
+                yield from handler(item)
+    elif kind == "turn.completed":
+        usage = object_of(event, "usage")
+        yield Counted(Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
+        yield Succeeded()
+    elif kind == "turn.failed":
+        yield Failed(error_from(text_of(object_of(event, "error"), "message"), line))
+    elif kind == "error":
+        yield Troubled(error_from(text_of(event, "message"), line))
+    else:
+        yield Began()
+
+
+def _message(item: dict[str, Any]) -> Iterator[Event]:
+    yield Said(text_of(item, "text"))
+
+
+def _command(item: dict[str, Any]) -> Iterator[Event]:
+    exit_code = integer_of(item, "exit_code")
+    is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
+    yield Ran(AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output")))
+
+
+def _files(item: dict[str, Any]) -> Iterator[Event]:
+    changes = tuple(FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
+    yield Changed(changes, is_failed=item.get("status") == "failed")
+
+
+def _todos(item: dict[str, Any]) -> Iterator[Event]:
+    yield Planned(tuple(Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items")))
+
+
+def _warning(item: dict[str, Any]) -> Iterator[Event]:
+    if message := text_of(item, "message"):
+        yield Noted(f"The agent's CLI warned: {cut(message, 300)}")
+
+
+_ITEMS: dict[str, Callable[[dict[str, Any]], Iterator[Event]]] = {
+    "agent_message": _message,
+    "command_execution": _command,
+    "file_change": _files,
+    "todo_list": _todos,
+    "error": _warning,
+}

@@ -1,0 +1,311 @@
+"""``gemini --output-format stream-json`` and ``json``: events a line, or one document over many lines.
+
+The message comes in pieces, and after a retry in mid-answer it comes again from its start. In ``json`` mode a failure
+leaves stdout empty; the document with the error is the end of stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
+from accord.runner.transcripts.events import (
+    Began,
+    Changed,
+    Counted,
+    Denied,
+    Event,
+    Failed,
+    Later,
+    Noted,
+    Planned,
+    Ran,
+    Said,
+    Slot,
+    Succeeded,
+    Unread,
+    Worked,
+)
+from accord.runner.transcripts.lines import (
+    MAX_LINE_BYTES,
+    MAX_WAITING_BYTES,
+    LongLine,
+    events_in,
+    integer_of,
+    is_whole,
+    object_of,
+    objects_of,
+    parsed,
+    status_of,
+    text_of,
+)
+from accord.runner.transcripts.wording import cut, error_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+INVALID_STREAM = "invalid-stream"
+"""Our word for a failed result without an error: the model's answer was empty, broken or blocked."""
+
+_WRITERS = {"write_file": "add", "replace": "update", "edit": "update"}
+_API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
+_NOT_ALLOWED = re.compile(r"tool_not_registered|denied|not_allowed|policy", re.IGNORECASE)
+_WAITED_FOR = frozenset({"run_shell_command", "read_file", "web_fetch", *_WRITERS})
+_EXIT_CODE = re.compile(r"(?:Command exited with code|Exit Code): (\d{1,3})\b")
+_MOST_PENDING = 500
+_MOST_KEPT = 4_000
+_MOST_CHARS = 1_000_000
+_SHORTEST_REPEAT = 5
+_TOOL_USE = re.compile(rb'"tool_name":"([^"\\]*)","tool_id":"([^"\\]*)"')
+_TOOL_RESULT = re.compile(rb'"tool_id":"([^"\\]*)","status":"success"')
+_PIECE_ENDS = (b'"delta":true}\n', b'"delta":true}')
+_FIELDS_WITHIN = 400
+_EXIT_CODE_WITHIN = 2_000
+_WORKED = Worked()
+_SILENT = Said("")
+
+
+def is_gemini(event: dict[str, Any]) -> bool:
+    """Tell whether an object is an event of Gemini CLI."""
+    kind = text_of(event, "type")
+    wanted = {"init": "session_id", "message": "role", "tool_use": "tool_name", "tool_result": "tool_id"}
+    if kind == "result":
+        return "status" in event
+    if kind == "error":
+        return "severity" in event
+    return kind in wanted and wanted[kind] in event
+
+
+def is_document(value: Any) -> bool:
+    """Tell whether a value is the one document of ``json`` mode."""
+    if not isinstance(value, dict) or "type" in value:
+        return False
+    has_answer = isinstance(value.get("response"), str) and isinstance(value.get("stats"), dict)
+    return has_answer or ("session_id" in value and isinstance(value.get("error"), dict))
+
+
+class _Session:
+    """What later lines refer to: an open document, pieces of the message, tools that run, the last reported error."""
+
+    def __init__(self) -> None:
+        self.document = bytearray()
+        self.pieces: list[str | bytes] = []
+        self.length = 0
+        self.pending: dict[str, tuple[str, bytes]] = {}
+        self.reported = ""
+
+
+def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Yield what happens in the lines of a transcript."""
+    session = _Session()
+    for line in lines:
+        if quick := _quick(line, session):
+            yield quick
+        elif whole := _collected(session.document, line):
+            if is_document(value := parsed(whole)):
+                yield from document_events(value)
+        elif not session.document:
+            for event in events_in(line):
+                if is_gemini(event):
+                    if isinstance(line, LongLine):
+                        yield Unread()
+                    yield from _event(event, session, line)
+                elif is_document(event):
+                    yield from document_events(event)
+    yield from _told(session)
+
+
+def _quick(line: bytes, session: _Session) -> Event | None:
+    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+
+    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    """
+    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
+        return None
+    if (
+        line.startswith(b'{"type":"message"')
+        and line.endswith(_PIECE_ENDS)
+        and b'"role":"assistant"' in line[:_FIELDS_WITHIN]
+    ):
+        _add_piece(line, session)
+        return _WORKED
+    if line.startswith(b'{"type":"tool_use"') and (use := _TOOL_USE.search(line, 0, _FIELDS_WITHIN)):
+        name = use[1].decode("utf-8", "replace")
+        if name == "write_todos":
+            return None
+        _forget_message(session)
+        if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
+            session.pending[use[2].decode("utf-8", "replace")] = (name, line)
+        return _SILENT
+    if line.startswith(b'{"type":"tool_result"') and (result := _TOOL_RESULT.search(line, 0, _FIELDS_WITHIN)):
+        tool = result[1].decode("utf-8", "replace")
+        name, called = session.pending.get(tool, ("", b""))
+        if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
+            session.pending.pop(tool, None)
+            _forget_message(session)
+            return Later(Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
+    return None
+
+
+def _ran(use: bytes, result: bytes) -> Iterator[Event]:
+    """Read the lines of a command and of its result."""
+    for called, event in zip(events_in(use), events_in(result), strict=False):
+        yield Ran(_command(text_of(object_of(called, "parameters"), "command"), event))
+
+
+def _command(command: str, event: dict[str, Any]) -> AgentCommand:
+    is_failed = event.get("status") != "success"
+    output = text_of(event, "output")
+    told = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
+    exit_code = int(told[1]) if told else None if is_failed else 0
+    return AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
+
+
+def _forget_message(session: _Session) -> None:
+    session.pieces, session.length, session.reported = [], 0, ""
+
+
+def _collected(document: bytearray, line: bytes) -> bytes:
+    """Add a line to a document, which starts and ends with a brace on a line of its own; return it when it is whole."""
+    if document and (line.startswith(b"{") or len(document) + len(line) > MAX_LINE_BYTES):
+        document.clear()
+    if document or line.rstrip() == b"{":
+        document += line
+    if not document or line.rstrip() != b"}":
+        return b""
+    whole = bytes(document)
+    document.clear()
+    return whole
+
+
+def document_events(document: dict[str, Any]) -> Iterator[Event]:
+    """Yield what the one document of ``json`` mode tells."""
+    yield Began()
+    error = object_of(document, "error")
+    models = object_of(object_of(document, "stats"), "models")
+    tokens = [object_of(object_of(models, name), "tokens") for name in models]
+    if tokens:
+        spent = [sum(integer_of(entry, key) or 0 for entry in tokens) for key in ("prompt", "candidates")]
+        yield Counted(Usage(*spent), max(models, key=lambda name: _written(models, name)))
+    if error:
+        told = error_from(text_of(error, "message"), _error_line(error), status=status_of(error, "code"))
+        yield Failed(told)
+    else:
+        yield Succeeded(text_of(document, "response"))
+
+
+def _written(models: dict[str, Any], name: str) -> int:
+    return integer_of(object_of(object_of(models, name), "tokens"), "candidates") or 0
+
+
+def _error_line(error: dict[str, Any]) -> str:
+    return f'"code": {status_of(error, "code")}, "message": {text_of(error, "message")}'
+
+
+def _event(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+    kind = event["type"]
+    if kind == "message":
+        if event.get("role") == "assistant":
+            yield from _piece(event, session)
+    elif kind == "tool_use":
+        yield from _started(event, session)
+    elif kind == "tool_result":
+        yield from _ended(event, session)
+    elif kind == "error":
+        message = text_of(event, "message")
+        if event.get("severity") == "error":
+            session.reported = message
+        else:
+            yield Noted(f"The agent's CLI warned: {cut(message, 300)}")
+    elif kind == "result":
+        yield from _told(session)
+        yield from _result(event, session, line)
+    else:
+        yield Began(text_of(event, "model"))
+
+
+def _piece(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+    yield _WORKED
+    if event.get("delta") is not True:
+        _forget_message(session)
+    _add_piece(text_of(event, "content"), session)
+
+
+def _add_piece(piece: str | bytes, session: _Session) -> None:
+    """Keep a piece of the message, or the line that it stands in, until there is enough."""
+    session.reported = ""
+    if session.length <= _MOST_CHARS:
+        session.pieces.append(piece)
+        session.length += len(piece)
+
+
+def _read_piece(piece: str | bytes) -> str:
+    if isinstance(piece, str):
+        return piece
+    return "".join(text_of(event, "content") for event in events_in(piece))
+
+
+def _told(session: _Session) -> Iterator[Event]:
+    if session.pieces:
+        yield Said(without_repeats([_read_piece(piece) for piece in session.pieces]))
+        session.pieces, session.length = [], 0
+
+
+def without_repeats(pieces: list[str]) -> str:
+    """Join the pieces of a message; where they begin anew, as they do after a retry, only the last beginning counts."""
+    text = "".join(pieces)
+    start = position = 0
+    for piece in pieces[:-1]:
+        position += len(piece)
+        length = position - start
+        begins = text.startswith(text[start : start + _SHORTEST_REPEAT], position)
+        if length >= _SHORTEST_REPEAT and begins and text.startswith(text[start:position], position):
+            start = position
+    return text[start:]
+
+
+def _started(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+    _forget_message(session)
+    yield _SILENT
+    name = text_of(event, "tool_name")
+    given = object_of(event, "parameters")
+    if name == "write_todos":
+        todos = objects_of(given, "todos")
+        yield Planned(tuple(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos))
+    if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
+        kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
+        session.pending[text_of(event, "tool_id")] = (name, json.dumps({"parameters": kept}).encode())
+
+
+def _ended(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+    _forget_message(session)
+    yield _WORKED
+    name, use = session.pending.pop(text_of(event, "tool_id"), ("", b""))
+    given = object_of(next(iter(events_in(use)), {}), "parameters")
+    is_failed = event.get("status") != "success"
+    if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
+        yield Denied(name)
+    elif name == "run_shell_command":
+        yield Ran(_command(text_of(given, "command"), event))
+    elif name in _WRITERS:
+        yield Changed((FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed)
+
+
+def _result(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+    stats = object_of(event, "stats")
+    usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
+    models = object_of(stats, "models")
+    yield Counted(
+        usage, max(models, key=lambda name: integer_of(object_of(models, name), "output_tokens") or 0, default="")
+    )
+    if event.get("status") == "success":
+        yield Succeeded()
+    elif error := object_of(event, "error"):
+        kind = text_of(error, "type")
+        told = _API_ERROR.fullmatch(message := text_of(error, "message"))
+        yield Failed(error_from(told[1] if told else message, line, kind="" if kind == "unknown" else kind))
+    else:
+        yield Failed(error_from(session.reported, line, kind=INVALID_STREAM))

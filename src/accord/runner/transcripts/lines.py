@@ -1,0 +1,188 @@
+"""Lines of JSON out of anything: bounded in length, and never an error, because what prints them may be killed.
+
+A transcript can hold warnings between its events, a line that was cut when the process died, bytes that are no UTF-8,
+and values of any type in any place. Whatever is not an event is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINE_BYTES = 4 * 1024 * 1024
+"""Longer lines are not held. No CLI was seen to come near it but with the output of a command inside."""
+
+_HEAD_BYTES = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_MAX_NESTING = 100
+
+
+MAX_WAITING_BYTES = 16 * 1024
+"""A line that is longer is read at once rather than kept."""
+
+
+class LongLine(bytes):
+    """The beginning of a line that is longer than ``MAX_LINE_BYTES`` and ends as a JSON object does."""
+
+
+def lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream; of one that is too long only its beginning."""
+    first = stream.readline(MAX_LINE_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
+    line = first
+    while line:
+        if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            yield _long_line(line[:_HEAD_BYTES], stream)
+        else:
+            yield line
+        line = stream.readline(MAX_LINE_BYTES + 1)
+
+
+def _long_line(head: bytes, stream: IO[bytes]) -> bytes:
+    """Read a line to its end without keeping it; only a whole one is worth its beginning."""
+    end = b""
+    while chunk := stream.readline(_CHUNK_BYTES):
+        end = (end + chunk)[-16:]
+        if chunk.endswith(b"\n"):
+            break
+    return LongLine(head) if end.rstrip().endswith(b"}") else b""
+
+
+def _no_number(name: str) -> None:
+    """Read NaN and Infinity, which JSON does not have, as null."""
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number)
+
+
+def parsed(line: bytes) -> Any:
+    """Read a line as JSON; None when it is none. Of a ``LongLine``, what can be read of its beginning."""
+    text = line.decode("utf-8", "replace")
+    try:
+        if isinstance(line, LongLine):
+            return _members(text, _BLANKS.match(text, 0).end())[0]  # type: ignore[union-attr]
+        value = _DECODER.decode(text)
+        return whole_text(value) if _SURROGATE.search(line) else value
+    except (ValueError, RecursionError):
+        return None
+
+
+def parsed_text(text: str) -> Any:
+    """Read a text as JSON; None when it is none."""
+    return parsed(text.encode("utf-8", "replace"))
+
+
+def parsed_start(text: str) -> Any:
+    """Read the JSON value that a text begins with; None without one."""
+    try:
+        return _DECODER.raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def events_in(line: bytes) -> list[dict[str, Any]]:
+    """Return the objects of a line: one, or all of an array, as some CLIs print when they are to print one document."""
+    value = parsed(line) if line.lstrip()[:1] in {b"{", b"["} else None
+    if isinstance(value, dict):
+        return [value]
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def is_whole(line: bytes) -> bool:
+    """Tell by its end that a line was not cut when the process died."""
+    return line.endswith((b"}\n", b"}\r\n", b"}"))
+
+
+def _members(text: str, start: int) -> tuple[dict[str, Any], int]:
+    """Read the members of an object that breaks off, as far as they are there; return the position after them."""
+    found: dict[str, Any] = {}
+    position = start + 1
+    while True:
+        position = _skip(text, position, ",")
+        try:
+            key, position = _DECODER.raw_decode(text, position)
+            position = _skip(text, position, ":")
+            value, position = _DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            if text[position : position + 1] == "{" and len(found) < _MAX_NESTING and isinstance(key, str):
+                found[key] = _members(text, position)[0]
+            return found, position
+        if not isinstance(key, str):
+            return found, position
+        found[key] = value
+
+
+def _skip(text: str, position: int, sign: str) -> int:
+    position = _BLANKS.match(text, position).end()  # type: ignore[union-attr]
+    if text[position : position + 1] == sign:
+        position = _BLANKS.match(text, position + 1).end()  # type: ignore[union-attr]
+    return position
+
+
+def whole_text(value: Any) -> Any:
+    """Replace halves of characters, which no file can hold, in every text of a JSON value."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
+    if isinstance(value, dict):
+        return {whole_text(key): whole_text(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [whole_text(child) for child in value]
+    return value
+
+
+def is_shallow(value: Any, levels: int = _MAX_NESTING) -> bool:
+    """Tell whether a JSON value nests no deeper than what everybody can write again."""
+    if levels < 0:
+        return False
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(is_shallow(child, levels - 1) for child in children)
+
+
+# Reading a field that may be missing or of another type
+
+
+def text_of(event: dict[str, Any], key: str) -> str:
+    """Return a text, or an empty one."""
+    value = event.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def object_of(event: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return an object, or an empty one."""
+    value = event.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(event: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the objects of a list, or none."""
+    value = event.get(key)
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def integer_of(event: dict[str, Any], key: str) -> int | None:
+    """Return a whole number that an output can hold, or None."""
+    value = event.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def number_of(event: dict[str, Any], key: str) -> float | None:
+    """Return a finite number, or None."""
+    value = event.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def status_of(event: dict[str, Any], key: str) -> int | None:
+    """Return an HTTP status, or None."""
+    value = integer_of(event, key)
+    return value if value is not None and 100 <= value <= 599 else None

@@ -1,0 +1,119 @@
+"""What the wording of CLIs and providers tells where they have no field for it: a status, a class, a delay.
+
+Only texts that a CLI itself gives as an error come here, never what the agent said or what a command printed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from accord.runner.transcripts.account import AgentError
+from accord.runner.transcripts.lines import object_of, objects_of, parsed_start, status_of, text_of
+
+LINE_CHARS = 300
+MESSAGE_CHARS = 1_000
+_LONGEST_DELAY = 30 * 24 * 3600.0
+
+_NOISE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
+_WORD_END = re.compile(r"[\w+/=.~-]*$")
+
+_REASONS = (
+    "Bad Request|Unauthorized|Payment Required|Forbidden|Not Found|Request Timeout|Conflict|Payload Too Large|"
+    "Unprocessable Entity|Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout"
+)
+_STATUS = re.compile(
+    rf"\b(?:status(?: code)?|error code|http(?:/[\d.]+)?|API Error|refresh token)[:= ]+([1-5]\d\d)\b"
+    rf"|\b([1-5]\d\d) (?:{_REASONS})\b|\(([45]\d\d)\)|\b(?:status|code)['\"]?: ?([45]\d\d)\b",
+    re.IGNORECASE,
+)
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = r"\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])"
+_DELAY = re.compile(
+    rf"\b(?:(?:try|retry)(?:ing)?(?: again)? (?:in|after)|retry[- ]?(?:after|delay)[\"']?[:=]|wait)"
+    rf"[ \"']*((?:{_PART}[ ,]*(?:and )?)+|\d+(?:\.\d+)?(?![\w.:/-]))",
+    re.IGNORECASE,
+)
+_DELAY_MS = re.compile(r"\bretry_?(?:after|delay)_?ms[\"']?[:=] ?(\d+(?:\.\d+)?)", re.IGNORECASE)
+_DELAY_PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
+
+
+def cut(text: str, limit: int) -> str:
+    """Make one line of a text, at most ``limit`` characters; a word is never cut, it might be half a secret."""
+    line = _NOISE.sub(" ", text[: 4 * limit]).strip()
+    if len(line) <= limit and len(text) <= 4 * limit:
+        return line
+    start = line[: limit - 1]
+    return (_WORD_END.sub("", start).rstrip() or start[:20]) + "…"
+
+
+def evidence_line(line: bytes | str) -> str:
+    """Make a line of a transcript short enough to be shown as evidence."""
+    text = line[: 8 * LINE_CHARS].decode("utf-8", "replace") if isinstance(line, bytes) else line
+    return cut(text, LINE_CHARS)
+
+
+def status_in(text: str) -> int | None:
+    """Find the HTTP status that an error's text names."""
+    found = _STATUS.search(text)
+    return int(next(filter(None, found.groups()))) if found else None
+
+
+def delay_in(text: str) -> float | None:
+    """Find how many seconds an error's text asks to wait."""
+    if found := _DELAY_MS.search(text):
+        return bounded_delay(float(found[1]) / 1000)
+    if not (found := _DELAY.search(text)):
+        return None
+    parts = _DELAY_PART.findall(found[1])
+    return bounded_delay(sum(float(count) * _UNITS[_unit(unit)] for count, unit in parts))
+
+
+def _unit(word: str) -> str:
+    lower = word.lower()
+    return "ms" if lower in {"ms", "mil"} else lower or "s"
+
+
+def bounded_delay(seconds: float | None) -> float | None:
+    """Return a delay that somebody could mean, in whole milliseconds."""
+    return round(seconds, 3) if seconds is not None and 0 <= seconds <= _LONGEST_DELAY else None
+
+
+def error_from(message: str, line: bytes | str, *, status: int | None = None, kind: str = "") -> AgentError:
+    """Make an error of what a CLI says, with what the provider's JSON inside the text tells besides."""
+    answer = _provider_answer(message)
+    inner = text_of(answer, "message") or message
+    delay = delay_in(_retry_info(answer)) if answer else None
+    told = status or status_of(answer, "code")
+    return AgentError(
+        cut(inner, MESSAGE_CHARS),
+        status=told or status_in(message[:MESSAGE_CHARS]),
+        kind=kind or _class(answer),
+        retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
+        line=evidence_line(line),
+        is_status_worded=told is None,
+    )
+
+
+def _provider_answer(message: str) -> dict[str, Any]:
+    """Return the error object in a message; all providers answer ``{"error": {"message": …}}``."""
+    start = message.find("{")
+    answer = parsed_start(message[start:]) if start >= 0 else None
+    if not isinstance(answer, dict):
+        return {}
+    inner = answer.get("error")
+    return inner if isinstance(inner, dict) else answer if "message" in answer else {}
+
+
+def _class(answer: dict[str, Any]) -> str:
+    """Return the most telling class of a provider's error: Google's reason, OpenAI's code, or what all have."""
+    reasons = [text_of(detail, "reason") for detail in objects_of(answer, "details")]
+    words = [*reasons, text_of(answer, "code"), text_of(answer, "type"), text_of(answer, "status")]
+    return cut(next(filter(None, words), ""), 60)
+
+
+def _retry_info(answer: dict[str, Any]) -> str:
+    delays = (text_of(detail, "retryDelay") for detail in objects_of(answer, "details"))
+    told = next(filter(None, delays), "") or text_of(object_of(answer, "metadata"), "retryDelay")
+    return f"retry after {told}" if told else ""

@@ -1,0 +1,295 @@
+"""The classifier: which evidence counts, in which order, and which never does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from support.runs import Reader, as_lines
+
+from accord.runner import error_rules
+from accord.runner.classify import classify, contract_exit_code
+from accord.runner.error_rules import CAUSES, OWN
+from accord.runner.record import Own, OwnKind
+from accord.runner.transcripts.wording import cut, delay_in, status_in
+
+if TYPE_CHECKING:
+    pass
+
+THREAD = {"type": "thread.started", "thread_id": "1"}
+DONE = {"type": "turn.completed", "usage": {}}
+TALK = "I fixed the 401 Unauthorized and rate limit handling. Error: 429 Too Many Requests is retried, ENOSPC too."
+
+
+def failed(message: str) -> bytes:
+    return as_lines(THREAD, {"type": "turn.failed", "error": {"message": message}})
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "item.completed", "item": {"type": "agent_message", "text": text}}
+
+
+def ran(output: str) -> dict[str, Any]:
+    command = {"type": "command_execution", "command": "pytest", "aggregated_output": output, "exit_code": 1}
+    return {"type": "item.completed", "item": {**command, "status": "failed"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("time-limit", ("resource", "infrastructure", "manual")),
+        ("cancelled", ("transient", "infrastructure", "ignore")),
+        ("install-failed", ("transient", "infrastructure", "retry")),
+        ("credential-missing", ("auth", "auth", "manual")),
+        ("prompt-invalid", ("logic", "agent", "manual")),
+        ("not-started", ("logic", "agent", "manual")),
+        ("changes-unreadable", ("logic", "agent", "manual")),
+        ("push-refused", ("infrastructure", "infrastructure", "manual")),
+        ("push-conflict", ("infrastructure", "infrastructure", "retry")),
+        ("push-unreachable", ("infrastructure", "infrastructure", "retry")),
+        ("disk-full", ("resource", "infrastructure", "manual")),
+    ],
+)
+def test_what_accord_saw_itself_comes_before_all_else(
+    reader: Reader, kind: OwnKind, words: tuple[str, str, str]
+) -> None:
+    own = Own(kind=kind, detail="What happened\nin detail.")
+    for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
+        evidence = reader.evidence("codex", stdout, exit_code=exit_code, own=own)
+        found = classify(evidence)
+        assert found
+        assert (found.category, found.type, found.recovery) == words
+        assert (found.evidence.rule, found.evidence.source) == (kind, "own")
+        assert "What happened in detail." in found.summary
+        assert contract_exit_code(evidence) == 1
+
+
+def test_every_own_kind_and_every_rule_has_a_cause() -> None:
+    assert OWN.keys() == set(get_args(OwnKind))
+    tables = [OWN, error_rules.KINDS, error_rules.STATUSES, error_rules.BROAD_KINDS, error_rules.WEAK_KINDS]
+    named = {
+        cause for table in [*tables, *error_rules.EXITS.values()] for cause in table.values()
+    } | error_rules.WORDS.keys()
+    assert named | {"unknown", "outage", "request"} == CAUSES.keys()
+
+
+@pytest.mark.parametrize("codec", ["codex", "plain"])
+def test_prose_and_output_about_errors_are_no_evidence(reader: Reader, codec: str) -> None:
+    stdout = as_lines(THREAD, ran("E   429 Too Many Requests\nError: 401 Unauthorized"), said(TALK))
+    text = f"{TALK}\n- the API key handling is invalid no more\nrate limit: done\n".encode()
+    found = reader.classify(codec, stdout if codec == "codex" else text, exit_code=1)
+    assert found
+    assert found.category in {"transient", "unknown"}
+    assert found.evidence.rule in {"no-terminal-event", "no-evidence"}
+    success = as_lines(THREAD, said(TALK), DONE) if codec == "codex" else text
+    assert reader.classify(codec, success, stderr=b"Error: 401 Unauthorized\n") is None
+
+
+@pytest.mark.parametrize(
+    ("message", "cause", "delay"),
+    [
+        ("rate limit exceeded: Rate limit reached for m. Please try again in 1.2s.", "transient", 1.2),
+        ("exceeded retry limit, last status: 429 Too Many Requests", "transient", None),
+        ("You exceeded your current quota, please check your plan and billing details.", "resource", None),
+        ("Quota exceeded. Try again in 20 minutes", "resource", None),
+        ('{"error": {"message": "x", "code": "insufficient_quota"}}', "resource", None),
+        ('{"error": {"message": "x", "type": "invalid_request_error", "code": "invalid_api_key"}}', "auth", None),
+        ("Your plan allows 10 requests per day (429)", "resource", None),
+        ("429 Too Many Requests: see your billing, retry after 5 seconds", "transient", 5.0),
+        ("unexpected status 418 I'm a teapot: x", "logic", None),
+        ("unexpected status 599 : x", "transient", None),
+        ("Failed to refresh token: 500 Internal Server Error", "transient", None),
+        ("Selected model is at capacity. Please try a different model.", "transient", None),
+        ("No space left on device (os error 28)", "resource", None),
+        ("somebody invented this", "unknown", None),
+        ("", "unknown", None),
+    ],
+)
+def test_a_failed_turn_is_told_by_its_message(reader: Reader, message: str, cause: str, delay: float | None) -> None:
+    found = reader.classify("codex", failed(message), exit_code=1)
+    assert found
+    assert (found.category, found.retry_after_seconds) == (cause, delay)
+    assert found.evidence.source == "event"
+
+
+def gemini(message: str) -> bytes:
+    return as_lines(
+        {"type": "init", "session_id": "1"},
+        {"type": "result", "status": "error", "error": {"type": "unknown", "message": message}},
+    )
+
+
+GOOGLES_LIMIT = (
+    "You exceeded your current quota, please check your plan and billing details. For more information on this error, "
+    "head to: https://ai.google.dev/gemini-api/docs/rate-limits."
+)
+WITH_DELAY = (
+    '{"error":{"code":429,"message":"Daily limit","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"7s"}]}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "category"),
+    [
+        ("[API Error: You have exhausted your daily quota on this model.]", "resource"),
+        (f"[API Error: {GOOGLES_LIMIT}]", "transient"),
+        (f"[API Error: {WITH_DELAY}]", "transient"),
+        ("[API Error: Resource has been exhausted (e.g. check quota).]", "transient"),
+    ],
+)
+def test_googles_words_for_a_limit_a_minute_are_no_hard_quota(reader: Reader, message: str, category: str) -> None:
+    found = reader.classify("gemini", gemini(message), exit_code=173)
+    assert found
+    assert found.category == category
+
+
+@pytest.mark.parametrize(
+    ("stderr", "rule", "category"),
+    [
+        ("openai.RateLimitError: Error code: 429 - {'error': 'slow down'}", "http-429", "transient"),
+        ("Traceback\nrequests.exceptions.ConnectionError: Connection refused", "says-network", "transient"),
+        ("ERROR: 401 Unauthorized", "http-401", "auth"),
+        ("HTTP/1.1 503 Service Unavailable", "http-503", "transient"),
+        ("curl: (6) Could not resolve host: api.example.com", "says-network", "transient"),
+        ("write error: No space left on device", "no-evidence", "unknown"),
+        ("tool: error: No space left on device", "says-disk", "resource"),
+        (
+            "FATAL ERROR: Ineffective mark-compacts near heap limit - JavaScript heap out of memory",
+            "says-memory",
+            "resource",
+        ),
+        ("Error: 401 Unauthorized\nretrying\nError: 503 Service Unavailable", "http-503", "transient"),
+        ("\x1b[31merror:\x1b[0m unknown option '--x'", "says-settings", "logic"),
+        ("All 429 tests passed; 401 handled", "no-evidence", "unknown"),
+    ],
+)
+def test_the_last_error_that_stderr_reports_decides(reader: Reader, stderr: str, rule: str, category: str) -> None:
+    found = reader.classify("plain", b"some prose\n", exit_code=1, stderr=stderr.encode())
+    assert found
+    assert (found.evidence.rule, found.category) == (rule, category)
+
+
+def test_plain_text_counts_only_where_a_line_reports_an_error(reader: Reader) -> None:
+    found = reader.classify("plain", b"I will look.\nAPI Error: 500 Internal server error\n", exit_code=1)
+    assert found
+    assert (found.evidence.rule, found.evidence.source) == ("http-500", "text")
+    assert reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=0) is None
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "category", "recovery"),
+    [
+        (124, "resource", "manual"),
+        (127, "logic", "manual"),
+        (130, "transient", "retry"),
+        (134, "resource", "manual"),
+        (137, "resource", "manual"),
+        (143, "transient", "retry"),
+        (3, "unknown", "manual"),
+    ],
+)
+def test_the_exit_code_decides_where_nothing_else_does(
+    reader: Reader, exit_code: int, category: str, recovery: str
+) -> None:
+    found = reader.classify("plain", b"", exit_code=exit_code)
+    assert found
+    assert (found.category, found.recovery, found.evidence.source) == (category, recovery, "exit")
+
+
+@pytest.mark.parametrize(
+    ("codec", "stdout", "code"),
+    [
+        ("codex", as_lines(THREAD, DONE), 0),
+        ("codex", as_lines(THREAD), 1),
+        ("codex", failed("x"), 1),
+        ("codex", b"", 1),
+        ("codex", b"just prose\n", 0),
+        ("plain", b"", 0),
+    ],
+)
+def test_exit_code_0_is_a_success_only_with_the_terminal_event(
+    reader: Reader, codec: str, stdout: bytes, code: int
+) -> None:
+    assert contract_exit_code(reader.evidence(codec, stdout, exit_code=0)) == code
+    assert contract_exit_code(reader.evidence(codec, stdout, exit_code=42)) == 42
+    assert (reader.classify(codec, stdout, exit_code=0) is None) == (code == 0)
+
+
+def test_a_killed_run_is_told_by_what_its_cli_was_trying_to_get_over(reader: Reader) -> None:
+    trouble = {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)"}
+    found = reader.classify("codex", as_lines(THREAD, trouble), exit_code=137)
+    assert found
+    assert found.category == "auth"
+    found = reader.classify("codex", as_lines(THREAD, trouble, said("on with it")), exit_code=137)
+    assert found
+    assert found.category == "resource"
+
+
+def test_a_try_that_failed_counts_on_stderr_only_before_any_work(reader: Reader) -> None:
+    stderr = b"Attempt 1 failed with status 503. Retrying with backoff...\n"
+    init = {"type": "init", "session_id": "1"}
+    work = {"type": "message", "role": "assistant", "content": "hello", "delta": True}
+    for events, category in (([init], "transient"), ([init, work], "resource")):
+        found = reader.classify("gemini", as_lines(*events), exit_code=137, stderr=stderr)
+        assert found
+        assert found.category == category
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Please try again in 1.2s", 1.2),
+        ("try again in 20ms.", 0.02),
+        ("Please try again in 6m0s", 360.0),
+        ("try again in 2 hours 5 minutes", 7500.0),
+        ("try again in 1 day, 2 hours and 3 minutes", 93780.0),
+        ("Suggested retry after 1s.", 1.0),
+        ("Retry-After: 30", 30.0),
+        ("retry after 5 seconds", 5.0),
+        ("retryDelayMs: 1500,", 1.5),
+        ('"retryDelay": "7s"', 7.0),
+        ("try again later", None),
+        ("try again in 999999999999 days", None),
+        ("try again in May", None),
+        ("retried after 3 tests", None),
+    ],
+)
+def test_a_delay_is_read_in_seconds(text: str, seconds: float | None) -> None:
+    assert delay_in(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("unexpected status 401 Unauthorized: x", 401),
+        ("last status: 429 Too Many Requests", 429),
+        ("API Error: 500 Internal", 500),
+        ("API Error: Request rejected (429) · x", 429),
+        ("Error code: 404 - x", 404),
+        ("HTTP 502", 502),
+        ("limit of 429 tokens", None),
+        ("the request is ~208310 tokens (limit 200000)", None),
+        ("line 401 of main.py", None),
+    ],
+)
+def test_a_status_is_read_only_where_it_is_called_one(text: str, status: int | None) -> None:
+    assert status_in(text) == status
+
+
+def test_a_cut_never_leaves_half_a_secret() -> None:
+    token = "ghp_" + "a" * 36
+    for limit in range(30, 80):
+        line = cut(f"the token is {token} and more words follow here " * 3, limit)
+        assert len(line) <= limit
+        assert token in line or "ghp_" not in line
+
+
+def test_a_log_without_exit_code_is_told_as_far_as_it_tells(reader: Reader) -> None:
+    assert reader.classify("codex", as_lines(THREAD, DONE), exit_code=None) is None
+    assert reader.classify("plain", b"all fine\n", exit_code=None) is None
+    found = reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=None)
+    assert found
+    assert found.category == "transient"
+    cut_off = reader.classify("codex", as_lines(THREAD), exit_code=None)
+    assert cut_off
+    assert cut_off.evidence.rule == "no-terminal-event"

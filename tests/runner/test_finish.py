@@ -1,0 +1,254 @@
+"""A run is finished from its folder alone: pushed, judged and told of, the same however often it is done."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.workshop import Agent, Workshop, git
+
+from accord.kernel.errors import BrokenContract
+from accord.kernel.redaction import redactor_for
+from accord.runner.finish import Finishing, finish, outputs_without_record
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "correct-horse-battery-staple"
+DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"
+
+
+def transcript(message: str, *, fails: str = "") -> str:
+    events: list[dict[str, Any]] = [
+        {"type": "thread.started", "thread_id": "1"},
+        {"type": "turn.started"},
+        {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": message}},
+    ]
+    if fails:
+        events += [{"type": "error", "message": fails}, {"type": "turn.failed", "error": {"message": fails}}]
+    else:
+        usage = {"input_tokens": 1200, "cached_input_tokens": 0, "output_tokens": 34}
+        events.append({"type": "turn.completed", "usage": usage})
+    return "".join(f"{json.dumps(event)}\n" for event in events)
+
+
+@dataclass
+class Run:
+    """The folder of a run on ``feature``, and how it is finished."""
+
+    workshop: Workshop
+    agent: Agent
+    folder: Path
+
+    def leave(self, stdout: str, *, exit_code: int | None = 0, **record: Any) -> None:
+        self.folder.mkdir()
+        fields = {
+            "agent": "codex", "codec": "codex", "mode": "keepalive", "pr_number": "1", "pr_ref": "refs/heads/feature",
+            "iteration": "3", "base_sha": self.agent.base, "exit_code": exit_code, "started_at": "2026-11-02T09:00:00Z",
+            "duration_seconds": 61.5,
+        }  # fmt: skip
+        (self.folder / RECORD).write_text(RunRecord.model_validate(fields | record).model_dump_json())
+        (self.folder / STDOUT).write_text(stdout)
+        (self.folder / STDERR).write_text("")
+        if patch := self.agent.patch():
+            (self.folder / PATCH).write_bytes(patch)
+
+    def setting(self, token: str = "", **changed: Any) -> Finishing:
+        stage = self.workshop.stage
+        setting = Finishing(
+            stage.repository,
+            redactor_for({"MY_TOKEN": SECRET}),
+            stage.clock,
+            {},
+            self.workshop.remote(token),
+            stage.adapter(),
+        )
+        return replace(setting, **changed)
+
+    def outputs(self, token: str = "", **changed: Any) -> dict[str, str]:
+        return finish(self.folder, self.setting(token, **changed)).as_outputs()
+
+
+@pytest.fixture
+def run(workshop: Workshop, agent: Agent, tmp_path: Path) -> Run:
+    return Run(workshop, agent, tmp_path / "run")
+
+
+def test_a_good_run_is_pushed_and_its_tasks_are_told(run: Run) -> None:
+    (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["error-category"], outputs["run-warnings"]) == ("0", "", "")
+    assert (outputs["changes-made"], outputs["files-changed"]) == ("true", "2")
+    assert outputs["commit-sha"] == run.workshop.tip()
+    assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
+    assert (outputs["llm-analysis-run"], outputs["llm-provider"]) == ("true", "regex-fallback")
+    assert (outputs["agent-name"], outputs["tokens-input"], outputs["duration-seconds"]) == ("codex", "1200", "61.5")
+    assert base64.b64decode(outputs["final-message"]).decode() == DONE
+    message = run.workshop.commits()[0]
+    assert message.startswith("feat: apply the changes of codex (keepalive, iteration 3)\n\nAll done.")
+
+
+def test_a_run_that_is_finished_twice_says_the_same_and_makes_one_commit(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    first = run.outputs()
+    count = len(run.workshop.commits())
+    assert run.outputs() == first
+    assert len(run.workshop.commits()) == count
+
+
+def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> None:
+    run.leave(transcript("Nothing to do."))
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
+    assert outputs["commit-sha"] == outputs["error-summary"] == outputs["run-warnings"] == ""
+    assert run.workshop.tip() == run.agent.base
+
+
+@pytest.mark.parametrize(
+    ("record", "stdout", "category", "code"),
+    [
+        ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth", "1"),
+        ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient", "1"),
+        ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient", "1"),
+        ({"exit_code": None, "own": Own(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
+        ({"exit_code": None, "own": Own(kind="credential-missing", detail="No key")}, "", "auth", "1"),
+    ],
+)
+def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
+    run: Run, record: dict[str, Any], stdout: str, category: str, code: str
+) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(stdout, **record)
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["error-category"]) == (code, category)
+    assert all(outputs[f"error-{name}"] for name in ("summary", "type", "recovery", "evidence"))
+    assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
+    assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
+    assert "1 file in changes.patch" in outputs["run-warnings"]
+    assert run.workshop.tip() == run.agent.base
+
+
+@pytest.mark.parametrize(
+    ("token", "changed", "recovery"),
+    [("reader", {}, "manual"), ("", {"pr_ref": "refs/pull/1/merge"}, "manual"), ("", {"repository": "a/b"}, "manual")],
+)
+def test_a_push_that_is_refused_is_the_runs_failure(
+    run: Run, token: str, changed: dict[str, Any], recovery: str
+) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    outputs = run.outputs(token, **changed)
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["commit-sha"]) == ("1", "false", "")
+    assert (outputs["error-category"], outputs["error-type"]) == ("infrastructure", "infrastructure")
+    assert outputs["error-recovery"] == recovery
+    assert outputs["llm-analysis-run"] == "false"
+    assert outputs["final-message-summary"].startswith("All done.")
+    assert run.workshop.tip() == run.agent.base
+
+
+def test_a_conflict_may_be_tried_again(run: Run) -> None:
+    (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
+    run.leave(transcript(DONE))
+    tip = run.workshop.person_commits("src/a.py", "a = 3\n")
+    outputs = run.outputs()
+    assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
+    assert "src/a.py" in outputs["error-summary"]
+    assert run.workshop.tip() == tip
+
+
+def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    outputs = run.outputs(repository="somebody/else")
+    assert "accord/sandbox" in outputs["error-summary"]
+    assert outputs["error-recovery"] == "manual"
+    assert run.workshop.tip() == run.agent.base
+
+
+def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE), pr_ref="")
+    for changed in ({}, {"remote": None}):
+        outputs = run.outputs(**changed)
+        assert (outputs["exit-code"], outputs["changes-made"]) == ("0", "false")
+        assert "not pushed" in outputs["run-warnings"]
+
+
+def test_a_pull_request_that_cannot_be_read_costs_its_tasks_only(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE), pr_number="99")
+    outputs = run.outputs()
+    assert (outputs["changes-made"], outputs["llm-analysis-run"]) == ("true", "false")
+    assert "no pull request 99" in outputs["run-warnings"]
+
+
+def test_a_body_that_is_given_is_the_one_that_counts(run: Run) -> None:
+    run.leave(transcript("- [x] Another thing"), pr_number="")
+    outputs = run.outputs(pr_body="- [ ] Another thing\n- [ ] More")
+    assert json.loads(outputs["llm-completed-tasks"]) == ["Another thing"]
+
+
+def test_a_skipped_run_succeeds_without_a_look_at_anything(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave("", is_skipped=True, exit_code=None)
+    run.workshop.stage.server.requests.clear()
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
+    assert run.workshop.stage.server.requests == []
+
+
+def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(f"The key is {SECRET}, and in two lines {SECRET[:12]}\n{SECRET[12:]}."))
+    outputs = run.outputs()
+    kept = (run.folder / FINAL_MESSAGE).read_text()
+    for text in (*outputs.values(), base64.b64decode(outputs["final-message"]).decode(), kept, *run.workshop.commits()):
+        assert SECRET not in text.replace("\n", "")
+
+
+def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
+    message = "word " * 90_000
+    run.leave(transcript(message))
+    outputs = run.outputs()
+    assert len(base64.b64decode(outputs["final-message"])) < len(message)
+    assert (run.folder / FINAL_MESSAGE).read_text() == message
+    assert run.outputs() == outputs
+
+
+def test_a_damaged_patch_is_a_failure_and_not_a_run_without_changes(run: Run) -> None:
+    run.leave(transcript(DONE))
+    (run.folder / PATCH).write_text("nonsense\n")
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["changes-made"]) == ("1", "false")
+    assert outputs["error-category"]
+
+
+@pytest.mark.parametrize("record", [None, "", "{}", '{"version": 2}', "[]", "\udcff"])
+def test_a_folder_that_holds_no_run_is_said_to(tmp_path: Path, run: Run, record: str | None) -> None:
+    if record is not None:
+        (tmp_path / RECORD).write_bytes(record.encode("utf-8", "surrogateescape"))
+    with pytest.raises(BrokenContract, match=RECORD):
+        finish(tmp_path, run.setting())
+
+
+def test_a_run_of_which_nothing_is_left_has_all_outputs_too() -> None:
+    outputs = outputs_without_record("record.json is missing.", redactor_for({})).as_outputs()
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-completed-tasks"]) == ("1", "false", "[]")
+    assert "record.json is missing" in outputs["error-summary"]
+    assert all(outputs[f"error-{name}"] for name in ("category", "type", "recovery"))
+
+
+def test_the_work_of_a_person_on_the_branch_survives(run: Run) -> None:
+    (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
+    run.leave(transcript(DONE))
+    mine = run.workshop.person_commits("README.md", "mine\n")
+    outputs = run.outputs()
+    git(run.agent.tree, "fetch", "-q")
+    assert git(run.agent.tree, "rev-parse", f"{outputs['commit-sha']}^") == mine

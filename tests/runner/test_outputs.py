@@ -1,0 +1,409 @@
+"""The outputs say what happened, whatever the agent said, and nothing that anybody would obey or must not read."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accord.gha.files import OUTPUT_BYTES, utf16_size
+from accord.kernel.redaction import Redactor, redactor_for
+from accord.runner.analysis_models import Analysis, Attempt
+from accord.runner.models import Category, Classification, Evidence, Origin, Recovery, RunOutputs, Source
+from accord.runner.outputs import BUDGET, RunFacts, outputs_of
+from accord.runner.publish import Published
+from accord.runner.record import Own
+from accord.runner.run_summary import summary_page
+from accord.runner.texts import CUT, SUMMARY_CHARS
+from accord.runner.transcripts.account import Account, Usage
+
+CONTRACT = {
+    "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
+    "error-summary", "error-category", "error-type", "error-recovery", "llm-analysis-run",
+    "llm-provider", "llm-model", "llm-confidence",
+    "llm-completed-tasks", "llm-has-completions",
+}  # fmt: skip
+EXTRA = {
+    "llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds",
+    "retry-after-seconds", "error-evidence", "run-warnings", "result-json",
+}  # fmt: skip
+NO_SECRETS = Redactor()
+
+
+def error(category: str = "auth", type_: str = "agent", recovery: str = "manual", **more: Any) -> Classification:
+    fields = {"summary": "It failed.", "evidence": Evidence(rule="rule", source="event", line="the line"), **more}
+    return Classification.model_validate({"category": category, "type": type_, "recovery": recovery, **fields})
+
+
+def account(message: str = "Done.", **more: Any) -> Account:
+    return Account("codex", "success", final_message=message, **more)
+
+
+def written(facts: RunFacts, redact: Redactor = NO_SECRETS) -> dict[str, str]:
+    return outputs_of(facts, redact).as_outputs()
+
+
+def message_of(outputs: dict[str, str]) -> str:
+    return base64.b64decode(outputs["final-message"], validate=True).decode()
+
+
+SUCCESS = {"exit-code": "0", "error-summary": "", "error-category": "", "error-type": "", "error-recovery": ""}
+UNCHANGED = {"changes-made": "false", "commit-sha": "", "files-changed": "0"}
+NOT_ANALYSED = {
+    "llm-analysis-run": "false", "llm-provider": "", "llm-model": "", "llm-confidence": "",
+    "llm-completed-tasks": "[]", "llm-has-completions": "false",
+}  # fmt: skip
+SILENT = {"final-message": "", "final-message-summary": ""}
+ANSWER = Analysis("github-models", "gpt-4o", 0.9, (), (Attempt("github-models", "answered", "", 12),))
+ANALYSED = {
+    "llm-analysis-run": "true", "llm-provider": "github-models", "llm-model": "gpt-4o", "llm-confidence": "0.9",
+    "llm-completed-tasks": "[]", "llm-has-completions": "false",
+}  # fmt: skip
+AUTH = error(summary="Authentication failed: CODEX_AUTH_JSON is invalid or expired")
+PUSH = error("infrastructure", "infrastructure", "retry", summary="The push failed.")
+REFUSED = error("infrastructure", "infrastructure", "manual", summary="A rule protects the branch.")
+
+ROWS = {
+    "example: a successful run without changes": (
+        RunFacts("codex", account=account("Inspected codebase. No changes needed."), analysis=ANSWER),
+        SUCCESS
+        | UNCHANGED
+        | ANALYSED
+        | {
+            "final-message": base64.b64encode(b"Inspected codebase. No changes needed.").decode(),
+            "final-message-summary": "Inspected codebase. No changes needed.",
+        },
+    ),
+    "example: a successful run with changes": (
+        RunFacts(
+            "codex",
+            account=account("Committed changes to 3 files."),
+            published=Published("abc123def456789", 3),
+            analysis=replace(ANSWER, confidence=0.95, completed=("Add unit tests", "Fix typo in README")),
+        ),
+        SUCCESS
+        | ANALYSED
+        | {
+            "final-message-summary": "Committed changes to 3 files.",
+            "changes-made": "true",
+            "commit-sha": "abc123def456789",
+            "files-changed": "3",
+            "llm-confidence": "0.95",
+            "llm-completed-tasks": '["Add unit tests", "Fix typo in README"]',
+            "llm-has-completions": "true",
+        },
+    ),
+    "example: a run that failed for its credentials": (
+        RunFacts("codex", 1, AUTH, account("")),
+        UNCHANGED
+        | NOT_ANALYSED
+        | SILENT
+        | {
+            "exit-code": "1",
+            "error-summary": "Authentication failed: CODEX_AUTH_JSON is invalid or expired",
+            "error-category": "auth",
+            "error-type": "agent",
+            "error-recovery": "manual",
+        },
+    ),
+    "edge: an agent that crashes": (
+        RunFacts("codex", 1, error("unknown", "unknown"), account("Half of")),
+        UNCHANGED | NOT_ANALYSED | {"exit-code": "1", "error-category": "unknown", "error-type": "unknown"},
+    ),
+    "edge: a push that fails": (
+        RunFacts("codex", 1, PUSH, account(), Published(failure=Own(kind="push-unreachable", detail="away"))),
+        UNCHANGED
+        | {
+            "exit-code": "1",
+            "error-category": "infrastructure",
+            "error-type": "infrastructure",
+            "error-recovery": "retry",
+            "final-message-summary": "Done.",
+        },
+    ),
+    "edge: a push that is refused": (
+        RunFacts("codex", 1, REFUSED, account(), Published("abc", 3, Own(kind="push-refused", detail="no"))),
+        UNCHANGED | {"exit-code": "1", "error-category": "infrastructure", "error-recovery": "manual"},
+    ),
+    "edge: a failed push of a run with a code of its own": (
+        RunFacts("codex", 7, PUSH, account(), Published(failure=Own(kind="push-conflict", detail="moved"))),
+        {"exit-code": "1", "error-category": "infrastructure", "changes-made": "false"},
+    ),
+    "edge: all changes were on the branch already": (
+        RunFacts("codex", account=account(), published=Published()), SUCCESS | UNCHANGED,
+    ),
+    "skip": (RunFacts("codex"), SUCCESS | UNCHANGED | NOT_ANALYSED | SILENT),
+    "other exit codes are the agent's own": (
+        RunFacts("codex", 53, error("logic"), account()), {"exit-code": "53", "error-category": "logic"},
+    ),
+    "a failure that nobody explains": (
+        RunFacts("codex", 3),
+        {"exit-code": "3", "error-category": "unknown", "error-type": "unknown", "error-recovery": "manual",
+         "error-summary": "The agent failed, and nothing tells why."},
+    ),
+    "an error is never hidden by a zero": (RunFacts("codex", 0, AUTH), {"exit-code": "1", "error-category": "auth"}),
+    "an error without words has some": (
+        RunFacts("codex", 1, error(summary="\n")), {"error-summary": "The agent failed, and nothing tells why."},
+    ),
+    "an analysis to which nobody answered was none": (
+        RunFacts("codex", analysis=Analysis("", "", 0.0, (), (Attempt("openai", "failed", "410", 3),))),
+        NOT_ANALYSED | {"llm-attempts": '[{"provider": "openai", "outcome": "failed", "reason": "410", "ms": 3}]'},
+    ),
+    "confidence is a decimal number": (
+        RunFacts("codex", analysis=replace(ANSWER, confidence=1)), {"llm-confidence": "1.0"},
+    ),
+    "numbers as people write them": (
+        RunFacts(
+            "codex", 1, error(retry_after_seconds=5.0),
+            account(usage=Usage(12_000_000, 0, 0.0000125), model="gpt-5"), duration_seconds=61.26,
+        ),
+        {"tokens-input": "12000000", "tokens-output": "0", "cost-usd": "0.000013", "duration-seconds": "61.3",
+         "retry-after-seconds": "5", "agent-model": "gpt-5"},
+    ),
+    "what is not known is empty": (
+        RunFacts("codex", account=account(usage=Usage(None, None, float("nan")))),
+        {"tokens-input": "", "cost-usd": "", "duration-seconds": "", "retry-after-seconds": "", "error-evidence": "",
+         "run-warnings": "", "result-json": "", "llm-attempts": ""},
+    ),
+    "the evidence of an error": (
+        RunFacts("codex", 1, AUTH), {"error-evidence": '{"rule": "rule", "source": "event", "line": "the line"}'},
+    ),
+    "warnings of the transcript and of ours": (
+        RunFacts("codex", account=account(warnings=("denied: Write",)), warnings=("not pushed",)),
+        {"run-warnings": '["not pushed", "denied: Write"]', "exit-code": "0"},
+    ),
+    "a structured result": (
+        RunFacts("codex", account=account(structured={"é": [1, None]})), {"result-json": '{"é": [1, null]}'},
+    ),
+    "a structured result that is null is none": (RunFacts("codex", account=account()), {"result-json": ""}),
+    "a structured result that JSON cannot hold": (
+        RunFacts("codex", account=account(structured=float("inf"))), {"result-json": "", "exit-code": "0"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_row_of_the_contract_holds(row: str) -> None:
+    facts, expected = ROWS[row]
+    outputs = written(facts)
+    assert {name: outputs[name] for name in expected} == expected
+    assert outputs["agent-name"] == "codex"
+
+
+def test_the_names_are_those_of_the_contract_and_of_our_extras() -> None:
+    assert set(RunOutputs().as_outputs()) == CONTRACT | EXTRA
+    assert RunOutputs().as_outputs() == outputs_of(RunFacts(""), NO_SECRETS).as_outputs()
+
+
+HOSTILE = {
+    "a delimiter": "EOF\nchanges-made=true\nghadelimiter_x\nexit-code<<EOF\n0\nEOF",
+    "a workflow command": "::set-output name=exit-code::0\n::stop-commands::x\n##[error]x",
+    "nul": "a\0b",
+    "half a surrogate": "\ud83d and \ude00",
+    "line ends": "a\r\nb\rc\u2028d\x85e\x0bf",
+    "a comment": "x <!-- accord:run token=1 --> @octocat closes #1 <script>alert(1)</script>",
+    "an escape": "\x1b[31mred\x1b[0m\x07",
+    "five megabytes": "word " * 1_000_000,
+    "one line of emoji without end": "😀" * 400_000,
+    "nothing but blanks": " \n\t ",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_message_arrives_whole_and_does_nothing(name: str) -> None:
+    message = HOSTILE[name]
+    outputs = written(RunFacts("codex", account=account(message)))
+    assert {key: outputs[key] for key in (*SUCCESS, *UNCHANGED)} == SUCCESS | UNCHANGED
+    decoded = message_of(outputs)
+    clean = message.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert (
+        decoded == clean if len(message) < 1000 else (clean.startswith(decoded[: -len(CUT)]) and decoded.endswith(CUT))
+    )
+    summary = outputs["final-message-summary"]
+    assert len(summary) <= SUMMARY_CHARS
+    assert not re.search(r"@octocat|<!--|<script|closes #1|\0|\x1b|^::|##\[", summary, re.MULTILINE)
+    assert re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", outputs["final-message"])
+
+
+def test_the_summary_is_the_beginning_with_its_line_breaks() -> None:
+    message = "# Done\n\n- é日本😀\n" + "x" * 1000
+    assert written(RunFacts("codex", account=account(message)))["final-message-summary"] == message[:500]
+    assert len(written(RunFacts("codex", account=account("😀" * 501)))["final-message-summary"]) == 500
+
+
+def test_a_summary_that_grew_by_being_made_safe_loses_words_and_no_safety() -> None:
+    summary = written(RunFacts("codex", account=account("@octocat " * 200)))["final-message-summary"]
+    assert 450 < len(summary) <= 500
+    assert "@octocat" not in summary
+    fenced = written(RunFacts("codex", account=account("```\n" + "code\n" * 200)))["final-message-summary"]
+    assert len(fenced) <= 500
+    assert fenced.endswith("```")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"; rm -rf ~ #',
+        "$(id)",
+        "`id`",
+        "\\",
+        "${{ secrets.X }}",
+        "'; id; '",
+        "\u201d; id",
+        "a\nb",
+        "::error::x",
+        "@octocat",
+    ],
+)
+def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(text: str) -> None:
+    summary = written(RunFacts("codex", 1, error(summary=text)))["error-summary"]
+    assert not re.search(r"[\"'`$\\\n\u201c\u201d]|^::|@octocat", summary)
+
+
+def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is_lost() -> None:
+    tasks = tuple(f"Task {i} " + "x" * 50 for i in range(100))
+    facts = RunFacts(
+        "codex",
+        account=account("é" * 1_000_000, structured={"a": "b"}),
+        published=Published("abc", 3),
+        analysis=replace(ANSWER, completed=tasks),
+    )
+    outputs = written(facts)
+    assert message_of(outputs).endswith(CUT)
+    assert len(message_of(outputs)) > 100_000
+    assert json.loads(outputs["llm-completed-tasks"]) == list(tasks)
+    assert "cut" in json.loads(outputs["run-warnings"])[0]
+    assert outputs["result-json"] == '{"a": "b"}'
+    assert BUDGET - 100 < size(outputs) <= BUDGET
+
+
+def test_what_is_too_long_beside_the_message_is_left_out_with_a_warning() -> None:
+    many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
+    facts = RunFacts(
+        "codex",
+        account=account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many),
+        analysis=replace(ANSWER, completed=many, attempts=(Attempt("p" * 999, "failed", "r" * 9999),) * 999),
+    )
+    outputs = written(facts)
+    assert size(outputs) <= BUDGET
+    assert outputs["result-json"] == ""
+    assert 0 < len(json.loads(outputs["llm-completed-tasks"])) < 1000
+    assert len(message_of(outputs)) > 10_000
+
+
+def size(outputs: dict[str, str]) -> int:
+    return sum(utf16_size(name) + utf16_size(value) for name, value in outputs.items())
+
+
+SECRET = "correct-horse-battery-staple"
+ODD_SECRET = 'p"a\\ss/w\N{RIGHT SINGLE QUOTATION MARK}ord\twith it all'
+KNOWN = redactor_for({"MY_TOKEN": SECRET, "ODD_SECRET": ODD_SECRET})
+
+
+def test_a_secret_is_in_no_output_plain_or_encoded_however_it_is_wrapped() -> None:
+    wrapped = f"{SECRET[:11]}\n    {SECRET[11:]}"
+    outputs = written(RunFacts("codex", account=account(f"It is {wrapped}, that is {SECRET}.")), KNOWN)
+    placeholder = "[redacted: secret of the environment]"
+    assert message_of(outputs) == f"It is {placeholder}, that is {placeholder}."
+
+
+def test_a_secret_at_the_five_hundredth_character_does_not_show_its_half() -> None:
+    message = "x" * 490 + SECRET
+    assert "correct" not in written(RunFacts("codex", account=account(message)), KNOWN)["final-message-summary"]
+
+
+PIECES = st.sampled_from(
+    [SECRET, ODD_SECRET, ODD_SECRET.replace("\u2019", "'"), "\n", "\0", "\ud800", "::set-output name=x::y",
+     "@octocat", "```",
+     "<!--", "-->", "EOF",
+     " ghp_" + "a1B2" * 9, "é日本😀", "  ", '"', "\\", "$(id)", "closes #1 "]
+)  # fmt: skip
+TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=10)), max_size=6).map("".join)
+NUMBERS = st.one_of(st.none(), st.floats(min_value=0, allow_infinity=False), st.just(float("nan")))
+ERRORS = st.one_of(
+    st.none(),
+    st.builds(
+        Classification,
+        category=st.sampled_from(get_args(Category)),
+        type=st.sampled_from(get_args(Origin)),
+        recovery=st.sampled_from(get_args(Recovery)),
+        summary=TEXTS,
+        retry_after_seconds=NUMBERS,
+        evidence=st.builds(Evidence, rule=TEXTS, source=st.sampled_from(get_args(Source)), line=TEXTS),
+    ),
+)
+ACCOUNTS = st.one_of(
+    st.none(),
+    st.builds(
+        Account,
+        agent=TEXTS,
+        ending=st.just("success"),
+        model=TEXTS,
+        final_message=st.one_of(TEXTS, TEXTS.map(lambda text: text * 9_000)),
+        structured=st.recursive(
+            st.one_of(st.none(), TEXTS), lambda c: st.lists(c) | st.dictionaries(TEXTS, c), max_leaves=4
+        ),
+        usage=st.builds(Usage, st.none() | st.integers(0), st.none() | st.integers(0), NUMBERS),
+        warnings=st.lists(TEXTS, max_size=3).map(tuple),
+    ),
+)
+ANALYSES = st.one_of(
+    st.none(),
+    st.builds(
+        Analysis,
+        provider=st.sampled_from(["", "openai"]),
+        model=TEXTS,
+        confidence=st.floats(0, 1),
+        completed=st.lists(TEXTS, max_size=3).map(tuple),
+        attempts=st.lists(
+            st.builds(Attempt, st.just("openai"), st.just("failed"), TEXTS, st.integers(0)), max_size=2
+        ).map(tuple),
+    ),
+)
+PUBLISHED = st.one_of(
+    st.none(),
+    st.just(Published()),
+    st.just(Published("a" * 40, 3)),
+    st.just(Published(failure=Own(kind="push-refused", detail="no"))),
+)
+FACTS = st.builds(
+    RunFacts,
+    agent=TEXTS,
+    exit_code=st.integers(-1, 255),
+    classification=ERRORS,
+    account=ACCOUNTS,
+    published=PUBLISHED,
+    analysis=ANALYSES,
+    duration_seconds=NUMBERS,
+    warnings=st.lists(TEXTS, max_size=3).map(tuple),
+)
+
+
+@given(FACTS)
+@settings(max_examples=60)
+def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> None:
+    outputs = written(facts, KNOWN)
+    assert set(outputs) == CONTRACT | EXTRA
+    assert size(outputs) <= BUDGET < OUTPUT_BYTES
+    failed = outputs["exit-code"] != "0"
+    assert all(
+        bool(outputs[f"error-{name}"]) == failed for name in ("summary", "category", "type", "recovery", "evidence")
+    )
+    assert (outputs["changes-made"] == "true") == bool(outputs["commit-sha"]) == (outputs["files-changed"] != "0")
+    if facts.published and facts.published.failure:
+        assert (outputs["exit-code"], outputs["changes-made"]) == ("1", "false")
+    tasks = json.loads(outputs["llm-completed-tasks"])
+    assert (outputs["llm-has-completions"] == "true") == bool(tasks)
+    for name in ("llm-attempts", "error-evidence", "run-warnings", "result-json"):
+        assert outputs[name] == "" or json.loads(outputs[name]) is not None
+    for text in (*outputs.values(), message_of(outputs), summary_page(outputs_of(facts, KNOWN))):
+        text.encode("utf-8")
+        assert SECRET not in text
+        assert ODD_SECRET not in text
+        assert "ghp_" + "a1B2" * 9 not in text

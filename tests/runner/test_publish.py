@@ -1,0 +1,358 @@
+"""What an agent changed reaches its branch as one commit, exactly once, and nothing of a person's is ever lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.stage import START
+from support.workshop import Agent, Workshop, git
+
+from accord.kernel.branches import Remote
+from accord.kernel.clock import ManualClock
+from accord.runner.publish import TRIES, Publication, Published, branch_of, failure_of, publish_patch
+from accord.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+    from pathlib import Path
+
+TOKEN = "accord0123456789"
+RECEIVE = r"git-receive-pack$"
+
+
+class Interrupted(ManualClock):
+    """A clock on which, each time a commit is made, something happens first; asked for as long as there is more."""
+
+    def __init__(self, *events: Callable[[], object]) -> None:
+        super().__init__(START)
+        self.events = list(events)
+
+    def now(self) -> datetime:
+        if self.events:
+            self.events.pop(0)()
+        return super().now()
+
+
+def publication(agent: Agent, **changed: Any) -> Publication:
+    work = Publication(agent.patch(), "refs/heads/feature", agent.base, TOKEN, "feat: do the work", "Did it.")
+    return replace(work, **changed)
+
+
+def kind(published: Published) -> str:
+    return published.failure.kind if published.failure else ""
+
+
+def test_the_changes_become_one_commit_on_the_branch(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    (agent.tree / "new.txt").write_text("new\n")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert published == Published(workshop.tip(), 2)
+    assert workshop.commits()[0] == f"feat: do the work\n\nDid it.\n\nAccord-Run: {TOKEN}"
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "rev-parse", "origin/feature^") == agent.base
+
+
+@pytest.mark.parametrize("ref", ["feature", "refs/heads/feature"])
+def test_a_branch_is_named_with_or_without_its_prefix(workshop: Workshop, agent: Agent, ref: str) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    assert publish_patch(workshop.remote(), publication(agent, pr_ref=ref)).commit_sha == workshop.tip() != agent.base
+
+
+def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    first = publish_patch(workshop.remote(), publication(agent))
+    workshop.person_commits("README.md", "by hand\n")
+    tip = workshop.tip()
+    assert publish_patch(workshop.remote(), publication(agent)) == first
+    assert workshop.tip() == tip
+
+
+def test_another_run_with_the_same_changes_finds_them_there(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    publish_patch(workshop.remote(), publication(agent))
+    tip = workshop.tip()
+    assert publish_patch(workshop.remote(), publication(agent, token="accordother")) == Published()
+    assert workshop.tip() == tip
+
+
+def test_a_race_that_is_lost_twice_is_won_the_third_time(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    clock = Interrupted(
+        lambda: workshop.person_commits("README.md", "first\n"), lambda: workshop.person_commits("mine.txt", "second\n")
+    )
+    published = publish_patch(workshop.remote(clock=clock), publication(agent))
+    assert published == Published(workshop.tip(), 1)
+    assert [text.split("\n")[0] for text in workshop.commits()][:3] == ["feat: do the work", "By hand", "By hand"]
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "show", "origin/feature:mine.txt") == "second"
+    assert git(agent.tree, "show", "origin/feature:src/a.py") == "a = 2"
+
+
+def test_a_branch_that_never_rests_is_given_up_as_it_is(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    events = [lambda i=i: workshop.person_commits("README.md", f"{i}\n") for i in range(TRIES)]
+    published = publish_patch(workshop.remote(clock=Interrupted(*events)), publication(agent))
+    assert kind(published) == "push-conflict"
+    assert set(workshop.commits()[:TRIES]) == {"By hand"}
+
+
+def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    tip = workshop.person_commits("src/a.py", "a = 3\n")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert kind(published) == "push-conflict"
+    assert "src/a.py" in (published.failure.detail if published.failure else "")
+    assert workshop.tip() == tip
+
+
+def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    tree = workshop.clone("rewriter", "main")
+    (tree / "README.md").write_text("rewritten\n")
+    git(tree, "commit", "-qam", "Rewritten")
+    git(tree, "push", "-q", "--force", "origin", "HEAD:feature")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert published == Published(workshop.tip(), 1)
+    assert workshop.commits()[1] == "Rewritten"
+
+
+def test_what_every_file_can_be_arrives_byte_for_byte(workshop: Workshop, agent: Agent) -> None:
+    tree = agent.tree
+    (tree / "bin.dat").write_bytes(bytes(range(256)) * 20)
+    (tree / "naïve 日本.txt").write_text("ü\n", encoding="utf-8")
+    (tree / "latin.txt").write_bytes(b"caf\xe9\n")
+    (tree / "crlf.txt").write_bytes(b"a\r\nb")
+    (tree / "empty").write_bytes(b"")
+    (tree / "run.sh").write_text("#!/bin/sh\n")
+    (tree / "run.sh").chmod(0o755)
+    (tree / "src" / "b.py").rename(tree / "moved b.py")
+    (tree / "src" / "a.py").chmod(0o755)
+    (tree / "link").symlink_to("README.md")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert published.files_changed == 9  # a renamed file is one
+    git(tree, "add", "-A")
+    expected = git(tree, "write-tree")
+    git(tree, "fetch", "-q")
+    assert git(tree, "rev-parse", "origin/feature^{tree}") == expected
+
+
+def test_the_agents_own_commits_count(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "one.txt").write_text("1\n")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "The agent's own")
+    (agent.tree / "two.txt").write_text("2\n")
+    assert publish_patch(workshop.remote(), publication(agent)).files_changed == 2
+
+
+def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+
+    def seen() -> tuple[str, ...]:
+        return tuple(git(agent.tree, *arguments.split()) for arguments in ("status --porcelain", "log", "show-ref"))
+
+    before = seen()
+    assert publish_patch(workshop.remote(), publication(agent, lender=agent.tree)).commit_sha
+    assert seen() == before
+
+
+def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    work = publication(agent, pr_ref="refs/heads/agents/new", base_ref="feature")
+    published = publish_patch(workshop.remote(), work)
+    assert published == Published(workshop.tip("agents/new"), 1)
+    workshop.person_commits("mine.txt", "mine\n", branch="agents/new")
+    assert publish_patch(workshop.remote(), work) == published
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "rev-parse", f"{published.commit_sha}^") == agent.base
+
+
+@pytest.mark.parametrize("base_ref", ["", "main", "refs/heads/main", "origin/main", "gone"])
+def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
+    workshop: Workshop, agent: Agent, base_ref: str
+) -> None:
+    git(agent.tree, "checkout", "-q", "--detach", "origin/main")
+    git(agent.tree, "commit", "-q", "--allow-empty", "-m", "Merge of a pull request, as Actions checks it out")
+    base = git(agent.tree, "rev-parse", "HEAD")
+    (agent.tree / "new.txt").write_text("new\n")
+    changed = Agent(agent.tree, base)
+    published = publish_patch(workshop.remote(), publication(changed, pr_ref="fresh", base_ref=base_ref))
+    assert published == Published(workshop.tip("fresh"), 1)
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "rev-parse", "origin/fresh^") == git(agent.tree, "rev-parse", "origin/main")
+
+
+@pytest.mark.parametrize(
+    ("ref", "mend"),
+    [
+        ("refs/pull/2/merge", "head_ref"),
+        ("refs/pull/2/head", "head_ref"),
+        ("2/merge", "head_ref"),
+        ("refs/tags/v1", "branch"),
+        ("a" * 40, "branch"),
+        ("two..dots", "branch"),
+        ("-x\nrefs/heads/main", "branch"),
+        ("", "branch"),
+    ],
+)
+def test_what_cannot_be_pushed_to_is_refused_with_the_mend(
+    workshop: Workshop, agent: Agent, ref: str, mend: str
+) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    published = publish_patch(workshop.remote(), publication(agent, pr_ref=ref))
+    assert kind(published) == "push-refused"
+    assert mend in (published.failure.detail if published.failure else "")
+    assert workshop.stage.server.requests == [] or workshop.tip() == agent.base
+
+
+def test_names_that_look_like_other_refs_are_branches() -> None:
+    for name in ("2/merges", "pull/x", "feature/2/merge", "abc", "heads/x", "日本"):
+        assert branch_of(f"refs/heads/{name}") == branch_of(name) == name
+
+
+@pytest.mark.parametrize(
+    ("token", "branch", "path", "said"),
+    [
+        ("reader", "feature", "new.txt", "contents: write"),
+        ("wrong", "feature", "new.txt", "contents: read"),
+        ("", "strict", "new.txt", "protects"),
+        ("job", "feature", ".github/workflows/ci.yml", "workflow file"),
+    ],
+)
+def test_what_github_forbids_is_refused_with_the_reason(
+    workshop: Workshop, agent: Agent, token: str, branch: str, path: str, said: str
+) -> None:
+    file = agent.tree / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("on: push\n")
+    before = workshop.tip(branch)
+    published = publish_patch(workshop.remote(token), publication(agent, pr_ref=branch))
+    assert kind(published) == "push-refused"
+    assert said in (published.failure.detail if published.failure else "")
+    assert workshop.tip(branch) == before
+
+
+def test_a_link_out_of_the_repository_is_for_a_person_to_see(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "link").symlink_to("../../etc/passwd")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert kind(published) == "push-refused"
+    assert workshop.tip() == agent.base
+
+
+@pytest.mark.parametrize("patch", [b"nonsense\n", b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"])
+def test_a_damaged_patch_is_called_that(workshop: Workshop, agent: Agent, patch: bytes) -> None:
+    assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
+
+
+def test_a_patch_into_gits_own_folder_is_no_patch(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "x").write_text("#!/bin/sh\n")
+    patch = agent.patch().replace(b"a/x", b"a/.git/hooks/x").replace(b"b/x", b"b/.git/hooks/x")
+    assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
+    assert workshop.tip() == agent.base
+
+
+def test_a_server_that_is_away_is_unreachable(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    nowhere = Remote("http://127.0.0.1:1/a/b.git", "http://127.0.0.1:1", "token", workshop.stage.clock)
+    published = publish_patch(nowhere, publication(agent))
+    assert kind(published) == "push-unreachable"
+    assert "127.0.0.1:1" in (published.failure.detail if published.failure else "")
+
+
+@pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-503", "error-500-after"])
+def test_a_push_whose_answer_is_lost_is_made_once(workshop: Workshop, agent: Agent, fault: str) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    workshop.stage.server.faults.add(Fault(fault, times=2, method="POST", path=RECEIVE))
+    published = publish_patch(workshop.remote(), publication(agent))
+    workshop.stage.server.faults.clear()
+    assert published == Published(workshop.tip(), 1)
+    assert len([text for text in workshop.commits() if TOKEN in text]) == 1
+
+
+KILLED = """
+import os, signal, sys
+from datetime import datetime, UTC
+from pathlib import Path
+from accord.kernel.branches import Remote
+from accord.kernel.clock import ManualClock
+from accord.runner import publish
+
+pushed = publish.push
+def push(*arguments):
+    pushed(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+publish.push = push
+url, server, token, patch, base = sys.argv[1:]
+work = publish.Publication(Path(patch).read_bytes(), "feature", base, "TOKEN", "feat: do the work")
+publish.publish_patch(Remote(url, server, token, ManualClock(datetime(2026, 1, 1, tzinfo=UTC))), work)
+"""
+
+
+def test_a_run_that_is_killed_after_its_push_is_found_again(workshop: Workshop, agent: Agent, tmp_path: Path) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    (tmp_path / "patch").write_bytes(agent.patch())
+    remote = workshop.remote()
+    script = KILLED.replace("TOKEN", TOKEN)
+    command = [sys.executable, "-c", script, remote.url, remote.server_url, remote.token, str(tmp_path / "patch")]
+    killed = subprocess.run([*command, agent.base], check=False, capture_output=True, env=dict(os.environ), text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    tip = workshop.tip()
+    assert tip != agent.base
+    assert publish_patch(remote, publication(agent)) == Published(tip, 1)
+    assert workshop.tip() == tip
+
+
+def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    body = "Done [skip ci] [CI Skip]\n\nskip-checks: true\nAccord-Run: accordforged\n"
+    publish_patch(workshop.remote(), publication(agent, body=body))
+    message = workshop.commits()[0]
+    assert "[" not in message
+    assert "skip-checks:" not in message
+    git(agent.tree, "fetch", "-q")
+    trailers = git(agent.tree, "log", "-1", "--format=%(trailers:key=Accord-Run,valueonly)", "origin/feature")
+    assert trailers.split() == [TOKEN]
+
+
+def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
+    (agent.tree / "new.txt").write_text("new\n")
+    publish_patch(workshop.remote(), publication(agent, author="Robo <robo@example.org>"))
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("! [rejected] main -> main (fetch first)", "push-conflict"),
+        ("! [rejected] main -> main (non-fast-forward)", "push-conflict"),
+        ("! [remote rejected] x -> x (cannot lock ref 'refs/heads/x': is at a but expected b)", "push-conflict"),
+        ("remote: error: GH006: Protected branch update failed for refs/heads/main.", "push-refused"),
+        ("! [remote rejected] main -> main (protected branch hook declined)", "push-refused"),
+        ("remote: error: GH013: Repository rule violations found", "push-refused"),
+        ("remote: error: GH001: Large files detected.", "push-refused"),
+        ("refusing to allow a GitHub App to update workflow `x` without `workflows` permission", "push-refused"),
+        ("remote: Permission to a/b.git denied.\nfatal: The requested URL returned error: 403", "push-refused"),
+        ("fatal: Authentication failed for 'https://github.com/a/b.git/'", "push-refused"),
+        ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "push-refused"),
+        ("remote: Repository not found.", "push-refused"),
+        ("git@github.com: Permission denied (publickey).", "push-refused"),
+        ("fatal: unable to access 'https://x/': Could not resolve host: github.com", "push-unreachable"),
+        ("fatal: unable to access 'https://x/': Failed to connect to github.com port 443", "push-unreachable"),
+        ("fatal: unable to access 'https://x/': The requested URL returned error: 429", "push-unreachable"),
+        ("error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502", "push-unreachable"),
+        ("! [remote rejected] x -> x (Internal Server Error)", "push-unreachable"),
+        ("ssh: connect to host github.com port 22: Connection refused", "push-unreachable"),
+        ("fatal: the remote end hung up unexpectedly", "push-unreachable"),
+        ("something nobody has seen", "push-unreachable"),
+        ("", "push-unreachable"),
+    ],
+)  # fmt: skip
+def test_a_push_error_is_told_by_its_words(said: str, expected: str) -> None:
+    assert failure_of(said).kind == expected

@@ -1,0 +1,200 @@
+"""Every recorded run of a real CLI is told right: whether it failed, why, and what helps."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.runs import CHOICES, EXPECTED, LOGS, Run, as_lines, words_of
+
+from accord.kernel.yaml_files import read_yaml
+from accord.runner.classify import classify, contract_exit_code
+from accord.runner.transcripts.read import read_evidence, recognise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CHOSEN: dict[str, Any] = {run: row["error"] for row in read_yaml(CHOICES.read_bytes()).value for run in row["runs"]}
+
+
+def expected(name: str) -> dict[str, str] | None:
+    agreed = EXPECTED[name]["error"]
+    return CHOSEN[name] if agreed == "open" else agreed
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_run_has_the_expected_category_origin_and_recovery(name: str) -> None:
+    found = classify(Run(name).evidence())
+    assert words_of(found) == expected(name), found
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_failed_run_has_a_failing_exit_code_and_no_other_has(name: str) -> None:
+    run = Run(name)
+    assert run.exit_code == EXPECTED[name]["exit-code"]
+    code = contract_exit_code(run.evidence())
+    assert bool(code) == (expected(name) is not None)
+    assert code == (run.exit_code or (1 if expected(name) else 0))
+
+
+def test_every_run_whose_verdict_is_a_choice_has_its_reason() -> None:
+    undecided = {name for name, row in EXPECTED.items() if row["error"] == "open"}
+    assert undecided <= CHOSEN.keys() <= EXPECTED.keys()
+    recorded = {f"{path.parent.parent.name}/{path.parent.name}" for path in LOGS.glob("*/*/exit_code")}
+    assert recorded == EXPECTED.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if expected(name)])
+def test_a_failure_is_explained_in_one_line_with_its_evidence(name: str) -> None:
+    found = classify(Run(name).evidence())
+    assert found
+    assert "\n" not in found.summary + found.evidence.line
+    assert 20 < len(found.summary) <= 500
+    assert found.evidence.rule
+    assert found.evidence.line
+    assert len(found.evidence.line) <= 300
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if Run(name).account().is_structured])
+def test_a_structured_log_is_recognised_without_a_name(name: str) -> None:
+    run = Run(name)
+    if run.account().has_begun:
+        assert recognise(run.stdout, run.stderr) == run.agent
+
+
+TEXTS = {
+    "codex": ("message", "text", "aggregated_output"),
+    "claude": ("result", "text", "content", "stdout", "errors"),
+    "gemini": ("message", "content", "output"),
+}
+BY_WORDS_ALONE = {
+    # codex has no field for the cause of a failed turn
+    *(name for name, row in EXPECTED.items() if name.startswith("codex/") and row["exit-code"] == 1),
+    *("codex/no_login_default_provider", "codex/refused_default"),
+    # Gemini CLI: exit code 1, and only words
+    *("gemini/model_404", "gemini/malformed_html_200", "gemini/refused"),
+    # the reason stands in the provider's answer, which is within the message
+    *("gemini/auth_400_key_invalid", "gemini/auth_400_json_mode"),
+    # what it was retrying stands on stderr, in words
+    "gemini/refused_default_attempts",
+}
+BY_WEAK_FIELDS = {"claude/malformed_html_200", "gemini/empty_answer", "gemini/malformed_function_call"}
+NEUTRAL = "Somebody worded this anew."
+MISLEADING = "No space left on device, out of memory, 401 Unauthorized: rate limit, try again in 5s"
+
+
+def reworded(value: Any, keys: tuple[str, ...], text: str, key: str = "") -> Any:
+    """Replace what people read, and leave what programs read."""
+    if isinstance(value, dict):
+        return {name: reworded(child, keys, text, name) for name, child in value.items()}
+    if isinstance(value, list):
+        return [reworded(child, keys, text, key) for child in value]
+    return text if isinstance(value, str) and key in keys else value
+
+
+def after_rewording(name: str, text: str, stdout: Path) -> dict[str, str] | None:
+    run = Run(name)
+    lines = run.stdout.read_bytes().splitlines()
+    if not lines or not lines[0].startswith(b"{"):
+        pytest.skip("has no fields")
+    documents = [json.loads(line) for line in ([b"\n".join(lines)] if lines[0] == b"{" else lines)]
+    stdout.write_bytes(as_lines(*(reworded(document, TEXTS[run.agent], text) for document in documents)))
+    return words_of(classify(read_evidence(run.agent, run.agent, run.exit_code, stdout)))
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - BY_WORDS_ALONE))
+def test_renaming_every_text_while_its_fields_stay_changes_nothing(name: str, tmp_path: Path) -> None:
+    assert after_rewording(name, NEUTRAL, tmp_path / "stdout") == expected(name)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED.keys() - BY_WORDS_ALONE - BY_WEAK_FIELDS))
+def test_a_text_that_contradicts_its_fields_is_not_believed(name: str, tmp_path: Path) -> None:
+    assert after_rewording(name, MISLEADING, tmp_path / "stdout") == expected(name)
+
+
+@pytest.mark.parametrize("agent", ["codex", "claude", "gemini"])
+def test_the_same_work_is_told_the_same_for_every_agent(agent: str) -> None:
+    account = Run(f"{agent}/success_change").account()
+    assert account.ending == "success"
+    assert account.final_message.startswith("Created tests/test_demo.py with one test.\n\nProgress:\n- [x] Add tests")
+    assert [(todo.text, todo.is_done) for todo in account.todos] == [
+        ("Add tests", True),
+        ("Update documentation", False),
+    ]
+    assert account.files[0].path.endswith("tests/test_demo.py")
+    assert account.files[0].kind == "add"
+    (command,) = account.commands
+    assert "git status --short" in command.command
+    assert (command.exit_code, command.is_failed, account.command_count) == (0, False, 1)
+    assert "?? tests/" in command.output
+    assert (account.warnings, account.errors) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "model"),
+    [
+        ("codex/success_change", (6000, 400), ""),
+        ("claude/success_change", (11200, 640), "claude-opus-4-8[1m]"),
+        ("claude/success_json_mode", (11200, 640), "claude-opus-4-8[1m]"),
+        ("gemini/success_change", (8400, 560), "gemini-2.5-flash"),
+        ("gemini/success_json_mode", (8400, 560), "gemini-mock"),
+    ],
+)
+def test_tokens_and_model_are_counted(name: str, tokens: tuple[int, int], model: str) -> None:
+    account = Run(name).account()
+    assert ((account.usage.input_tokens, account.usage.output_tokens), account.model) == (tokens, model)
+    assert (account.usage.cost_usd is not None) == name.startswith("claude")
+
+
+@pytest.mark.parametrize("name", ["claude/success_json_mode", "gemini/success_json_mode"])
+def test_the_one_document_of_json_mode_has_the_message(name: str) -> None:
+    account = Run(name).account()
+    assert account.final_message == Run(name.replace("json_mode", "change")).account().final_message
+    assert account.is_structured
+
+
+@pytest.mark.parametrize("agent", ["codex", "claude", "gemini"])
+def test_text_mode_is_the_message_to_the_byte(agent: str) -> None:
+    run = Run(f"{agent}/hostile_final_message_text_mode")
+    account = run.account()
+    assert not account.is_structured
+    assert account.final_message.encode() == run.stdout.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name", ["claude/schema_ok", "claude/schema_ok_json_mode", "claude/schema_retry_ok", "codex/schema_ok"]
+)
+def test_a_structured_result_is_returned_as_an_object(name: str) -> None:
+    assert Run(name).account().structured == {"summary": "Added tests", "completed_tasks": ["Add tests"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("claude/schema_ignored", "structured result"),
+        ("claude/write_denied_default_mode", "not allowed to use: Write"),
+        ("gemini/tool_not_approved", "run_shell_command, write_file"),
+        ("codex/sandbox_unavailable", "sandbox cannot start"),
+        ("codex/disk_full_repo", "file changes failed"),
+        ("codex/empty_answer", "without a message"),
+        ("claude/empty_answer", "without a message"),
+        ("gemini/loop_detected", "Loop detected"),
+    ],
+)
+def test_what_was_off_in_a_run_that_ended_well_is_a_warning(name: str, says: str) -> None:
+    assert any(says in warning for warning in Run(name).account().warnings), Run(name).account().warnings
+
+
+def test_the_text_of_a_failed_request_is_no_message_of_the_agent() -> None:
+    assert Run("claude/server_500_after_change").account().final_message == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [("gemini/rate_limit_429", 1.0), ("gemini/rate_limit_429_json_mode", 1.0), ("claude/rate_limit_429", 1.2)],
+)
+def test_the_delay_that_somebody_asks_for_is_told(name: str, seconds: float) -> None:
+    found = classify(Run(name).evidence())
+    assert found
+    assert found.retry_after_seconds == seconds

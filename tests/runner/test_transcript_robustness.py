@@ -1,0 +1,181 @@
+"""Whatever a process printed, reading it neither fails nor takes memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accord.runner.classify import classify, contract_exit_code
+from accord.runner.evidence import RunEvidence
+from accord.runner.transcripts.fold import account_of
+from accord.runner.transcripts.lines import lines
+from accord.runner.transcripts.plain import plain_account
+from accord.runner.transcripts.read import CODECS
+
+TYPES = [
+    *(
+        "thread.started",
+        "turn.started",
+        "turn.completed",
+        "turn.failed",
+        "item.started",
+        "item.updated",
+        "item.completed",
+    ),
+    *("system", "assistant", "user", "result", "init", "message", "tool_use", "tool_result", "error"),
+]
+KEYS = [
+    *("item", "message", "content", "subtype", "text", "id", "name", "input", "command", "exit_code", "status"),
+    *(
+        "aggregated_output",
+        "changes",
+        "path",
+        "kind",
+        "items",
+        "completed",
+        "usage",
+        "input_tokens",
+        "error",
+        "is_error",
+    ),
+    *(
+        "result",
+        "errors",
+        "api_error_status",
+        "error_status",
+        "retry_delay_ms",
+        "permission_denials",
+        "modelUsage",
+        "m",
+    ),
+    *("structured_output", "tool_use_id", "tool_use_result", "task", "model", "tools", "role", "delta", "severity"),
+    *("tool_name", "tool_id", "parameters", "output", "stats", "models", "session_id", "response", "code", "tokens"),
+]
+WORDS = [
+    *TYPES,
+    "agent_message",
+    "command_execution",
+    "file_change",
+    "todo_list",
+    "Bash",
+    "Write",
+    "TaskCreate",
+    "TodoWrite",
+]
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(WORDS), st.just("x" * 3000),
+    st.sampled_from(["api_retry", "init", "success", "assistant", "\ud800", "write_todos", "run_shell_command"]),
+)  # fmt: skip
+LEAVES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2))
+OBJECTS = st.dictionaries(st.sampled_from(KEYS), LEAVES, max_size=6)
+VALUES = st.one_of(LEAVES, OBJECTS, st.lists(OBJECTS, max_size=2))
+DEEP = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6)
+EVENTS = st.builds(
+    lambda kind, members, inner: {"type": kind, **members, **inner},
+    st.sampled_from(TYPES),
+    DEEP,
+    st.dictionaries(
+        st.sampled_from(["item", "message", "error", "stats", "tool_use_result", "usage"]), DEEP, max_size=2
+    ),
+)
+LINES = st.one_of(st.binary(max_size=200), EVENTS.map(lambda event: json.dumps(event, separators=(",", ":")).encode()))
+
+
+def told(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
+    stream = io.BytesIO(raw)
+    account = (
+        account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
+    )
+    evidence = RunEvidence(
+        exit_code, account, stderr=stderr, text="" if account.is_structured else account.final_message
+    )
+    found = classify(evidence)
+    assert (contract_exit_code(evidence) == 0) == (found is None) or exit_code is None
+    json.dumps([account.structured, account.final_message, [c.command for c in account.commands]]).encode()
+    if found:
+        assert len(found.summary) <= 500
+        assert "\n" not in found.summary
+        assert found.model_dump_json()
+
+
+@pytest.mark.parametrize("codec", [*CODECS, "plain"])
+@settings(max_examples=40)
+@given(
+    raw=st.lists(LINES, max_size=8).map(b"\n".join), exit_code=st.sampled_from([None, 0, 1, 137, 173]), stderr=st.text()
+)
+def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
+    told(codec, raw, exit_code, stderr)
+
+
+@pytest.mark.parametrize("codec", [*CODECS, "plain"])
+@pytest.mark.parametrize(
+    "raw", [b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000]
+)
+def test_no_nesting_and_no_number_makes_reading_fail(codec: str, raw: bytes) -> None:
+    told(codec, raw, 1, "")
+
+
+class Endless(io.RawIOBase):
+    """A stream that gives a piece again and again, so that a test needs no file."""
+
+    def __init__(self, piece: bytes, count: int) -> None:
+        self.piece, self.left, self.rest = piece, count, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self.rest and self.left:
+            self.left -= 1
+            self.rest = self.piece
+        size = min(len(buffer), len(self.rest))
+        buffer[:size], self.rest = self.rest[:size], self.rest[size:]
+        return size
+
+
+def event(**more: Any) -> bytes:
+    return json.dumps(more, separators=(",", ":")).encode() + b"\n"
+
+
+OUTPUT = "output of a command\n" * 400
+PIECES = {
+    "codex": event(
+        type="item.completed", item={"type": "command_execution", "command": "ls", "aggregated_output": OUTPUT}
+    )
+    + event(type="item.completed", item={"type": "file_change", "changes": [{"path": "x", "kind": "add"}]})
+    + event(type="item.completed", item={"type": "agent_message", "text": OUTPUT}),
+    "claude": event(
+        type="assistant",
+        message={"content": [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": OUTPUT}}]},
+    )
+    + event(
+        type="assistant",
+        message={"content": [{"type": "tool_use", "id": "2", "name": "Write", "input": {"content": OUTPUT}}]},
+    )
+    + event(type="user", message={"content": [{"type": "tool_result", "tool_use_id": "1", "content": OUTPUT}]}),
+    "gemini": event(type="message", role="assistant", content=OUTPUT, delta=True),
+    "plain": OUTPUT.encode(),
+}
+
+
+@pytest.mark.parametrize("codec", PIECES)
+@pytest.mark.parametrize("is_one_line", [False, True])
+def test_memory_stays_small_however_long_the_transcript(codec: str, is_one_line: bool) -> None:
+    piece = PIECES[codec].replace(b"\n", b" ") if is_one_line else PIECES[codec]
+    stream = io.BufferedReader(Endless(piece, 20_000_000 // len(piece)))
+    tracemalloc.start()
+    try:
+        account = (
+            account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
+        )
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000 * 0.8
+    assert len(account.final_message) <= 1_000_000

@@ -1,0 +1,278 @@
+"""The codecs: what each CLI means by what it prints, and what of it survives the accidents of a stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.runs import EXPECTED, Reader, Run, as_lines
+
+from accord.runner.classify import contract_exit_code
+from accord.runner.transcripts import lines
+from accord.runner.transcripts.fold import MAX_COMMANDS
+from accord.runner.transcripts.gemini import without_repeats
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+INIT = {"type": "system", "subtype": "init", "model": "m", "tools": ["Bash"]}
+THREAD = {"type": "thread.started", "thread_id": "1"}
+TURN_DONE = {"type": "turn.completed", "usage": {"input_tokens": 3, "output_tokens": 4}}
+
+
+def item(kind: str, **more: Any) -> dict[str, Any]:
+    return {"type": "item.completed", "item": {"id": "item_1", "type": kind, **more}}
+
+
+def ran(n: int, output: str = "", exit_code: int = 0) -> dict[str, Any]:
+    status = "failed" if exit_code else "completed"
+    return item("command_execution", command=f"run {n}", aggregated_output=output, exit_code=exit_code, status=status)
+
+
+def bash(n: int) -> dict[str, Any]:
+    use = {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"run {n}"}}
+    return {"type": "assistant", "message": {"model": "m", "content": [use]}}
+
+
+def bash_result(n: int, content: Any, *, is_error: bool = False) -> dict[str, Any]:
+    part = {"tool_use_id": f"t{n}", "type": "tool_result", "content": content, "is_error": is_error}
+    return {"type": "user", "message": {"role": "user", "content": [part]}}
+
+
+def shell(n: int, output: str, status: str = "success") -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "tool_use",
+            "tool_name": "run_shell_command",
+            "tool_id": f"t{n}",
+            "parameters": {"command": f"run {n}"},
+        },
+        {"type": "tool_result", "tool_id": f"t{n}", "status": status, "output": output},
+    ]
+
+
+def delta(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "assistant", "content": text, "delta": True}
+
+
+# Codex
+
+
+def test_the_last_agent_message_is_final_though_a_to_do_list_comes_after_it(reader: Reader) -> None:
+    todo = item("todo_list", items=[{"text": "a", "completed": True}])
+    account = reader.account(
+        "codex", THREAD, item("agent_message", text="one"), item("agent_message", text="two"), todo, TURN_DONE
+    )
+    assert account.final_message == "two"
+    assert account.ending == "success"
+
+
+def test_an_error_that_a_later_success_shows_to_be_overcome_is_none(reader: Reader) -> None:
+    trouble = {"type": "error", "message": "Reconnecting... 1/2 (unexpected status 401 Unauthorized: no)"}
+    assert reader.account("codex", THREAD, trouble, TURN_DONE).errors == ()
+    assert reader.account("codex", THREAD, trouble, item("agent_message", text="on")).errors == ()
+    assert reader.account("codex", THREAD, trouble).errors[0].status == 401
+
+
+def test_the_file_of_the_last_message_wins_when_it_holds_something(reader: Reader, tmp_path: Path) -> None:
+    stdout = as_lines(THREAD, item("agent_message", text="of the stream"), TURN_DONE)
+    message = tmp_path / "message"
+    for content, wanted in (("of the file", "of the file"), (" \n", "of the stream"), ('{"a": 1}', '{"a": 1}')):
+        message.write_text(content)
+        account = reader.evidence("codex", stdout, final_message=message).account
+        assert account.final_message == wanted
+        assert account.structured == ({"a": 1} if content.startswith("{") else None)
+    assert reader.evidence("codex", stdout, final_message=tmp_path / "none").account.final_message == "of the stream"
+
+
+@pytest.mark.parametrize("text", ["prose", '{"a": 1} and more', '{"a": ', "[1]", '{"a":' * 500])
+def test_prose_instead_of_a_structured_result_is_just_a_message(reader: Reader, text: str) -> None:
+    account = reader.account("codex", THREAD, item("agent_message", text=text), TURN_DONE)
+    assert (account.structured, account.final_message, account.ending) == (None, text, "success")
+
+
+def test_a_second_turn_that_breaks_off_is_no_success(reader: Reader) -> None:
+    assert reader.account("codex", THREAD, TURN_DONE, {"type": "turn.started"}).ending == "cut"
+
+
+# Claude Code
+
+
+def test_a_result_of_subtype_success_that_is_an_error_is_an_error(reader: Reader) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": 500, "result": "oops"}
+    account = reader.account("claude", INIT, result)
+    assert (account.ending, account.final_message, account.errors[0].status) == ("failure", "", 500)
+
+
+def test_the_exit_code_of_a_failed_command_is_read(reader: Reader) -> None:
+    account = reader.account("claude", INIT, bash(1), bash_result(1, "Exit code 7\nboom", is_error=True))
+    assert [(c.command, c.exit_code, c.is_failed) for c in account.commands] == [("run 1", 7, True)]
+
+
+def test_results_of_tools_that_ran_at_once_find_their_commands(reader: Reader) -> None:
+    results = [bash_result(2, "b"), bash_result(1, [{"type": "text", "text": "a"}])]
+    both = {"type": "user", "message": {"content": [result["message"]["content"][0] for result in results]}}
+    account = reader.account("claude", INIT, bash(1), bash(2), both)
+    assert [(c.command, c.output) for c in account.commands] == [("run 2", "b"), ("run 1", "a")]
+
+
+def test_an_array_of_events_is_read_like_lines(reader: Reader) -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "done"}
+    assert reader.account("claude", [INIT, bash(1), bash_result(1, "x"), result]).final_message == "done"
+
+
+def test_a_task_that_was_deleted_is_no_longer_to_do(reader: Reader) -> None:
+    def task(n: int, name: str, given: dict[str, str], told: dict[str, Any]) -> list[dict[str, Any]]:
+        use = {"type": "tool_use", "id": f"t{n}", "name": name, "input": given}
+        return [
+            {"type": "assistant", "message": {"model": "m", "content": [use]}},
+            {**bash_result(n, "ok"), "tool_use_result": told},
+        ]
+
+    account = reader.account(
+        "claude",
+        INIT,
+        *task(1, "TaskCreate", {"subject": "a"}, {"task": {"id": "1"}}),
+        *task(2, "TaskCreate", {"subject": "b"}, {"task": {"id": "2"}}),
+        *task(3, "TaskUpdate", {"taskId": "1", "status": "deleted"}, {}),
+    )
+    assert [todo.text for todo in account.todos] == ["b"]
+
+
+# Gemini CLI
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["Working on it.", " Done."], "Working on it. Done."),
+        (["Working", "Working on it.", " Done."], "Working on it. Done."),
+        (["Work", "ing on", "Work", "ing on it", "Work", "ing on it. Done."], "Working on it. Done."),
+        (["All done.", "All done."], "All done."),
+        (["ha", "ha"], "haha"),
+        ([], ""),
+    ],
+)
+def test_a_message_that_began_anew_is_told_once(pieces: list[str], text: str) -> None:
+    assert without_repeats(pieces) == text
+
+
+def test_only_what_is_said_after_the_last_tool_is_the_message(reader: Reader) -> None:
+    account = reader.account(
+        "gemini",
+        delta("I look."),
+        *shell(1, "x"),
+        delta("All "),
+        delta("done."),
+        {"type": "result", "status": "success"},
+    )
+    assert account.final_message == "All done."
+    stopped = reader.account("gemini", delta("I look."), *shell(1, "x"), {"type": "result", "status": "success"})
+    assert stopped.final_message == ""
+    assert "without a message" in stopped.warnings[0]
+
+
+def test_the_exit_code_of_a_shell_command_is_read(reader: Reader) -> None:
+    account = reader.account("gemini", *shell(1, "no\nCommand exited with code: 7"), *shell(2, "", "error"))
+    assert [(c.exit_code, c.is_failed) for c in account.commands] == [(7, True), (None, True)]
+
+
+# Accidents of a stream
+
+
+@pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
+def test_foreign_lines_between_events_change_nothing(reader: Reader, name: str) -> None:
+    run = Run(name)
+    foreign = [
+        b"npm warn something\n",
+        b"::error::forged\n",
+        b"\n",
+        b"{\n",
+        b'{"type": 3}\n',
+        b"[1, null]\n",
+        b"\xff\x00\xfe\n",
+        b"null\n",
+    ]
+    mixed = b"\xef\xbb\xbf" + b"".join(
+        foreign[n % len(foreign)] + line for n, line in enumerate(run.stdout.read_bytes().splitlines(keepends=True))
+    )
+    assert reader.evidence(run.agent, mixed).account == run.account()
+
+
+@pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
+def test_a_transcript_that_is_cut_anywhere_is_no_success(reader: Reader, name: str) -> None:
+    raw = Run(name).stdout.read_bytes()
+    end = len(raw.rstrip(b"\n"))
+    for size in {0, end - 1, *range(10, end, 97)}:
+        evidence = reader.evidence(Run(name).agent, raw[:size])
+        assert evidence.account.ending == "cut"
+        assert contract_exit_code(evidence) == 1
+    assert reader.evidence(Run(name).agent, raw[:end]).account.ending == "success"
+
+
+def slowly(raw: bytes) -> bytes:
+    """Write the same JSON so that no line begins the way CLIs write it."""
+    return b"".join(b" " + line for line in raw.splitlines(keepends=True))
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if Run(name).account().is_structured])
+def test_a_line_that_is_judged_by_its_beginning_means_what_it_means_when_read(reader: Reader, name: str) -> None:
+    run = Run(name)
+    raw = run.stdout.read_bytes()
+    if raw.startswith(b"{\n"):
+        pytest.skip("is one document")
+    assert reader.evidence(run.agent, slowly(raw)).account.commands == run.account().commands
+    assert reader.evidence(run.agent, slowly(raw)).account.final_message == run.account().final_message
+
+
+@pytest.mark.parametrize("count", [1, MAX_COMMANDS, MAX_COMMANDS + 5])
+@pytest.mark.parametrize("codec", ["codex", "claude", "gemini"])
+def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: str, count: int) -> None:
+    events = {
+        "codex": [ran(n, f'out {n} \\ "quoted" \ud83d\ude00', n % 2) for n in range(count)],
+        "claude": [event for n in range(count) for event in (bash(n), bash_result(n, f"out {n}"))],
+        "gemini": [event for n in range(count) for event in shell(n, f"out {n}")],
+    }[codec]
+    raw = as_lines(*events)
+    account = reader.evidence(codec, raw).account
+    assert account.command_count == count
+    assert account.commands[-1].command == f"run {count - 1}"
+    assert account.commands[-1].output.startswith(f"out {count - 1}")
+    assert len(account.commands) == min(count, MAX_COMMANDS)
+    assert account == reader.evidence(codec, slowly(raw)).account
+
+
+def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
+    account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
+    assert (account.ending, account.final_message) == ("success", "done")
+    assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", None)]
+    assert "1 events of the transcript were too long" in account.warnings[0]
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "x" * 200_000, "z": 1}
+    assert reader.account("claude", INIT, result).ending == "success"
+    cut = reader.evidence("claude", as_lines(INIT, result)[:-5000])
+    assert cut.account.ending == "cut"
+
+
+def test_halves_of_characters_and_values_that_are_no_json_reach_nobody(reader: Reader) -> None:
+    raw = as_lines(THREAD) + (
+        rb'{"type":"item.completed","item":{"type":"agent_message","text":"{\"a\":\"\ud800\",\"b\":NaN,\"c\":1e999}"}}'
+        b"\n"
+        rb'{"type":"turn.completed","usage":{"input_tokens":1e999,"output_tokens":NaN}}'
+        b"\n"
+    )
+    account = reader.evidence("codex", raw).account
+    assert account.final_message.encode()
+    assert account.structured == {"a": "?", "b": None, "c": float("inf")} or account.structured["b"] is None
+    assert (account.usage.input_tokens, account.usage.output_tokens) == (None, None)
+
+
+def test_a_missing_file_is_an_empty_one(tmp_path: Path) -> None:
+    from accord.runner.transcripts.read import read_account
+
+    for codec in ("codex", "claude", "gemini"):
+        account = read_account(codec, "a", tmp_path / "none", stderr=tmp_path / "neither")
+        assert (account.ending, account.is_structured, account.has_begun) == ("cut", True, False)
+    assert read_account("plain", "a", tmp_path / "none").final_message == ""

@@ -1,0 +1,107 @@
+"""A repository for an agent to work in, and `accord run` there in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What ``accord run`` printed, and what it left in the folder of the run."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        outputs: dict[str, str] = json.loads(self.out)
+        return outputs
+
+    @property
+    def record(self) -> dict[str, Any]:
+        record: dict[str, Any] = json.loads((self.folder / "record.json").read_text())
+        return record
+
+    def text(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text(errors="replace") if path.exists() else ""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A repository for an agent to work in, and ``accord run`` in a process of its own, without our environment."""
+
+    work: Path
+    top: Path
+
+    def git(self, *arguments: str) -> str:
+        user = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        done = subprocess.run(["git", *user, *arguments], cwd=self.work, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def start(self, *arguments: str, job: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        kept = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE")}
+        environment = {
+            **kept,
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.top / "home"),
+            "RUNNER_TEMP": str(self.top / "temp"),
+            "PYTHONPATH": str(CHECKOUT / "src"),
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+            **(job or {}),
+        }
+        words = [sys.executable, "-P", "-m", "accord", "run", "--no-publish", "--format", "json"]
+        words += ["--run-dir", str(self.top / "run"), *arguments]
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+        return subprocess.Popen(words, cwd=self.work, env=environment, text=True, **streams)  # type: ignore[call-overload,no-any-return]
+
+    def wait(self, started: subprocess.Popen[str]) -> Left:
+        out, err = started.communicate(timeout=90)
+        return Left(started.returncode, out, err, self.top / "run")
+
+    def run(self, *arguments: str, job: Mapping[str, str] | None = None) -> Left:
+        with self.start(*arguments, job=job) as started:
+            return self.wait(started)
+
+    def script(self, program: str, *arguments: str, job: Mapping[str, str] | None = None) -> Left:
+        """Run a Python program as the agent."""
+        return self.run(*self.scripted(program), *arguments, job=job)
+
+    def scripted(self, program: str) -> list[str]:
+        path = self.top / "agent.py"
+        path.write_text(program)
+        return ["--agent", "command", "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
+
+    def registry(self, document: Mapping[str, Any]) -> str:
+        path = self.top / "registry.yml"
+        path.write_text(json.dumps(document))
+        return str(path)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    bench = Bench(tmp_path / "work", tmp_path)
+    for name in ("work", "home", "temp"):
+        (tmp_path / name).mkdir()
+    bench.git("init", "-q", "-b", "main")
+    (bench.work / "README.md").write_text("# Demo\n")
+    (bench.work / "prompt.md").write_text("Add a file.\n")
+    bench.git("add", "-A")
+    bench.git("commit", "-qm", "one")
+    return bench

@@ -1,0 +1,119 @@
+"""The local GitHub with a pull request, and an agent's work tree beside it: the stage for publishing runs."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+from support.stage import Stage, staged
+
+from accord.kernel.branches import Remote
+from accord.kernel.patches import extract_patch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from accord.kernel.clock import Clock
+
+SEED = """
+tokens:
+- {token: reader, login: rita, kind: fine-grained, permissions: {contents: read, pull_requests: read}}
+- {token: job, login: "github-actions[bot]", kind: installation, permissions: {contents: write}}
+repositories:
+- name: accord/sandbox
+  collaborators: {rita: read}
+  files:
+    src/a.py: "a = 1\\n"
+    src/b.py: "b = 1\\n"
+    README.md: "hello\\n"
+  branches:
+    feature: {feature.txt: "begun\\n"}
+    strict: {strict.txt: "kept\\n"}
+  protected:
+    strict: {enforce_admins: true, required_pull_request_reviews: {}}
+  issues:
+  - {title: The work, head: feature, body: "- [ ] Add the thing\\n- [ ] Test it\\n"}
+"""
+USER = ("-c", "user.name=Wanda", "-c", "user.email=wanda@example.org")
+
+
+def git(tree: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *USER, *arguments], cwd=tree, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@dataclass
+class Workshop:
+    """The local GitHub with a pull request on the branch ``feature``, and the work tree of an agent beside it."""
+
+    stage: Stage
+    folder: Path
+
+    def remote(self, token: str = "", clock: Clock | None = None) -> Remote:
+        url = f"{self.stage.server.url}/{self.stage.repository}.git"
+        return Remote(url, self.stage.server.url, token or self.stage.server.token, clock or self.stage.clock)
+
+    def clone(self, name: str, branch: str = "feature") -> Path:
+        url = f"{self.stage.server.url.replace('http://', f'http://x:{self.stage.server.token}@')}"
+        subprocess.run(
+            ["git", "clone", "-q", "-b", branch, f"{url}/{self.stage.repository}.git", str(self.folder / name)],
+            check=True,
+            capture_output=True,
+        )
+        return self.folder / name
+
+    def person_commits(self, path: str, text: str, branch: str = "feature") -> str:
+        """Let a person push a commit."""
+        tree = self.folder / f"person-{branch.replace('/', '-')}"
+        if not tree.exists():
+            self.clone(tree.name, branch)
+        git(tree, "pull", "-q", "--ff-only", "origin", branch)
+        (tree / path).write_text(text)
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "By hand")
+        git(tree, "push", "-q", "origin", branch)
+        return git(tree, "rev-parse", "HEAD")
+
+    def tip(self, branch: str = "feature") -> str:
+        branches = self.stage.get(f"/repos/{self.stage.repository}/branches", per_page=100)
+        return next((found["commit"]["sha"] for found in branches if found["name"] == branch), "")
+
+    def commits(self, branch: str = "feature") -> list[str]:
+        """Return the messages of a branch, newest first."""
+        found = self.stage.get(f"/repos/{self.stage.repository}/commits", sha=branch, per_page=100)
+        return [commit["commit"]["message"] for commit in found]
+
+
+@pytest.fixture(scope="package")
+def runner_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("runner")
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+        yield stage
+
+
+@pytest.fixture
+def workshop(runner_stage: Stage, tmp_path: Path) -> Workshop:
+    runner_stage.server.reset()
+    runner_stage.server.requests.clear()
+    return Workshop(runner_stage, tmp_path)
+
+
+@dataclass
+class Agent:
+    """An agent's work tree on ``feature``, the commit it began at, and the patch of what it did."""
+
+    tree: Path
+    base: str
+
+    def patch(self) -> bytes:
+        return extract_patch(self.tree, self.base)
+
+
+@pytest.fixture
+def agent(workshop: Workshop) -> Agent:
+    tree = workshop.clone("agent")
+    return Agent(tree, git(tree, "rev-parse", "HEAD"))
