@@ -33,7 +33,7 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.receipts import EXIT_CODES
 from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
-from accord.runner import error_rules
+from accord.runner import contract, error_rules
 from accord.runner.models import RunOutputs
 from accord.runner.registry_models import Registry
 from accord.sandbox import faults
@@ -97,6 +97,8 @@ def parts(root: Path) -> Iterator[Part]:
     for action in sorted(root.glob("actions/*/action.yml")):
         yield from action_parts(action, f"actions/{action.parent.name}/README.md")
     yield from action_parts(root / "action.yml", "docs/actions.md")
+    yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
+    yield Part("docs/runner-workflows.md", contract_outputs, "contract outputs")
     for workflow in sorted(root.glob(".github/workflows/reusable-*.yml")):
         yield from workflow_parts(workflow)
 
@@ -235,11 +237,28 @@ def workflow_parts(workflow: Path) -> Iterator[Part]:
     """Name the tables of a reusable workflow."""
     document = read_yaml(workflow.read_bytes()).value
     call = document["on"]["workflow_call"]
-    page, name = "docs/workflows.md", workflow.stem
+    is_runner = workflow.stem.endswith("-run")
+    page, name = "docs/runner-workflows.md" if is_runner else "docs/workflows.md", workflow.stem
     yield Part(page, lambda: inputs_table(call.get("inputs") or {}), f"{name} inputs")
     yield Part(page, lambda: secrets_table(call.get("secrets") or {}), f"{name} secrets")
-    yield Part(page, lambda: outputs_table(call.get("outputs") or {}), f"{name} outputs")
+    if not is_runner:  # all runners have the outputs of the contract, which are listed once
+        yield Part(page, lambda: outputs_table(call.get("outputs") or {}), f"{name} outputs")
     yield Part(page, lambda: permissions_table(document["jobs"]), f"{name} permissions")
+
+
+def contract_inputs() -> str:
+    """List the inputs that every runner takes."""
+    rows = [[f"`{i.name}`", i.type, "yes" if i.is_required else "no", plain(i.description)] for i in contract.INPUTS]
+    return table(["Input", "Type", "Required", "Meaning"], rows)
+
+
+def contract_outputs() -> str:
+    """List the outputs that accord's runners give, and which of them every runner gives."""
+    rows = [
+        [f"`{name}`", "yes" if name in contract.OUTPUTS else "no", plain(meaning)]
+        for name, meaning in contract.described_outputs().items()
+    ]
+    return table(["Output", "In the contract", "Meaning"], rows)
 
 
 def inputs_table(inputs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from accord.gha.markdown import cell, mermaid_text, table
+from accord.gha.markdown import cell, fenced, mermaid_text, table
 
 HOSTILE = [
     "a | b",
@@ -102,3 +102,13 @@ def test_any_label_is_short_and_can_be_read_back(text: str) -> None:
     back = re.sub(r"#(\d+);", lambda code: chr(int(code.group(1))), written)
     assert len(back) <= 60
     assert '"' not in written
+
+
+@pytest.mark.parametrize("text", ["plain", "```\nout of it", "a ````` b", "`", "x\x1b[2J\u202ey"])
+def test_no_text_ends_its_code_block(text: str) -> None:
+    block = fenced(text, "yaml")
+    (token,) = MarkdownIt("commonmark").parse(block)
+    assert token.type == "fence"
+    assert token.content.count("\n") == text.count("\n") + 1
+    assert "\x1b" not in block
+    assert "\u202e" not in block

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.kinds import KINDS, YAML_KINDS, recognise
+from accord.cli.kinds import KINDS, recognise
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
-from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, has_errors, with_lines
-from accord.kernel.yaml_files import read_yaml
+from accord.kernel.kinds import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.kernel.kinds import Located
+
+Checked = tuple[str, str | None, list[Finding]]
+"""A document's path, its kind as far as it is known, and what was found."""
 
 
 @click.command()
@@ -36,40 +37,41 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     contents = {path: read_bytes(path) for path in paths}
     documents = [(path, *check_document(contents[path], kind, path)) for path in paths]
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    if output_format == "json":
-        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
-    else:
-        for path, found_kind, findings in documents:
-            print_findings(findings, path)
-            if not findings:
-                click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({found_kind})")
-    only = contents[paths[0]] if is_ok and len(paths) == 1 else b""
-    report_checks(documents, json.dumps(_read(only, paths[0], kind).value) if only else "")
+    print_checks(documents, output_format)
+    handed_on = ""
+    if is_ok and len(paths) == 1:
+        handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
+    report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
 
 
+def print_checks(documents: Sequence[Checked], output_format: str) -> None:
+    """Print what was found in each document, as text or as one JSON document."""
+    if output_format == "json":
+        is_ok = not any(has_errors(findings) for _, _, findings in documents)
+        print_json({"ok": is_ok, "documents": [_as_json(*document) for document in documents]})
+        return
+    for path, kind, findings in documents:
+        print_findings(findings, path)
+        if not findings:
+            click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
+
+
 def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str | None, list[Finding]]:
-    """Check one document; return its kind (None when it cannot be told) and what was found."""
+    """Check one document; return its kind (None when it cannot be told) and what was found.
+
+    A kind says itself how it is read; what is yet to be recognised is read as the name of its file says.
+    """
+    read = KINDS[kind].read if kind else reader_of(path)
     try:
-        document = _read(raw, path, kind)
+        document = read(raw)
         try:
-            found = KINDS[kind] if kind else recognise(document.value)
+            found = KINDS[kind] if kind else recognise(document.value, read)
         except BrokenContract as broken:
             return None, with_lines(broken.findings, document.lines)
     except BrokenContract as broken:
         return kind, list(broken.findings)
     return found.name, found.check(document)
-
-
-def _read(raw: bytes, path: str, kind: str | None = None) -> Located:
-    """Read YAML where the file's name or the kind says so, else JSON, perhaps inside prose."""
-    if not path.endswith((".yml", ".yaml")) and kind not in YAML_KINDS:
-        return read_object(raw)
-    document = read_yaml(raw)
-    if not isinstance(document.value, dict):
-        message = "The file holds no mapping. Write one document with keys and values."
-        raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
-    return document
 
 
 def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:

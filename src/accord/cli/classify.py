@@ -44,6 +44,7 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     LOG is what the agent printed to stdout, as events or as plain text; - is stdin. A run without an error has an empty
     category. Without --exit-code, plain text has an error only when a line of it reports one.
     """
+    from accord.cli.step import report_classification
     from accord.runner.classify import classify as classify_run
     from accord.runner.transcripts.read import CODECS, read_evidence, recognise
 
@@ -55,6 +56,7 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
         print_json(found.model_dump() if found else NO_ERROR)
     else:
         _print(found)
+    report_classification(found)
 
 
 def _print(found: Classification | None) -> None:

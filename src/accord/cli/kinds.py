@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.documents import shown
+from accord.kernel.documents import read_object, shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.kinds import KINDS as RESULTS
+from accord.runner.kinds import KINDS as RUNNERS
 from accord.runner.registry import KINDS as REGISTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.kernel.kinds import Kind
+    from accord.kernel.kinds import Kind, Reader
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *REGISTRIES)}
-YAML_KINDS = frozenset(kind.name for kind in REGISTRIES)
-"""Kinds that people write, in YAML whatever the file is called."""
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS, *REGISTRIES)}
 
 
-def recognise(value: Mapping[str, Any]) -> Kind[Any]:
-    """Tell the kind of a document by what it says of itself. Raises BrokenContract when it says nothing known."""
-    for kind in KINDS.values():
+def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:
+    """Tell the kind of a document that was read so. Raises BrokenContract when it says nothing known of itself."""
+    candidates = [kind for kind in KINDS.values() if kind.read is read]
+    for kind in candidates:
         if kind.matches(value):
             return kind
+    if read is not read_object:
+        names = ", ".join(kind.name for kind in candidates)
+        message = f"The kind of the document cannot be told. Pass --kind, one of {names}."
+        raise BrokenContract(message, findings=[Finding("schema", message)])
     role = value.get("role")
     known = ", ".join(str(kind.marks["role"]) for kind in RESULTS)
     if role is None:

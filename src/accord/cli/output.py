@@ -51,6 +51,9 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
         severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
         where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
         click.echo(f"{one_line(place)}: {severity} {finding.code}{where}\n    {one_line(finding.message)}")
+        for line in finding.mend.splitlines():
+            indent = len(line) - len(line.lstrip(" "))
+            click.echo(f"{' ' * (8 + indent)}{click.style(one_line(line), fg='cyan')}")
 
 
 def tell_wait(seconds: float, reason: str) -> None:

@@ -27,20 +27,60 @@ if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
+    from accord.runner.models import Classification
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
+_CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _ROWS = 200
 _NODES = 100
 
 
-def report_checks(documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str) -> None:
-    """Report ``accord check``: outputs ``ok`` and ``document``, a table, annotations on the documents."""
+def report_checks(
+    documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str, name: str = "check"
+) -> None:
+    """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     _outputs({"ok": str(is_ok).lower(), "document": handed_on})
     rows = [[_cell(path), _cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
-    _summary("\n\n".join(["### accord check", table(["Document", "Kind", "Verdict"], rows), *map(_details, documents)]))
+    shown = table(["Document", "Kind", "Verdict"], rows)
+    _summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
         _annotate(findings, path)
+
+
+def report_doctor(
+    is_ok: bool, checks: Sequence[tuple[str, str, str]], documents: Mapping[str, Sequence[Finding]]
+) -> None:
+    """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
+    _outputs({"ok": str(is_ok).lower()})
+    rows = [[_cell(name), f"{_CHECK_SIGNS[status]} {status}", _cell(note)] for name, status, note in checks]
+    parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
+    for path, findings in documents.items():
+        parts += [f"#### {_cell(path)}", _findings_table(findings), *_mends(findings)]
+        _annotate(findings, path)
+    _summary("\n\n".join(parts))
+
+
+def report_classification(found: Classification | None) -> None:
+    """Report ``accord classify``: what the contract's error outputs say, all empty where there was no error."""
+    delay = found.retry_after_seconds if found else None
+    _outputs(
+        {
+            "error-category": found.category if found else "",
+            "error-type": found.type if found else "",
+            "error-recovery": found.recovery if found else "",
+            "error-summary": found.summary if found else "",
+            "retry-after-seconds": "" if delay is None else f"{delay:g}",
+            "error-evidence": _compact(found.evidence.model_dump()) if found else "",
+        }
+    )
+    if found is None:
+        _summary("### accord classify: no error")
+        return
+    head = f"### accord classify: {found.category}"
+    _summary(
+        f"{head}\n\n{table(['Origin', 'What helps', 'Summary'], [[found.type, found.recovery, _cell(found.summary)]])}"
+    )
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
@@ -167,7 +207,16 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 def _details(document: tuple[str, str | None, list[Finding]]) -> str:
-    return _findings_table(document[2]) if document[2] else ""
+    return "\n\n".join([_findings_table(document[2]), *_mends(document[2])]) if document[2] else ""
+
+
+def _mends(findings: Sequence[Finding]) -> list[str]:
+    """Show the lines to paste, each below the place that they are for."""
+    return [
+        f"{_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(_redact(finding.mend), 'yaml')}"
+        for finding in findings[:_ROWS]
+        if finding.mend
+    ]
 
 
 def _findings_table(findings: Sequence[Finding]) -> str:

@@ -28,6 +28,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
+def fenced(text: str, language: str = "") -> str:
+    """Write any text as a code block, behind a fence that is longer than any in it."""
+    text = "\n".join(_CONTROL.sub(" ", line) for line in text.splitlines())
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 3)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def mermaid_text(text: str) -> str:
     """Write any text as a quoted label of a Mermaid graph, at most 60 characters of it."""
     text = _CONTROL.sub(" ", text).strip()

@@ -30,18 +30,21 @@ class Finding:
     path: str = ""
     severity: Severity = Severity.ERROR
     line: int | None = None
+    mend: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding as the JSON object of ``accord check``; ``line`` only where it is known."""
+        """Return the finding as the JSON object of ``accord check``; ``line`` and ``mend`` only where there are any."""
         record = asdict(self)
         if self.line is None:
             del record["line"]
+        if not self.mend:
+            del record["mend"]
         return record
 
 
-def warning(code: str, message: str, path: str = "") -> Finding:
+def warning(code: str, message: str, path: str = "", *, mend: str = "") -> Finding:
     """Make a finding that is reported and stops nothing."""
-    return Finding(code, message, path, Severity.WARNING)
+    return Finding(code, message, path, Severity.WARNING, mend=mend)
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:

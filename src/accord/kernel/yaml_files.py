@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _MOST_NODES = 200_000
 """Aliases of aliases unfold without end; no file that people write comes near this."""
 
+_MOST_BYTES = 1024 * 1024
+"""Twice what GitHub takes for a workflow file (500 KB); PyYAML needs a second for it."""
+
 
 @dataclass(frozen=True)
 class YamlDocument:
@@ -91,6 +94,18 @@ def read_yaml(raw: bytes) -> YamlDocument:
     except RecursionError:
         raise _broken("too-large", "The YAML nests too deeply. Flatten it.", None) from None
     return YamlDocument(value, lines)
+
+
+def read_mapping(raw: bytes) -> YamlDocument:
+    """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
+    if len(raw) > _MOST_BYTES:
+        raise _broken(
+            "too-large", f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read. Split it.", None
+        )
+    document = read_yaml(raw)
+    if not isinstance(document.value, dict):
+        raise _broken("schema", "The document is no mapping. Write keys and values.", 1)
+    return document
 
 
 def _broken(code: str, message: str, line: int | None) -> BrokenContract:

@@ -10,7 +10,7 @@ from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity, has_errors, pointer
 from accord.kernel.kinds import Kind
 from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import YamlDocument, read_yaml
+from accord.kernel.yaml_files import YamlDocument, read_mapping, read_yaml
 from accord.runner.registry_models import Registry
 from accord.runner.registry_rules import registry_findings
 
@@ -70,5 +70,9 @@ def _own_findings(own: Registry) -> list[Finding]:
     return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]
 
 
-REGISTRY = Kind("agent-registry", Registry, _own_findings, {}, has=("agents",))
+def _is_there(value: Any) -> bool:
+    return value is not None
+
+
+REGISTRY = Kind("agent-registry", Registry, _own_findings, {"agents": _is_there}, read_mapping)
 KINDS = (REGISTRY,)

@@ -1,0 +1,102 @@
+"""``accord conform``: whether a workflow is an agent runner, and whether its next version breaks its callers."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.check import print_checks
+from accord.cli.output import format_option
+from accord.cli.sources import read_bytes
+from accord.cli.step import report_checks
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import has_errors, with_lines
+from accord.kernel.shapes import read_shape
+from accord.kernel.yaml_files import YamlDocument, read_mapping
+from accord.runner.compare import breaking_findings
+from accord.runner.conform import runner_findings
+from accord.runner.kinds import RUNNER_WORKFLOW
+from accord.runner.workflow_files import Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.cli.check import Checked
+
+_LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="WORKFLOW…", envvar="ACCORD_CONFORM_PATHS")
+@click.option("--against", metavar="OLD", help="Find what breaks callers between this version and the one given.")
+@format_option
+@click.pass_context
+def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, output_format: str) -> None:
+    """Hold agent-runner workflows against their contract: inputs, outputs and where they come from, scripts, pins.
+
+    Where a workflow calls another one of its repository, what it hands on is checked too. Exits 1 when there is an
+    error.
+    """
+    if against is None:
+        documents = [_check(path) for path in paths]
+    elif len(paths) == 1:
+        documents = _compare(against, paths[0])
+    else:
+        raise WrongUsage("--against compares two versions of one workflow.", mend="Name one workflow besides.")
+    is_ok = not any(has_errors(findings) for _, _, findings in documents)
+    print_checks(documents, output_format)
+    report_checks(documents, "", "conform")
+    ctx.exit(0 if is_ok else 1)
+
+
+def _check(path: str) -> Checked:
+    try:
+        workflow, document = _read(path)
+    except BrokenContract as broken:
+        return path, RUNNER_WORKFLOW.name, list(broken.findings)
+    findings = runner_findings(workflow, _called(workflow, path))
+    return path, RUNNER_WORKFLOW.name, with_lines(findings, document.lines)
+
+
+def _compare(old: str, new: str) -> list[Checked]:
+    read = []
+    for path in (old, new):
+        try:
+            read.append(_read(path))
+        except BrokenContract as broken:
+            return [(path, RUNNER_WORKFLOW.name, list(broken.findings))]
+    (before, _), (after, document) = read
+    return [(new, RUNNER_WORKFLOW.name, with_lines(breaking_findings(before, after), document.lines))]
+
+
+def _read(path: str) -> tuple[Workflow, YamlDocument]:
+    document = read_mapping(read_bytes(path))
+    try:
+        return read_shape(Workflow, document.value), document
+    except BrokenContract as broken:
+        raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
+
+
+def _called(workflow: Workflow, path: str) -> dict[str, Workflow]:
+    """Read the workflows of the same repository that one calls; what cannot be read is not at hand."""
+    found = {}
+    for job in workflow.jobs.values():
+        named = _LOCAL_WORKFLOW.fullmatch(job.uses)
+        file = _beside(Path(path), named["path"]) if named else None
+        if file:
+            try:
+                found[job.uses], _ = _read(str(file))
+            except BrokenContract:
+                continue
+    return found
+
+
+def _beside(caller: Path, name: str) -> Path | None:
+    """Find a workflow of the caller's repository: where ``uses`` says, or beside the caller in a folder of copies."""
+    folder = caller.absolute().parent
+    is_in_place = (folder.name, folder.parent.name) == ("workflows", ".github")
+    file = folder.parents[1] / name if is_in_place else folder / Path(name).name
+    return file if file.is_file() else None

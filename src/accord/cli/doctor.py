@@ -1,0 +1,218 @@
+"""``accord doctor``: is this repository fit for agents, and what mends it where it is not."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
+from accord.kernel.findings import Finding, Severity, has_errors, warning, with_lines
+from accord.kernel.shapes import read_shape
+from accord.kernel.yaml_files import read_mapping
+from accord.runner.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
+from accord.runner.registry import PLACE_IN_REPOSITORY, REGISTRY, load_registry
+from accord.runner.workflow_files import Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from accord.results.label_files import LabelEntry
+    from accord.runner.doctor import Found
+
+LABEL_FILES = (".github/labels.yml", ".github/labels.yaml", ".github/labels.json")
+_COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
+_ORIGIN = re.compile(r"[:/](?P<owner>[\w.-]+)/[\w.-]+?(?:\.git)?/?\Z")
+
+
+@dataclass(frozen=True)
+class CheckUp:
+    """One check: what it looked at or why it was skipped, and what it found."""
+
+    name: str
+    note: str = ""
+    found: Sequence[Found] = ()
+    is_skipped: bool = False
+
+    @property
+    def status(self) -> str:
+        """One of ok, warning, error and skipped."""
+        if self.found:
+            return "error" if has_errors(finding for _, finding in self.found) else "warning"
+        return "skipped" if self.is_skipped else "ok"
+
+
+@dataclass
+class _Read:
+    """What lies in the repository's folder."""
+
+    workflows: dict[str, Workflow] = field(default_factory=dict)
+    lines: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    unreadable: list[Found] = field(default_factory=list)
+
+
+@click.command()
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="The repository's root.",
+)
+@repository_options
+@format_option
+@click.pass_context
+def doctor(ctx: click.Context, /, directory: Path, output_format: str, **access: Any) -> None:
+    """Look a repository over: labels, agents, permissions, secrets, triggers, pins, scripts, names.
+
+    Reads files, and writes nothing anywhere. GitHub is asked for the labels when there is a token and a repository.
+    Exits 1 when there is an error.
+    """
+    from accord.cli.step import report_doctor
+
+    check_ups = examine(directory, access)
+    documents = _by_file(check_ups)
+    is_ok = all(check_up.status != "error" for check_up in check_ups)
+    if output_format == "json":
+        checks = [{"name": c.name, "status": c.status, "note": c.note} for c in check_ups]
+        listed = [{"path": path, "findings": [f.as_json() for f in findings]} for path, findings in documents.items()]
+        print_json({"ok": is_ok, "checks": checks, "documents": listed})
+    else:
+        _print(check_ups, documents)
+    report_doctor(is_ok, [(c.name, c.status, c.note) for c in check_ups], documents)
+    ctx.exit(0 if is_ok else 1)
+
+
+def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
+    """Gather the facts of a repository, and run every check on them."""
+    read = _read_workflows(directory)
+    registry, agents = _registry_check(directory, read)
+    facts = RepositoryFacts(read.workflows, _owner(directory, access), agents, PLACE_IN_REPOSITORY.as_posix())
+    note = f"{len(read.workflows)} workflows"
+    check_ups = [*_label_checks(directory, access), registry, CheckUp("workflows", note, read.unreadable)]
+    for name, check in CHECKS.items():
+        found = [(path, _placed(finding, read.lines.get(path, {}))) for path, finding in check(facts)]
+        check_ups.append(CheckUp(name, found=found))
+    return check_ups
+
+
+def _placed(finding: Finding, lines: Mapping[str, int]) -> Finding:
+    return with_lines([finding], lines)[0]
+
+
+def _read_workflows(directory: Path) -> _Read:
+    read = _Read()
+    for file in sorted((directory / WORKFLOWS).glob("*.y*ml")):
+        path = file.relative_to(directory).as_posix()
+        try:
+            document = read_mapping(read_bytes(str(file)))
+            read.lines[path] = document.lines
+            read.workflows[path] = read_shape(Workflow, document.value)
+        except BrokenContract as broken:
+            read.unreadable += [(path, _placed(finding, read.lines.get(path, {}))) for finding in broken.findings]
+    return read
+
+
+def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, dict[str, AgentSecrets]]:
+    """Check the repository's own registry, and tell which secrets the agents need that it names itself."""
+    file, path = directory / PLACE_IN_REPOSITORY, PLACE_IN_REPOSITORY.as_posix()
+    if not file.is_file():
+        return CheckUp("registry", "none, so the agents that accord ships count"), {}
+    try:
+        document = read_mapping(read_bytes(str(file)))
+        read.lines[path] = document.lines
+        found = REGISTRY.check(document)
+        if has_errors(found):
+            return CheckUp("registry", path, [(path, finding) for finding in found]), {}
+        all_agents = load_registry(file).agents
+    except BrokenContract as broken:
+        return CheckUp("registry", path, [(path, finding) for finding in broken.findings]), {}
+    agents = {
+        name: AgentSecrets(all_agents[name].required_secrets, all_agents[name].required_secrets_mode == "all")
+        for name in document.value["agents"]
+        if all_agents[name].enabled
+    }
+    return CheckUp("registry", f"{len(agents)} agents in {path}", [(path, finding) for finding in found]), agents
+
+
+def _owner(directory: Path, access: Mapping[str, Any]) -> str:
+    """Tell who owns the repository: as it is said, else by git's remote called origin."""
+    from accord.kernel.git import Git
+
+    said = access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")
+    if said:
+        return str(said).partition("/")[0]
+    asked = Git(directory).attempt("remote", "get-url", "origin")
+    origin = _ORIGIN.search(asked.stdout.decode("utf-8", "replace").strip())
+    return origin["owner"] if origin else ""
+
+
+def _label_checks(directory: Path, access: Mapping[str, Any]) -> Iterator[CheckUp]:
+    from accord.results.label_files import parse_labels
+    from accord.results.labels import shipped_labels
+
+    path = next((name for name in LABEL_FILES if (directory / name).is_file()), None)
+    entries: Sequence[LabelEntry] = shipped_labels()
+    if path is None:
+        yield CheckUp("label file", "none, so the labels that accord ships count")
+    else:
+        try:
+            entries = parse_labels(read_bytes(str(directory / path)))
+            yield CheckUp("label file", f"{len(entries)} labels in {path}")
+        except BrokenContract as broken:
+            yield CheckUp("label file", path, [(path, finding) for finding in broken.findings])
+            yield CheckUp("labels on GitHub", "the label file must be mended first", is_skipped=True)
+            return
+    yield _labels_on_github(entries, path or LABEL_FILES[0], access)
+
+
+def _labels_on_github(entries: Sequence[LabelEntry], path: str, access: Mapping[str, Any]) -> CheckUp:
+    """Compare with GitHub, where there is a token; a server that does not answer is a warning, no failure."""
+    from accord.results.label_sync import plan_labels
+
+    name = "labels on GitHub"
+    if access["sandbox"] is None and not os.environ.get("GITHUB_TOKEN", "").strip():
+        return CheckUp(name, "there is no GITHUB_TOKEN", is_skipped=True)
+    try:
+        with github_for(**access) as (github, repository, *_):
+            actions, _ = plan_labels(entries, github.labels(), ())
+    except WrongUsage as unsaid:
+        return CheckUp(name, unsaid.message, is_skipped=True)
+    except AccordError as problem:
+        return CheckUp(name, "GitHub did not tell", [(path, warning("labels-unknown", str(problem)))])
+    found = [
+        (path, warning("label-drift", f'The label "{action.name}" would be {action.action}. Run accord labels sync.'))
+        for action in actions
+        if action.is_change
+    ]
+    return CheckUp(name, repository, found)
+
+
+def _by_file(check_ups: Sequence[CheckUp]) -> dict[str, list[Finding]]:
+    documents: dict[str, list[Finding]] = {}
+    for check_up in check_ups:
+        for path, finding in check_up.found:
+            documents.setdefault(path, []).append(finding)
+    return {path: with_lines(findings, {}) for path, findings in sorted(documents.items())}
+
+
+def _print(check_ups: Sequence[CheckUp], documents: Mapping[str, Sequence[Finding]]) -> None:
+    width = max(len(check_up.name) for check_up in check_ups)
+    for check_up in check_ups:
+        status = click.style(f"{check_up.status:<8}", fg=_COLORS[check_up.status])
+        count = f"{len(check_up.found)} found" if check_up.found else ""
+        note = ", ".join(filter(None, [count, check_up.note]))
+        click.echo(f"{check_up.name:<{width}}  {status} {one_line(note)}".rstrip())
+    for path, findings in documents.items():
+        click.echo()
+        print_findings(findings, path)
+    all_found = [finding.severity for findings in documents.values() for finding in findings]
+    errors = all_found.count(Severity.ERROR)
+    click.echo(f"\n{errors} errors, {len(all_found) - errors} warnings")

@@ -1,0 +1,104 @@
+"""The runner workflows of this repository keep the contract, and differ from each other only where they must."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.act import ROOT, read_yaml, steps_of
+
+from accord.kernel.shapes import read_shape
+from accord.kernel.yaml_files import read_mapping
+from accord.runner.conform import runner_findings
+from accord.runner.contract import INPUTS, OUTPUTS, described_outputs
+from accord.runner.workflow_files import Workflow
+
+FOLDER = ROOT / ".github/workflows"
+EXPECTED = {f"reusable-{agent}-run.yml" for agent in ("agent", "codex", "claude", "gemini")}
+RUNNERS = [pytest.param(path, id=path.name) for path in sorted(FOLDER.glob("reusable-*-run.yml"))]
+THIN = [param for param in RUNNERS if param.id != "reusable-agent-run.yml"]
+ALL = FOLDER / "reusable-agent-run.yml"
+AGENT_SECRETS = {
+    "reusable-codex-run.yml": {"CODEX_AUTH_JSON", "OPENAI_API_KEY"},
+    "reusable-claude-run.yml": {"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
+    "reusable-gemini-run.yml": {"GEMINI_API_KEY"},
+}
+
+
+def typed(path: Path) -> Workflow:
+    return read_shape(Workflow, read_mapping(path.read_bytes()).value)
+
+
+def call_of(path: Path) -> dict[str, Any]:
+    call: dict[str, Any] = read_yaml(path)["on"]["workflow_call"]
+    return call
+
+
+def test_every_runner_that_the_documentation_names_is_there() -> None:
+    assert {param.id for param in RUNNERS} == EXPECTED
+
+
+@pytest.mark.parametrize("path", RUNNERS)
+def test_a_runner_of_ours_keeps_the_contract(path: Path) -> None:
+    at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
+    assert runner_findings(typed(path), at_hand) == []
+
+
+@pytest.mark.parametrize("path", RUNNERS)
+def test_a_runner_of_ours_gives_every_output_that_it_has_and_no_other(path: Path) -> None:
+    assert list(call_of(path)["outputs"]) == list(described_outputs())
+
+
+@pytest.mark.parametrize("path", RUNNERS)
+def test_the_defaults_are_those_of_the_contract(path: Path) -> None:
+    for wanted in INPUTS:
+        if wanted.default is not None:
+            assert call_of(path)["inputs"][wanted.name]["default"] == str(wanted.default)
+
+
+@pytest.mark.parametrize("path", THIN)
+def test_thin_runners_differ_in_agent_and_secrets_only(path: Path) -> None:
+    (job,) = read_yaml(path)["jobs"].values()
+    every = call_of(ALL)["inputs"]
+    assert job["with"].pop("agent") == path.name.split("-")[1]
+    assert job["with"] == {name: f"${{{{ inputs.{name} }}}}" for name in every if name != "agent"}
+    assert call_of(path)["inputs"] == {name: given for name, given in every.items() if name != "agent"}
+
+
+@pytest.mark.parametrize("path", THIN)
+def test_the_agents_job_gets_the_secrets_of_this_agent_and_no_other(path: Path) -> None:
+    (job,) = read_yaml(path)["jobs"].values()
+    (run,) = [step for step in steps_of(read_yaml(ALL)) if "env" in step and "run-agent" in step.get("uses", "")]
+    in_job = {name for name, value in job["secrets"].items() if name in run["env"]}
+    assert in_job == AGENT_SECRETS[path.name]
+    assert set(job["secrets"]) <= set(call_of(ALL)["secrets"])
+    named = set(re.findall(r"secrets\.(\w+)", str(job["secrets"])))
+    assert named == set(call_of(path)["secrets"])
+
+
+def test_the_job_that_runs_an_agent_reads_and_the_job_that_writes_runs_none() -> None:
+    jobs = read_yaml(ALL)["jobs"]
+    assert jobs["agent"]["permissions"] == {"contents": "read"}
+    assert "ANALYSIS" not in str(jobs["agent"])
+    assert "secrets.token" not in str(jobs["agent"])
+    started = [step["with"]["skip"] for step in jobs["publish"]["steps"] if "run-agent" in step["uses"]]
+    assert started == ["true"]
+
+
+def test_each_thin_runner_asks_for_the_permissions_that_the_called_jobs_need() -> None:
+    needed: dict[str, str] = {}
+    for job in read_yaml(ALL)["jobs"].values():
+        for scope, level in job["permissions"].items():
+            needed[scope] = max(level, needed.get(scope, ""))  # "write" comes after "read"
+    for param in THIN:
+        (job,) = read_yaml(FOLDER / str(param.id))["jobs"].values()
+        assert job["permissions"] == needed
+
+
+def test_a_run_without_a_word_of_its_publisher_still_has_outputs() -> None:
+    values = {name: given["value"] for name, given in call_of(ALL)["outputs"].items()}
+    for name in ("exit-code", "changes-made", "files-changed", "llm-completed-tasks", "error-category"):
+        assert re.search(r"\|\| '.+'|&& '.+'", values[name]), name
+    assert set(OUTPUTS) <= set(values)

@@ -1,0 +1,142 @@
+"""``accord conform`` and ``accord check`` on workflow files: verdict, lines, exit codes, and what a step leaves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.runner_workflows import CALLED, OUTPUTS, RUNNER, THIN, edited
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Accord
+
+UNPINNED = edited(RUNNER, ("@3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1", "@v7"))
+
+
+@pytest.mark.parametrize("command", ["conform", "check"])
+def test_a_runner_that_keeps_the_contract_is_ok(accord: Accord, command: str) -> None:
+    ended = accord(command, accord.file("run.yml", RUNNER))
+    assert ended.code == 0
+    assert ended.out.endswith("run.yml: ok (runner-workflow)\n")
+
+
+@pytest.mark.parametrize("command", ["conform", "check"])
+def test_a_finding_has_line_pointer_and_the_lines_to_paste(accord: Accord, command: str) -> None:
+    file = accord.file("run.yaml", UNPINNED)
+    ended = accord(command, "--format", "json", file)
+    assert ended.code == 1
+    assert ended.document["ok"] is False
+    (document,) = ended.document["documents"]
+    assert (document["path"], document["kind"]) == (str(file), "runner-workflow")
+    (finding,) = document["findings"]
+    assert (finding["code"], finding["severity"]) == ("unpinned-action", "error")
+    assert finding["path"] == "/jobs/agent/steps/0/uses"
+    assert "checkout@v7" in file.read_text().splitlines()[finding["line"] - 1]
+    assert finding["mend"].startswith("uses: actions/checkout@<40 digits")
+
+
+def test_text_shows_the_lines_to_paste_below_the_finding(accord: Accord) -> None:
+    text = edited(RUNNER, ("      appendix:\n        type: string\n        required: false\n", ""))
+    ended = accord("conform", accord.file("run.yml", text))
+    assert "run.yml:4: error missing-input  at /on/workflow_call/inputs\n" in ended.out
+    assert "\n        appendix:\n          description: " in ended.out
+
+
+def test_several_workflows_are_judged_one_by_one(accord: Accord) -> None:
+    ended = accord("conform", "--format", "json", accord.file("a.yml", RUNNER), accord.file("b.yml", UNPINNED))
+    assert ended.code == 1
+    assert [len(document["findings"]) for document in ended.document["documents"]] == [0, 1]
+
+
+@pytest.mark.parametrize("folder", ["copies", "repository/.github/workflows"])
+def test_a_workflow_that_a_thin_runner_calls_is_read_where_it_lies(accord: Accord, tmp_path: Path, folder: str) -> None:
+    place = tmp_path / folder
+    place.mkdir(parents=True)
+    (place / "reusable-codex-run.yml").write_text(THIN)
+    (place / CALLED.rpartition("/")[2]).write_text(
+        edited(RUNNER, ("      exit-code:\n        value: ${{ jobs.agent.outputs.exit-code }}\n", ""))
+    )
+    ended = accord("conform", "--format", "json", place / "reusable-codex-run.yml")
+    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["output-unwired"]
+
+
+def test_what_is_called_counts_as_good_while_it_is_not_at_hand_or_not_readable(accord: Accord) -> None:
+    file = accord.file("run.yml", THIN)
+    assert accord("conform", file).code == 0
+    accord.file(CALLED.rpartition("/")[2], "a: [")
+    assert accord("conform", file).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("a: [", "not-yaml"),
+        ("on: workflow_call\non: push\njobs: {}\n", "duplicate-key"),
+        ("- a\n", "schema"),
+        ("on: workflow_call\n", "schema"),
+        ("on: workflow_call\njobs: {a: {steps: 1}}\n", "schema"),
+        ("on: {workflow_call: {inputs: {skip: {required: 'no'}}}}\njobs: {}\n", "schema"),
+        ("", "schema"),
+        ("#" * (1024 * 1024 + 1), "too-large"),
+    ],
+)
+@pytest.mark.parametrize("command", [["conform"], ["check", "--kind", "runner-workflow"]])
+def test_a_file_that_is_no_workflow_is_a_finding(accord: Accord, command: list[str], content: str, code: str) -> None:
+    ended = accord(*command, "--format", "json", accord.file("run.yml", content))
+    assert ended.code == 1
+    assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
+
+
+def test_a_kind_given_by_name_decides_how_a_file_is_read(accord: Accord) -> None:
+    assert accord("check", "--kind", "runner-workflow", accord.file("run.txt", RUNNER)).code == 0
+    ended = accord("check", "--kind", "planner-result", "--format", "json", accord.file("plan.yml", "role: planner\n"))
+    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["not-json"]
+
+
+def test_yaml_of_no_known_kind_is_told_so(accord: Accord) -> None:
+    ended = accord("check", accord.file("ci.yml", "on: push\njobs: {}\n"))
+    assert ended.code == 1
+    assert "--kind" in ended.out
+
+
+def test_two_versions_are_compared(accord: Accord) -> None:
+    old = accord.file("old.yml", RUNNER)
+    new = accord.file("new.yml", edited(RUNNER, ("exit-code:\n        value", "exit-status:\n        value")))
+    ended = accord("conform", "--against", old, new, "--format", "json")
+    assert ended.code == 1
+    (document,) = ended.document["documents"]
+    assert document["path"] == str(new)
+    assert [finding["code"] for finding in document["findings"]] == ["breaking-change", "deprecation-missing"]
+    assert accord("conform", "--against", old, old).code == 0
+
+
+def test_an_old_version_that_cannot_be_read_is_named(accord: Accord) -> None:
+    old = accord.file("old.yml", "a: [")
+    ended = accord("conform", "--against", old, accord.file("new.yml", RUNNER), "--format", "json")
+    assert (ended.code, ended.document["documents"][0]["path"]) == (1, str(old))
+
+
+def test_wrong_words_exit_2(accord: Accord) -> None:
+    file = accord.file("run.yml", RUNNER)
+    assert accord("conform").code == 2
+    assert accord("conform", "nowhere.yml").code == 2
+    assert accord("conform", "--against", file, file, file).code == 2
+
+
+def test_a_step_gets_outputs_annotations_and_a_summary_to_paste_from(accord: Accord, tmp_path: Path) -> None:
+    accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    file = accord.file(
+        "run.yml", RUNNER.replace("    outputs:\n      final", "    outputs:\n      'a```b': {}\n      final", 1)
+    )
+    ended = accord("conform", file, accord.file("thin.yml", "on: workflow_call\njobs: {}\n"))
+    summary = (tmp_path / "summary").read_text()
+    assert ended.code == 1
+    assert "ok<<" in (tmp_path / "output").read_text()
+    assert summary.startswith("### accord conform\n")
+    assert "````yaml\nvalue: ${{ jobs.agent.outputs.a```b }}" in summary
+    assert summary.count("missing-output at") == len(OUTPUTS)
+    assert "::error file=" in ended.err

@@ -1,0 +1,153 @@
+"""``accord doctor``: a table of checks, findings by file, and GitHub asked only where there is a token."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.runner_workflows import RUNNER, edited
+
+from accord.kernel.git import Git
+
+if TYPE_CHECKING:
+    from conftest import Accord
+    from support.stage import Stage
+
+ROOT = Path(__file__).parents[2]
+LABELS = [{"name": "bug", "description": "", "color": "d73a4a"}]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A folder with one good workflow."""
+    place = tmp_path / "repository"
+    (place / ".github/workflows").mkdir(parents=True)
+    (place / ".github/workflows/run.yml").write_text(RUNNER)
+    return place
+
+
+def statuses(document: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    return {check["name"]: check["status"] for check in document["checks"]}
+
+
+def test_a_repository_in_order_passes_without_asking_anybody(accord: Accord, repository: Path) -> None:
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 0
+    assert ended.document["ok"] is True
+    assert ended.document["documents"] == []
+    assert statuses(ended.document).pop("labels on GitHub") == "skipped"
+    assert {status for name, status in statuses(ended.document).items() if name != "labels on GitHub"} == {"ok"}
+
+
+def test_this_repository_is_in_order(accord: Accord) -> None:
+    ended = accord("doctor", "--dir", ROOT)
+    assert ended.code == 0, ended.out
+    assert "0 errors" in ended.out
+
+
+def test_a_finding_is_told_with_its_file_line_and_mend(accord: Accord, repository: Path) -> None:
+    file = repository / ".github/workflows/run.yml"
+    file.write_text(
+        edited(RUNNER, ("contents: read", "contents: write"), ('agent < "$PROMPT"', 'codex exec - < "$PROMPT"'))
+    )
+    ended = accord("doctor", "--dir", repository)
+    assert ended.code == 1
+    line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "    permissions:" in text)
+    assert f".github/workflows/run.yml:{line}: error agent-may-write" in ended.out
+    assert "contents: read" in ended.out
+    assert "agent jobs        error    1 found" in ended.out
+
+
+def test_a_workflow_that_cannot_be_read_does_not_hide_the_others(accord: Accord, repository: Path) -> None:
+    (repository / ".github/workflows/a.yaml").write_text("on: [")
+    (repository / ".github/workflows/z.yml").write_text("on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    found = {d["path"]: [f["code"] for f in d["findings"]] for d in ended.document["documents"]}
+    assert found[".github/workflows/a.yaml"] == ["not-yaml"]
+    assert set(found[".github/workflows/z.yml"]) == {"unpinned-action", "permissions-open", "workflow-unnamed"}
+    assert statuses(ended.document)["workflows"] == "error"
+
+
+def test_a_label_file_that_does_not_hold_is_an_error(accord: Accord, repository: Path) -> None:
+    (repository / ".github/labels.yml").write_text("- {name: bug}\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 1
+    assert statuses(ended.document)["label file"] == "error"
+    assert ended.document["documents"][0]["findings"][0]["line"] == 1
+
+
+def registry(repository: Path, text: str) -> None:
+    (repository / ".github/agents").mkdir()
+    (repository / ".github/agents/registry.yml").write_text(text)
+
+
+def test_a_registry_that_does_not_hold_is_an_error_on_its_line(accord: Accord, repository: Path) -> None:
+    registry(repository, "agents:\n  codex:\n    codec: morse\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 1
+    assert statuses(ended.document)["registry"] == "error"
+    (document,) = ended.document["documents"]
+    assert (document["path"], document["findings"][0]["line"]) == (".github/agents/registry.yml", 3)
+
+
+@pytest.mark.parametrize(("is_enabled", "codes"), [("true", ["secret-unnamed"]), ("false", [])])
+def test_an_agent_of_the_registry_whose_secrets_nobody_passes_is_found(
+    accord: Accord, repository: Path, is_enabled: str, codes: list[str]
+) -> None:
+    registry(repository, f"agents:\n  gemini:\n    enabled: {is_enabled}\n")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 0
+    found = [finding["code"] for document in ended.document["documents"] for finding in document["findings"]]
+    assert found == codes
+
+
+def test_labels_out_of_step_on_github_are_a_warning(accord: Accord, repository: Path, stage: Stage) -> None:
+    (repository / ".github/labels.json").write_text(json.dumps(LABELS))
+    accord.on(stage)
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 0
+    assert statuses(ended.document)["labels on GitHub"] == "warning"
+    assert [f["code"] for f in ended.document["documents"][0]["findings"]] == ["label-drift"]
+
+
+def test_github_that_refuses_to_tell_is_a_warning(accord: Accord, repository: Path, stage: Stage) -> None:
+    accord.on(stage, GITHUB_TOKEN="expired")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 0
+    assert ended.document["documents"][0]["findings"][0]["code"] == "labels-unknown"
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_foreign"),
+    [("git@github.com:octo/app.git", True), ("https://github.com/flows/app", False), (None, False)],
+)
+def test_the_owner_is_told_by_the_remote(
+    accord: Accord, repository: Path, origin: str | None, is_foreign: bool
+) -> None:
+    call = (
+        f"name: Call\non: push\npermissions: {{}}\njobs:\n  a:\n    uses: flows/x/.github/workflows/r.yml@{'0' * 40}\n"
+    )
+    (repository / ".github/workflows/call.yml").write_text(call + "    permissions: {}\n    secrets: inherit\n")
+    if origin:
+        git = Git(repository)
+        git("init", "--quiet")
+        git("remote", "add", "origin", origin)
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert (ended.code == 1) is is_foreign
+
+
+def test_a_step_gets_a_summary_with_the_table(accord: Accord, repository: Path, tmp_path: Path) -> None:
+    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    (repository / ".github/workflows/x.yml").write_text("on: push\npermissions: {}\njobs: {}\n")
+    assert accord("doctor", "--dir", repository).code == 0
+    summary = (tmp_path / "summary").read_text()
+    assert "| names | ⚠️ warning |" in summary
+    assert "#### .github/workflows/x.yml" in summary
+    assert "true" in (tmp_path / "output").read_text()
+
+
+def test_a_folder_that_is_not_there_is_wrong_usage(accord: Accord) -> None:
+    assert accord("doctor", "--dir", "nowhere").code == 2

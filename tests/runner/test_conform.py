@@ -1,0 +1,439 @@
+"""Whether a workflow is a runner: one good one, and edits that each break one thing."""
+
+from __future__ import annotations
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.runner_workflows import CALLED, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
+
+from accord.kernel.schemas import json_schema
+from accord.kernel.yaml_files import read_yaml
+from accord.runner import contract
+from accord.runner.compare import breaking_findings
+from accord.runner.models import RunOutputs
+from accord.runner.workflow_files import Workflow
+
+STEP = "      - id: run\n"
+RUN = 'run: agent < "$PROMPT"'
+
+
+def codes(text: str, **called: str) -> list[str]:
+    return [finding.code for finding in found(text, **called)]
+
+
+def test_a_runner_that_keeps_the_contract_has_no_finding() -> None:
+    assert found(RUNNER) == []
+    assert found(THIN) == []
+    assert found(THIN, agent=RUNNER) == []
+
+
+def test_the_contract_in_the_code_is_the_contract() -> None:
+    assert {wanted.name: wanted.type for wanted in contract.INPUTS} == INPUTS
+    assert [wanted.name for wanted in contract.INPUTS if wanted.is_required] == ["prompt_file"]
+    assert list(contract.OUTPUTS) == OUTPUTS
+    assert set(OUTPUTS) <= set(RunOutputs().as_outputs())
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_each_missing_input_is_found_with_the_lines_to_paste(name: str) -> None:
+    required = str(name == "prompt_file").lower()
+    text = edited(RUNNER, (f"      {name}:\n        type: {INPUTS[name]}\n        required: {required}\n", ""))
+    (finding,) = found(text)
+    assert (finding.code, finding.path) == ("missing-input", "/on/workflow_call/inputs")
+    mended = text.replace(
+        "    inputs:\n", "    inputs:\n" + "".join(f"      {line}\n" for line in finding.mend.splitlines())
+    )
+    assert found(mended) == []
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_each_missing_output_is_found_with_the_lines_to_paste(name: str) -> None:
+    text = edited(RUNNER, (f"      {name}:\n        value: ${{{{ jobs.agent.outputs.{name} }}}}\n", ""))
+    (finding,) = found(text)
+    assert (finding.code, finding.path) == ("missing-output", "/on/workflow_call/outputs")
+    mended = text.replace(
+        "    outputs:\n", "    outputs:\n" + "".join(f"      {line}\n" for line in finding.mend.splitlines()), 1
+    )
+    assert found(mended) == []
+
+
+INPUT_EDITS = [
+    ("skip:\n        type: boolean", "skip:\n        type: string", "input-type", "/skip"),
+    ("skip:\n        type: boolean\n", "skip:\n", "input-type", "/skip"),
+    (
+        "max_runtime_minutes:\n        type: number",
+        "max_runtime_minutes:\n        type: string",
+        "input-type",
+        "/max_runtime_minutes",
+    ),
+    (
+        "prompt_file:\n        type: string\n        required: true",
+        "prompt_file:\n        type: string",
+        "input-required",
+        "/prompt_file",
+    ),
+    (
+        "mode:\n        type: string\n        required: false",
+        "mode:\n        type: string\n        required: true",
+        "input-required",
+        "/mode",
+    ),
+    (
+        'model:\n        type: string\n        default: ""',
+        "model:\n        type: string\n        required: true",
+        "agent-input-required",
+        "/model",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "code", "place"), INPUT_EDITS)
+def test_an_input_of_another_kind_is_found_on_its_line(old: str, new: str, code: str, place: str) -> None:
+    text = edited(RUNNER, (old, new))
+    (finding,) = found(text)
+    assert (finding.code, finding.path) == (code, f"/on/workflow_call/inputs{place}")
+    assert text.splitlines()[(finding.line or 0) - 1].strip() == f"{place[1:]}:"
+    assert isinstance(read_yaml(finding.mend.encode()).value, dict)
+
+
+OUTPUT_VALUE = "value: ${{ jobs.agent.outputs.exit-code }}"
+JOB_VALUE = "      exit-code: ${{ steps.run.outputs.exit-code }}\n"
+UNWIRED = [
+    (OUTPUT_VALUE, "value: ''", "comes from no job"),
+    (OUTPUT_VALUE, "value: ${{ inputs.mode }}", "comes from no job"),
+    (OUTPUT_VALUE, "description: none", "no value"),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs. }}", "no expression"),
+    (OUTPUT_VALUE, "value: ${{ jobs.agents.outputs.exit-code }}", 'no job "agents"'),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs.exit_code }}", 'no output "exit_code"'),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs.exit-code || jobs.other.outputs.x }}", 'no job "other"'),
+    (OUTPUT_VALUE, "value: ${{ steps.run.outputs.exit-code }}", "only outputs of jobs"),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.exit-code }}", "no output of a job"),
+    (JOB_VALUE, "", 'no output "exit-code"'),
+    (JOB_VALUE, "      exit-code: '0'\n", "comes from no step"),
+    (JOB_VALUE, "      exit-code: ${{ steps.agent.outputs.exit-code }}\n", 'id "agent"'),
+    (JOB_VALUE, "      exit-code: ${{ steps }}\n", 'id ""'),
+    (JOB_VALUE, "      exit-code: ${{ needs.first.outputs.exit-code }}\n", 'not need a job "first"'),
+    (JOB_VALUE, "      exit-code: ${{ steps.run.outputs. }}\n", "no expression"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), UNWIRED)
+def test_an_output_that_comes_from_nowhere_is_found_where_its_way_ends(old: str, new: str, reason: str) -> None:
+    (finding,) = found(edited(RUNNER, (old, new)))
+    assert finding.code == "output-unwired"
+    assert reason in finding.message
+    ends_in_job = old == JOB_VALUE and new != ""
+    place = "/jobs/agent/outputs/exit-code" if ends_in_job else "/on/workflow_call/outputs/exit-code/value"
+    assert finding.path == place
+    assert "exit-code" in finding.mend or "exit_code" in finding.mend
+
+
+def test_a_step_without_its_id_unwires_every_output() -> None:
+    assert codes(edited(RUNNER, (STEP, "      - name: run\n"))) == ["output-unwired"] * len(OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs.exit-code || '1' }}"),
+        (OUTPUT_VALUE, "value: ${{ JOBS.Agent.outputs['EXIT-CODE'] }}"),
+        (OUTPUT_VALUE, "value: ${{ jobs.agent.result == 'success' && '0' || '1' }}"),
+        (JOB_VALUE, "      exit-code: ${{ steps.RUN.outcome == 'success' && '0' || '1' }}\n"),
+        (OUTPUT_VALUE, OUTPUT_VALUE + "\n      extra:\n        value: 'a constant of its own'"),
+    ],
+)
+def test_a_value_may_fall_back_and_be_computed(old: str, new: str) -> None:
+    assert found(edited(RUNNER, (old, new))) == []
+
+
+SECOND_JOB = (
+    "  publish:\n    needs: agent\n    outputs:\n      exit-code: ${{ needs.agent.outputs.VALUE }}\n    steps: []\n"
+)
+
+
+@pytest.mark.parametrize(("value", "expected"), [("exit-code", []), ("exit", ["output-unwired"])])
+def test_an_output_is_followed_through_the_jobs_that_a_job_needs(value: str, expected: list[str]) -> None:
+    through = (OUTPUT_VALUE, "value: ${{ jobs.publish.outputs.exit-code }}")
+    assert codes(edited(RUNNER, through) + SECOND_JOB.replace("VALUE", value)) == expected
+
+
+def test_jobs_that_name_each_other_do_not_hang_the_check() -> None:
+    ring = (
+        SECOND_JOB.replace("needs: agent", "needs: publish")
+        .replace("needs.agent", "needs.publish")
+        .replace("VALUE", "exit-code")
+    )
+    through = (OUTPUT_VALUE, "value: ${{ jobs.publish.outputs.exit-code }}")
+    assert codes(edited(RUNNER, through) + ring) == ["output-unwired"]
+
+
+# Thin runners
+
+
+def test_a_thin_runner_must_hand_on_what_it_takes() -> None:
+    text = edited(THIN, ("      appendix: ${{ inputs.appendix }}\n", ""))
+    (finding,) = found(text, agent=RUNNER)
+    assert (finding.code, finding.path) == ("input-unused", "/jobs/run/with")
+    assert found(text) == []
+
+
+def test_a_thin_runner_must_give_what_is_required() -> None:
+    (finding,) = found(edited(THIN, ("      prompt_file: ${{ inputs.prompt_file }}\n", "")), agent=RUNNER)
+    assert (finding.code, finding.path) == ("missing-input", "/jobs/run/with")
+
+
+def test_a_thin_runner_has_only_the_outputs_of_what_it_calls() -> None:
+    without = edited(RUNNER, ("      commit-sha:\n        value: ${{ jobs.agent.outputs.commit-sha }}\n", ""))
+    (finding,) = found(THIN, agent=without)
+    assert (finding.code, finding.path) == ("output-unwired", "/on/workflow_call/outputs/commit-sha/value")
+    assert CALLED in finding.message
+
+
+# Scripts
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "inputs.appendix",
+        "inputs['appendix']",
+        "inputs.unknown",
+        "github.event.pull_request.title",
+        "github.event.pull_request.head.ref",
+        "github.event.inputs.number",
+        "github.event.client_payload.id",
+        "github.event",
+        "github.head_ref",
+        "github.ref_name",
+        "toJSON(github.event)",
+        "toJSON(inputs)",
+        "steps.run.outputs.final-message",
+        "needs.agent.outputs.error-summary",
+        "env.FROM_A_STEP",
+        "env.TAINTED",
+        "inputs.skip && inputs.appendix || 'x'",
+        "format('{0}', inputs.mode)",
+        "inputs.",
+        "some.context",
+    ],
+)
+def test_a_text_of_others_in_a_script_is_found(expression: str) -> None:
+    tainted = ("permissions: {}\n", "permissions: {}\nenv:\n  TAINTED: ${{ inputs.mode }}\n")
+    text = edited(RUNNER, tainted, (RUN, f"run: |\n          echo '${{{{ {expression} }}}}'"))
+    (finding,) = found(text)
+    assert (finding.code, finding.path) == ("unsafe-interpolation", "/jobs/agent/steps/1/run")
+    assert "run: |" in text.splitlines()[(finding.line or 0) - 1]
+    assert expression in finding.mend
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "inputs.skip",
+        "inputs.max_runtime_minutes",
+        "inputs.mode == 'autofix'",
+        "inputs.mode == 'autofix' && '--fix' || ''",
+        "github.sha",
+        "github.repository",
+        "github.event.number",
+        "github.event.pull_request.head.sha",
+        "runner.temp",
+        "secrets.KEY",
+        "vars.MODEL",
+        "env.PLAIN",
+        "steps.run.outcome",
+        "needs.agent.result",
+        "matrix.version",
+        "hashFiles('uv.lock')",
+    ],
+)
+def test_what_nobody_else_can_choose_may_stand_in_a_script(expression: str) -> None:
+    plain = ("permissions: {}\n", "permissions: {}\nenv:\n  PLAIN: ${{ github.sha }}\n")
+    matrix = ("  agent:\n    runs-on", "  agent:\n    strategy:\n      matrix:\n        version: [1, 2]\n    runs-on")
+    assert found(edited(RUNNER, plain, matrix, (RUN, f'run: echo "${{{{ {expression} }}}}"'))) == []
+
+
+def test_a_matrix_made_of_an_input_is_text_of_others() -> None:
+    matrix = "  agent:\n    strategy:\n      matrix:\n        version: ${{ fromJSON(inputs.mode) }}\n    runs-on"
+    text = edited(RUNNER, ("  agent:\n    runs-on", matrix), (RUN, 'run: echo "${{ matrix.version }}"'))
+    assert codes(text) == ["unsafe-interpolation"]
+
+
+STEPS = [
+    (f"uses: actions/github-script@{SHA}\n        with:\n          script: return '${{{{ inputs.mode }}}}'", "error"),
+    (f"uses: docker://alpine@sha256:{SHA}{'0' * 24}\n        with:\n          args: ${{{{ inputs.mode }}}}", "error"),
+    (f"uses: some/ssh@{SHA}\n        with:\n          command: ls ${{{{ inputs.mode }}}}", "warning"),
+    ("run: ls\n        shell: ${{ inputs.mode }}", "error"),
+]
+
+
+@pytest.mark.parametrize(("step", "severity"), STEPS)
+def test_other_places_for_scripts_are_looked_into(step: str, severity: str) -> None:
+    text = edited(RUNNER, (STEP, f"      - {step}\n{STEP}"))
+    assert [(finding.code, finding.severity) for finding in found(text)] == [("unsafe-interpolation", severity)]
+
+
+def test_an_input_of_an_action_that_is_no_script_may_take_any_text() -> None:
+    step = f"      - uses: some/agent@{SHA}\n        with:\n          prompt: ${{{{ inputs.appendix }}}}\n"
+    assert found(edited(RUNNER, (STEP, step + STEP))) == []
+
+
+# Pins
+
+
+@pytest.mark.parametrize(
+    ("uses", "is_pinned"),
+    [
+        (f"actions/checkout@{SHA}", True),
+        (f"actions/cache/save@{SHA}", True),
+        ("./actions/run", True),
+        ("$/actions/run", True),
+        ("$/", True),
+        (f"docker://alpine@sha256:{SHA}{'0' * 24}", True),
+        (f"docker://alpine:3.20@sha256:{SHA}{'0' * 24}", True),
+        ("actions/checkout@v4", False),
+        ("actions/checkout@main", False),
+        (f"actions/checkout@{SHA[:12]}", False),
+        ("actions/checkout", False),
+        ("docker://alpine:3.20", False),
+        ("docker://alpine", False),
+        (f"docker://alpine@sha256:{SHA}", False),
+    ],
+)
+def test_only_what_cannot_move_is_pinned(uses: str, is_pinned: bool) -> None:
+    findings = found(edited(RUNNER, (f"actions/checkout@{SHA} # v7.0.1", uses)))
+    assert [finding.code for finding in findings] == ([] if is_pinned else ["unpinned-action"])
+    assert all(finding.path == "/jobs/agent/steps/0/uses" for finding in findings)
+
+
+def test_a_workflow_of_others_must_be_pinned_too() -> None:
+    assert codes(edited(THIN, (CALLED, "octo/flows/.github/workflows/run.yml@v1"))) == ["unpinned-action"]
+    assert codes(edited(THIN, (CALLED, f"octo/flows/.github/workflows/run.yml@{SHA}"))) == []
+
+
+# Other shapes
+
+
+@pytest.mark.parametrize("trigger", ["push", "[push, pull_request]", "{push: }"])
+def test_a_workflow_that_cannot_be_called_is_no_runner(trigger: str) -> None:
+    assert codes(f"on: {trigger}\njobs: {{}}\n") == ["schema"]
+
+
+@pytest.mark.parametrize("trigger", ["workflow_call", "[workflow_call]", "{workflow_call: }"])
+def test_a_workflow_that_takes_nothing_lacks_everything(trigger: str) -> None:
+    expected = ["missing-input"] * len(INPUTS) + ["missing-output"] * len(OUTPUTS)
+    assert codes(f"on: {trigger}\njobs: {{}}\n") == expected
+
+
+@given(st.lists(st.sampled_from([*INPUTS, *OUTPUTS]), unique=True))
+def test_findings_are_exactly_what_was_taken_out(gone: list[str]) -> None:
+    text = RUNNER
+    for name in gone:
+        required = str(name == "prompt_file").lower()
+        text = text.replace(f"      {name}:\n        type: {INPUTS.get(name)}\n        required: {required}\n", "")
+        text = text.replace(f"      {name}:\n        value: ${{{{ jobs.agent.outputs.{name} }}}}\n", "")
+    expected = ["missing-input"] * len(set(gone) & set(INPUTS)) + ["missing-output"] * len(set(gone) & set(OUTPUTS))
+    assert sorted(codes(text)) == expected
+
+
+# Two versions
+
+
+def broken(old: str, new: str) -> list[tuple[str, str, str]]:
+    return [(f.code, f.severity.value, f.path) for f in breaking_findings(workflow(old), workflow(new))]
+
+
+CALL = "/on/workflow_call"
+MODEL = '      model:\n        type: string\n        default: ""\n'
+FIRST_OUTPUT = "    outputs:\n      final-message:\n        value"
+NEW_OUTPUT = FIRST_OUTPUT.replace(
+    "      final", "      cost-usd:\n        value: ${{ jobs.agent.outputs.cost-usd }}\n      final"
+)
+CHANGES = [
+    ((MODEL, ""), [("breaking-change", "error", f"{CALL}/inputs"), ("deprecation-missing", "error", f"{CALL}/inputs")]),
+    (
+        ("exit-code:\n        value", "exit-status:\n        value"),
+        [("breaking-change", "error", f"{CALL}/outputs"), ("deprecation-missing", "error", f"{CALL}/outputs")],
+    ),
+    (
+        ("model:\n        type: string", "model:\n        type: number"),
+        [("breaking-change", "error", f"{CALL}/inputs/model/type")],
+    ),
+    (('default: ""', "default: large"), [("breaking-change", "error", f"{CALL}/inputs/model/default")]),
+    (
+        ('type: string\n        default: ""', "type: string\n        required: true"),
+        [("breaking-change", "error", f"{CALL}/inputs/model")],
+    ),
+    (
+        (MODEL, MODEL + "      new:\n        type: string\n        required: true\n"),
+        [("breaking-change", "error", f"{CALL}/inputs/new")],
+    ),
+    (("permissions: {}\n", "permissions: {}\nenv: {}\n"), []),
+    ((MODEL, MODEL + "      new:\n        type: string\n"), []),
+    ((FIRST_OUTPUT, NEW_OUTPUT), []),
+    (
+        (
+            "prompt_file:\n        type: string\n        required: true",
+            "prompt_file:\n        type: string\n        default: x",
+        ),
+        [],
+    ),
+    (('default: ""', "required: false"), []),
+    (("contents: read", "contents: write"), [("breaking-change", "error", "/jobs/agent/permissions/contents")]),
+    (
+        ("      contents: read\n", "      contents: read\n      issues: read\n"),
+        [("breaking-change", "error", "/jobs/agent/permissions/issues")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "expected"), CHANGES)
+def test_what_breaks_callers_is_found_and_what_does_not_is_not(
+    change: tuple[str, str], expected: list[tuple[str, str, str]]
+) -> None:
+    assert broken(RUNNER, edited(RUNNER, change)) == expected
+
+
+def test_a_version_breaks_nothing_of_itself() -> None:
+    assert broken(RUNNER, RUNNER) == []
+    assert broken(THIN, THIN) == []
+
+
+@pytest.mark.parametrize(
+    "mark", ["description: Deprecated, use the registry.", "deprecationMessage: Use the registry."]
+)
+def test_what_was_deprecated_may_go_with_a_warning(mark: str) -> None:
+    old = edited(RUNNER, (MODEL, f"{MODEL}        {mark}\n"))
+    assert broken(old, edited(old, (f"{MODEL}        {mark}\n", ""))) == [
+        ("breaking-change", "warning", f"{CALL}/inputs")
+    ]
+
+
+def test_a_renamed_output_is_called_renamed() -> None:
+    new = edited(RUNNER, ("exit-code:\n        value", "exit-status:\n        value"))
+    message = breaking_findings(workflow(RUNNER), workflow(new))[0].message
+    assert 'renamed to "exit-status"' in message
+
+
+def test_secrets_of_callers_are_kept_too() -> None:
+    secrets = (
+        "    secrets:\n      KEY:\n        required: REQUIRED\n      OLD:\n        required: false\npermissions: {}\n"
+    )
+    optional = edited(RUNNER, ("permissions: {}\n", secrets.replace("REQUIRED", "false")))
+    required = edited(RUNNER, ("permissions: {}\n", secrets.replace("REQUIRED", "true")))
+    assert broken(optional, required) == [("breaking-change", "error", f"{CALL}/secrets/KEY")]
+    assert [code for code, *_ in broken(optional, RUNNER)] == ["breaking-change", "deprecation-missing"] * 2
+
+
+def test_a_workflow_that_can_no_longer_be_called_breaks_everybody() -> None:
+    assert broken(RUNNER, "on: push\njobs: {}\n") == [("breaking-change", "error", "/on")]
+    assert broken("on: push\njobs: {}\n", RUNNER) == []
+
+
+def test_the_schema_takes_what_the_check_takes() -> None:
+    schema = jsonschema_rs.validator_for(json_schema(Workflow))
+    for text in (RUNNER, THIN):
+        assert schema.is_valid(read_yaml(text.encode()).value)
+    assert not schema.is_valid({"on": {"workflow_call": {"inputs": {"skip": {"required": "no"}}}}, "jobs": {}})

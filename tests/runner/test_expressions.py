@@ -1,0 +1,84 @@
+"""What an expression reads, and what of it can be its value, are told apart."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.runner.expressions import embedded, parse
+
+
+def names(references: frozenset[tuple[str, ...]]) -> set[str]:
+    return {".".join(reference) for reference in references}
+
+
+@pytest.mark.parametrize(
+    ("expression", "reads", "yields"),
+    [
+        ("inputs.appendix", {"inputs.appendix"}, {"inputs.appendix"}),
+        ("INPUTS.Appendix", {"inputs.appendix"}, {"inputs.appendix"}),
+        ("github['event'].issue['title']", {"github.event.issue.title"}, {"github.event.issue.title"}),
+        ("github.event.commits.*.message", {"github.event.commits.*.message"}, {"github.event.commits.*.message"}),
+        ("github.event.commits[*].id", {"github.event.commits.*.id"}, {"github.event.commits.*.id"}),
+        ("steps[inputs.step].outputs.x", {"steps.*.outputs.x", "inputs.step"}, {"steps.*.outputs.x"}),
+        ("steps.run.outputs.exit-code", {"steps.run.outputs.exit-code"}, {"steps.run.outputs.exit-code"}),
+        ("inputs.a == 'x'", {"inputs.a"}, set()),
+        ("inputs.n >= 0x1f", {"inputs.n"}, set()),
+        ("!inputs.a", {"inputs.a"}, set()),
+        ("inputs.skip && 'a' || 'it''s b'", {"inputs.skip"}, set()),
+        ("inputs.skip && inputs.a || inputs.b", {"inputs.skip", "inputs.a", "inputs.b"}, {"inputs.a", "inputs.b"}),
+        ("inputs.a || inputs.b && 'c'", {"inputs.a", "inputs.b"}, {"inputs.a"}),
+        ("(inputs.a || inputs.b) == null", {"inputs.a", "inputs.b"}, set()),
+        (
+            "contains(github.event.issue.labels.*.name, inputs.a)",
+            {"github.event.issue.labels.*.name", "inputs.a"},
+            set(),
+        ),
+        ("format('{0}-{1}', inputs.a, 1)", {"inputs.a"}, {"inputs.a"}),
+        ("fromJSON(inputs.a).b[0]", {"inputs.a"}, {"inputs.a"}),
+        ("toJSON(inputs)", {"inputs"}, {"inputs"}),
+        ("always()", set(), set()),
+        ("'}}'", set(), set()),
+        ("-1.5e3", set(), set()),
+        ("true", set(), set()),
+    ],
+)
+def test_what_is_only_compared_or_asked_does_not_count_as_value(
+    expression: str, reads: set[str], yields: set[str]
+) -> None:
+    found = parse(expression)
+    assert found is not None
+    assert names(found.reads) == reads
+    assert names(found.yields) == yields
+
+
+@pytest.mark.parametrize(
+    "text", ["", "inputs.", "a b", "(a", "f(a", "a &&", "a == ", "1.2.3", "a..b", "'open", "a[", "#"]
+)
+def test_what_is_no_expression_is_told_to_be_none(text: str) -> None:
+    assert parse(text) is None
+
+
+@given(st.text(alphabet="ab.'()[]!&|=<>* ,10", max_size=60))
+def test_no_text_breaks_the_reader_and_no_value_comes_from_nowhere(text: str) -> None:
+    found = parse(text)
+    assert found is None or found.yields <= found.reads
+
+
+def test_deep_nesting_is_no_expression_instead_of_a_crash() -> None:
+    assert parse("(" * 100_000 + "a" + ")" * 100_000) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expressions"),
+    [
+        ("echo ${{ a }} and ${{b}}", ["a", "b"]),
+        ("${{ format('}}{0}', a) }}", ["format('}}{0}', a)"]),
+        ("$ {{ a }} ${a} {{ b }}", []),
+        ("${{ a }", []),
+        ("${{\n  a\n}}", ["a"]),
+    ],
+)
+def test_expressions_are_found_where_github_finds_them(text: str, expressions: list[str]) -> None:
+    assert list(embedded(text)) == expressions
