@@ -182,7 +182,9 @@ def test_a_workflow_that_applies_takes_one_kind_of_result_and_no_other_that_an_a
     assert step["with"]["kind"] == APPLYING[name][0]
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in (ROOT / "examples/workflows").glob("*.yml")])
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, id=path.name) for path in (ROOT / "examples/workflows").glob("*.yml")]
+)
 def test_an_example_grants_a_reusable_workflow_just_what_it_asks_for(path: Path) -> None:
     # GitHub does not start a run in which a called job asks for more than the calling one grants
     for job in read_yaml(path)["jobs"].values():
