@@ -197,7 +197,7 @@ def publish(directory: Path, *, own_tokens: bool = False) -> Path:
         if (ROOT / name).is_file():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, directory / name)
-    for path in (directory / ".github").rglob("*.yml"):
+    for path in (directory / ".github/workflows").glob("*.yml"):
         text = rewritten(path.read_text(encoding="utf-8"))
         path.write_text(with_own_tokens(text) if own_tokens else text, encoding="utf-8")
     return directory
