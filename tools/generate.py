@@ -24,8 +24,8 @@ import click
 
 from accord.cli.kinds import KINDS
 from accord.cli.main import accord
-from accord.gha.markdown import table
 from accord.kernel import errors
+from accord.kernel.markdown_text import table
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import shipped_labels

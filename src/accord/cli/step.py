@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit, sanitised_line
-from accord.gha import markdown
 from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
-from accord.gha.markdown import table
+from accord.kernel import markdown_text
 from accord.kernel.findings import Finding, has_errors
+from accord.kernel.markdown_text import table
 from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _redact(text: str) -> str:
 
 def _cell(text: str) -> str:
     """Write a cell; redacted first, as a backslash in a token would hide it from the search."""
-    return markdown.cell(_redact(text))
+    return markdown_text.cell(_redact(text))
 
 
 def _compact(document: Any) -> str:
@@ -213,7 +213,7 @@ def _details(document: tuple[str, str | None, list[Finding]]) -> str:
 def _mends(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
-        f"{_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(_redact(finding.mend), 'yaml')}"
+        f"{_cell(finding.code)} at {_place(finding)}:\n\n{markdown_text.fenced(_redact(finding.mend), 'yaml')}"
         for finding in findings[:_ROWS]
         if finding.mend
     ]
@@ -267,7 +267,7 @@ def _graph(receipt: Receipt) -> str:
     for name, node in nodes.items():
         item = receipt.items.get(name)
         label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
-        lines.append(f'    {node}["{markdown.mermaid_text(_redact(label))}"]')
+        lines.append(f'    {node}["{markdown_text.mermaid_text(_redact(label))}"]')
     lines += [
         f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
         for edge in receipt.edges

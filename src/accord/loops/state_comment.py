@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from accord.gha.markdown import cell, table
 from accord.github.markers import find_markers, write_marker
+from accord.kernel.markdown_text import cell, table
 from accord.loops.models import LoopState
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from accord.gha.markdown import cell, table
+from accord.kernel.markdown_text import cell, table
 
 if TYPE_CHECKING:
     from accord.runner.models import RunOutputs

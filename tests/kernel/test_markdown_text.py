@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from accord.gha.markdown import cell, fenced, mermaid_text, table
+from accord.kernel.markdown_text import cell, fenced, mermaid_text, table
 
 HOSTILE = [
     "a | b",
