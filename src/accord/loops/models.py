@@ -1,21 +1,28 @@
 """What the loops know and decide: the facts of a pull request, the state that a loop keeps, and its decision.
 
 Source: runner output contract, "Caller Expectations". A state is written and read by accord alone; facts are what a
-workflow gathered. Both are closed: an unknown key is a mistake of the caller.
+workflow gathered. Both are closed: an unknown key is a mistake of the caller. Moments are ISO-8601 with a zone.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.runner.models import Category, Recovery
 
-Action = Literal["run", "fix", "wait", "stop", "defer"]
+Action = Literal["run", "fix", "wait", "stop", "defer", "report", "follow-up", "ask"]
 """Run the agent, run it on failing checks, look again later by itself, end until a person acts, come back when the
-rate limit allows.
+rate limit allows. What follows a verdict: tell it, tell it and open a follow-up work item, or ask a person.
 """
+
+LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
+
+Word = Annotated[str, StringConstraints(max_length=100)]
+"""An identifier: a commit, a run, a digest. Bounded, so that the state fits the comment that holds it."""
+
+Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
 
 
 class Closed(BaseModel):
@@ -25,10 +32,11 @@ class Closed(BaseModel):
 
 
 class Budgets(Closed):
-    """How often a loop may run the agent; a person may raise them in the pull request's settings.
+    """How often a loop may run the agent; a person may change it in the pull request's settings, within these bounds.
 
-    ``failures`` counts failures that need a change, ``transient`` those that pass by themselves; both in a row.
-    ``wait_seconds`` is the first pause after a transient failure, doubled each time up to ``longest_wait_seconds``.
+    ``iterations`` counts every run that began. ``failures`` counts failures that need a change, ``transient`` those
+    that pass by themselves; both in a row. ``wait_seconds`` is the first pause after a transient failure, doubled each
+    time up to ``longest_wait_seconds``.
     """
 
     iterations: int = Field(5, ge=0, le=100)
@@ -39,82 +47,102 @@ class Budgets(Closed):
 
 
 class PullFacts(Closed):
-    """The pull request as it is now. ``tasks_open`` of ``tasks_total`` checkboxes in its body are not ticked."""
+    """The pull request as it is now; ``body`` holds its tasks and settings."""
 
-    number: int
+    number: int = Field(ge=1)
     is_open: bool
     is_merged: bool = False
     is_fork: bool = False
-    head_sha: str
-    head_ref: str = ""
+    head_sha: Word
     labels: tuple[str, ...] = ()
-    tasks_total: int = 0
-    tasks_open: int = 0
+    body: str = ""
 
 
 class CheckFacts(Closed):
-    """The checks of one commit, by their names. ``seconds_since_push`` is the age of that commit on the branch."""
+    """The checks of one commit, by their names. ``seconds_since_push`` is the age of that commit on the branch.
 
-    head_sha: str
+    The check of the loop's own workflow must be left out, or it would wait for itself.
+    """
+
+    head_sha: Word
     passing: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
-    seconds_since_push: int = 0
+    seconds_since_push: int = Field(0, ge=0)
 
 
 class RateFacts(Closed):
     """What is left of the token's requests, and when there are more."""
 
-    remaining: int = 5000
-    resets_in_seconds: int = 0
+    remaining: int = Field(5000, ge=0)
+    resets_in_seconds: int = Field(0, ge=0)
 
 
 class TokenFacts(Closed):
-    """Whether what the loop's token pushes starts workflows: the job's own token never does."""
+    """What the loop's token may do, and whether what it pushes starts workflows: the job's own token never does."""
 
     triggers_workflows: bool = True
+    may_write: bool = True
+
+
+class GoAhead(Closed):
+    """A person who may write here took the label ``needs-human`` off, at that moment.
+
+    The last event of that kind counts, and only one by a person; a program that removes labels gives no go-ahead.
+    """
+
+    by: str
+    at: AwareDatetime
 
 
 class Running(Closed):
-    """An agent's run that began and has not been told of yet."""
+    """An agent's run that began and has not been told of yet; ``minutes`` is its own time limit."""
 
-    run_id: str
-    head_sha: str
-    started_at: str
+    run_id: Word
+    head_sha: Word
+    started_at: AwareDatetime
+    minutes: int = Field(45, ge=1, le=6000)
 
 
 class Iteration(Closed):
-    """One run of the agent, as it ended. ``tree`` is the head's tree after it, ``error`` what identifies its error."""
+    """One run of the agent, as it ended.
 
-    run_id: str
-    number: int
+    ``tree_before`` and ``tree`` are the trees of the head before and after it; ``error`` identifies its error, so that
+    two can be compared, and says nothing else.
+    """
+
+    run_id: Word
+    number: int = Field(ge=0)
     kind: Literal["run", "fix"] = "run"
-    exit_code: str = "0"
+    exit_code: Word = "0"
     changes_made: bool = False
-    head_sha: str = ""
-    tree: str = ""
+    head_sha: Word = ""
+    tree_before: Word = ""
+    tree: Word = ""
     category: Category | Literal[""] = ""
     recovery: Recovery | Literal[""] = ""
-    error: str = ""
-    retry_after_seconds: float | None = None
-    tasks_done: int = 0
-    seconds: float = 0
-    cost_usd: float | None = None
-    ended_at: str = ""
+    error: Word = ""
+    retry_after_seconds: Seconds | None = None
+    tasks_done: int = Field(0, ge=0)
+    seconds: Seconds = 0
+    cost_usd: Seconds | None = None
+    ended_at: AwareDatetime
 
 
 class LoopState(Closed):
-    """What a loop remembers of one pull request. Counters only grow; ``*_in_a_row`` begin anew with a success.
+    """What a loop remembers of one pull request.
 
-    ``history`` holds the last iterations, newest last; older ones are in the artifact.
+    ``iterations`` only grows. ``*_in_a_row`` begin anew with progress, or with a person's go-ahead at ``resumed_at``.
+    ``history`` holds the last iterations, newest last. ``revision`` counts the writes.
     """
 
     version: Literal[1] = 1
-    loop: str = "keepalive"
-    revision: int = 0
-    iterations: int = 0
-    failures_in_a_row: int = 0
-    transient_in_a_row: int = 0
+    loop: LoopName = "keepalive"
+    revision: int = Field(0, ge=0)
+    iterations: int = Field(0, ge=0)
+    failures_in_a_row: int = Field(0, ge=0)
+    transient_in_a_row: int = Field(0, ge=0)
+    resumed_at: AwareDatetime | None = None
     running: Running | None = None
     history: tuple[Iteration, ...] = ()
 
@@ -124,24 +152,30 @@ class LoopState(Closed):
         return self.history[-1] if self.history else None
 
 
-class KeepaliveFacts(Closed):
-    """All that keepalive decides from. ``agents`` are the enabled agents of the registry, the default one first."""
+class LoopFacts(Closed):
+    """What every loop decides from.
 
-    now: str
+    ``agents`` are the enabled agents of the registry that may do this work, the default one first.
+    ``running_has_ended`` says that the workflow run of ``state.running`` is over by GitHub's account, though nobody
+    told the state.
+    """
+
+    now: AwareDatetime
     pull: PullFacts
-    checks: CheckFacts
     state: LoopState = LoopState()
     budgets: Budgets = Budgets()
     rate: RateFacts = RateFacts()
     token: TokenFacts = TokenFacts()
     agents: tuple[str, ...]
+    go_ahead: GoAhead | None = None
+    running_has_ended: bool = False
 
 
 class Decision(Closed):
-    """What to do and why. ``reason`` is a stable code, ``message`` a sentence for people.
+    """What to do and why. ``reason`` is a stable code (``accord.loops.reasons``), ``message`` a sentence for people.
 
     ``wait_seconds`` says when to look again, None when an event will tell. Labels are added and removed before the
-    agent runs.
+    agent runs. ``appendix`` is what the agent's prompt is to be extended by.
     """
 
     action: Action
@@ -153,3 +187,4 @@ class Decision(Closed):
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    appendix: str = ""

@@ -1,0 +1,141 @@
+"""A pull request's own settings: ``<!-- keepalive-config: {"max_iterations": 8} -->`` in its body.
+
+People write it by hand, so it is read leniently: JSON or YAML, keys in any of the spellings in use, and whatever is odd
+is left at its default with a warning instead of stopping the loop. No value leaves the bounds of ``Budgets``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.documents import shown
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, warning
+from accord.kernel.markdown import blocks
+from accord.kernel.yaml_files import read_yaml
+from accord.loops.models import Budgets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNREADABLE = "settings-unreadable"
+REPEATED = "settings-repeated"
+UNKNOWN = "setting-unknown"
+INVALID = "setting-invalid"
+
+_CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|<!--(?P<comment>.*?)(?P<end>-->|\Z)", re.DOTALL)
+_SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
+
+COUNTS = {
+    "iterations": "iterations",
+    "max_iterations": "iterations",
+    "failures": "failures",
+    "failure_threshold": "failures",
+    "transient": "transient",
+    "wait_seconds": "wait_seconds",
+    "longest_wait_seconds": "longest_wait_seconds",
+}
+"""Names in use, and the budget that each means."""
+
+SWITCHES = {
+    "keepalive": "keepalive",
+    "keepalive_enabled": "keepalive",
+    "autofix": "autofix",
+    "autofix_enabled": "autofix",
+    "bot_comments": "bot_comments",
+    "bot_comments_enabled": "bot_comments",
+}
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for a pull request; a switch is None where nothing is said of it."""
+
+    budgets: Budgets
+    keepalive: bool | None = None
+    autofix: bool | None = None
+    bot_comments: bool | None = None
+    findings: tuple[Finding, ...] = field(default=())
+
+
+def read_settings(body: str, defaults: Budgets) -> Settings:
+    """Read the settings of a body over the defaults; the first that are there count."""
+    texts = list(_texts(body)) if "keepalive-config" in body else []
+    if not texts:
+        return Settings(defaults)
+    findings = []
+    if len(texts) > 1:
+        findings.append(warning(REPEATED, f"There are {len(texts)} settings; the first count. Remove the others."))
+    try:
+        value = read_yaml(texts[0].encode("utf-8", "replace")).value
+    except BrokenContract as broken:
+        said = " ".join(finding.message for finding in broken.findings)
+        findings.append(warning(UNREADABLE, f"The settings cannot be read and are left out. {said}"))
+        return Settings(defaults, findings=tuple(findings))
+    if not isinstance(value, dict):
+        findings.append(
+            warning(UNREADABLE, 'The settings are no object and are left out. Write {"max_iterations": 8}.')
+        )
+        return Settings(defaults, findings=tuple(findings))
+    return _settings(value, defaults, findings)
+
+
+def _texts(body: str) -> Iterator[str]:
+    """Yield what stands in settings' comments; comments in code are text about settings."""
+    for token in blocks(body):
+        if token.type in ("html_block", "inline"):
+            for hit in _CODE_OR_COMMENT.finditer(token.content):
+                found = _SETTINGS.fullmatch(hit["comment"] or "")
+                if found and hit["end"]:
+                    yield found["text"]
+
+
+def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding]) -> Settings:
+    counts: dict[str, int] = {}
+    switches: dict[str, bool] = {}
+    for key, given in value.items():
+        name = _plain(str(key))
+        if name in COUNTS:
+            number = _number(COUNTS[name], given)
+            if number is None:
+                findings.append(_invalid(key, given, "a whole number"))
+            else:
+                counts[COUNTS[name]] = number[0]
+                findings += [_bounded(key, given, number[0])] if number[0] != number[1] else []
+        elif name in SWITCHES:
+            flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
+            if flag is None:
+                findings.append(_invalid(key, given, "true or false"))
+            else:
+                switches[SWITCHES[name]] = flag
+        else:
+            findings.append(warning(UNKNOWN, f'The setting "{shown(str(key))}" is not known and left out.'))
+    return Settings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
+
+
+def _plain(key: str) -> str:
+    """Spell ``maxIterations`` and ``max-iterations`` as ``max_iterations``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).replace("-", "_").lower()
+
+
+def _number(name: str, given: Any) -> tuple[int, int] | None:
+    """Return the number inside its bounds and as it was given; None for what is none."""
+    if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
+        return None
+    number = int(given)
+    bounds = Budgets.model_fields[name].metadata
+    least = next(bound.ge for bound in bounds if hasattr(bound, "ge"))
+    most = next(bound.le for bound in bounds if hasattr(bound, "le"))
+    return max(least, min(number, most)), number
+
+
+def _invalid(key: Any, given: Any, wanted: str) -> Finding:
+    message = f'The setting "{shown(str(key))}" is "{shown(str(given))}" and not {wanted}; the default holds.'
+    return warning(INVALID, message)
+
+
+def _bounded(key: Any, given: Any, number: int) -> Finding:
+    return warning(INVALID, f'The setting "{shown(str(key))}" is {shown(str(given))}; the bound {number} holds.')

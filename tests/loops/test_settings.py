@@ -1,0 +1,73 @@
+"""A pull request's settings: read leniently, bounded strictly, and only from a comment that is one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.loops.models import Budgets
+from accord.loops.settings import INVALID, REPEATED, UNKNOWN, UNREADABLE, read_settings
+
+
+def config(text: str) -> str:
+    return f"Words\n\n<!-- keepalive-config: {text} -->\n\n- [ ] A task\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "iterations", "failures", "codes"),
+    [
+        ('{"max_iterations": 8, "failure_threshold": 2}', 8, 2, []),
+        ('{"maxIterations": "8"}', 8, 3, []),
+        ("{iterations: 8, failures: 2,}", 8, 2, []),
+        ("max-iterations: 8", 8, 3, []),
+        ('{"max_iterations": 8000}', 100, 3, [INVALID]),
+        ('{"failures": 0}', 5, 1, [INVALID]),
+        ('{"max_iterations": true, "failures": "many"}', 5, 3, [INVALID, INVALID]),
+        ('{"max_iterations": 1e9}', 5, 3, [INVALID]),
+        ('{"max_iteration": 8}', 5, 3, [UNKNOWN]),
+        ("[8]", 5, 3, [UNREADABLE]),
+        ('{"max_iterations": ', 5, 3, [UNREADABLE]),
+        ("", 5, 3, [UNREADABLE]),
+        ('{"note": "-->", "max_iterations": 8}', 5, 3, [UNREADABLE]),
+    ],
+)
+def test_what_is_odd_is_left_at_its_default_and_told(
+    text: str, iterations: int, failures: int, codes: list[str]
+) -> None:
+    found = read_settings(config(text), Budgets())
+    assert (found.budgets.iterations, found.budgets.failures) == (iterations, failures)
+    assert [finding.code for finding in found.findings] == codes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "```\n<!-- keepalive-config: {iterations: 8} -->\n```",
+        "Write `<!-- keepalive-config: {iterations: 8} -->` for more.",
+        "<!-- so: <!-- keepalive-config: {iterations: 8} -->",
+        "<!-- keepalive-config: {iterations: 8}",
+    ],
+)
+def test_settings_in_code_or_in_another_comment_are_none(body: str) -> None:
+    assert read_settings(body, Budgets()).budgets == Budgets()
+
+
+def test_the_first_of_several_settings_counts_and_the_others_are_told() -> None:
+    found = read_settings(config("{iterations: 6}") + config("{iterations: 7}"), Budgets())
+    assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, [REPEATED])
+
+
+def test_switches_are_read_in_many_words() -> None:
+    found = read_settings(config('{"keepalive_enabled": "no", "autofix": true}'), Budgets())
+    assert (found.keepalive, found.autofix, found.bot_comments) == (False, True, None)
+
+
+@given(st.text(max_size=400))
+def test_no_text_breaks_the_reading(text: str) -> None:
+    budgets = read_settings(config(text), Budgets()).budgets
+    assert Budgets.model_validate(budgets.model_dump()) == budgets
+
+
+def test_comments_without_an_end_are_read_in_linear_time() -> None:
+    read_settings("keepalive-config " + "<!-- " * 13_000, Budgets())

@@ -1,0 +1,70 @@
+"""Completed tasks are ticked where they stand; nothing else in a body changes, however hostile it is."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.loops.ticking import completed, tick
+from accord.runner.models import RunOutputs
+
+
+def outputs(*tasks: str, **more: str) -> RunOutputs:
+    return RunOutputs(llm_completed_tasks=json.dumps(tasks), **{"llm_confidence": "0.9", **more})
+
+
+@pytest.mark.parametrize(
+    ("body", "done", "expected"),
+    [
+        ("- [ ] Add\n- [ ] Add tests\n", ["Add"], "- [x] Add\n- [ ] Add tests\n"),
+        ("- [ ] Add\n- [ ] Add tests\n", ["Add tests"], "- [ ] Add\n- [x] Add tests\n"),
+        ("- [ ] a\r\n- [ ] b\r\n", ["b"], "- [ ] a\r\n- [x] b\r\n"),
+        ("```\n- [ ] a\n```\n- [ ] a\n", ["a"], "```\n- [ ] a\n```\n- [x] a\n"),
+        ("<!-- - [ ] a -->\n\n- [ ] a", ["a"], "<!-- - [ ] a -->\n\n- [x] a"),
+        ("- [ ] match \\d+ and $1\n", ["match \\d+ and $1"], "- [x] match \\d+ and $1\n"),
+        ("- [ ] same\n- [ ] same\n", ["same"], "- [x] same\n- [ ] same\n"),
+        ("- [x] a\n", ["a"], "- [x] a\n"),
+        ("- [ ] a\n  - [ ] b\n> 1. [ ] c\n", ["c", "b"], "- [ ] a\n  - [x] b\n> 1. [x] c\n"),
+        ("- [ ] -->\n- [ ] <b>\n", ["-->"], "- [x] -->\n- [ ] <b>\n"),
+        ("\ufeff- [ ] é\u2028\n- [ ] b\n", ["b"], "\ufeff- [ ] é\u2028\n- [x] b\n"),
+    ],
+)  # fmt: skip
+def test_a_completed_task_is_ticked_and_nothing_else_changes(body: str, done: list[str], expected: str) -> None:
+    assert tick(body, outputs(*done)).body == expected
+
+
+def test_a_task_that_is_not_open_in_the_body_is_told_and_changes_nothing() -> None:
+    found = tick("- [ ] a\n", outputs("a", "rm -rf", "a"))
+    assert (found.done, found.left_out) == (("a",), ("a", "rm -rf"))
+
+
+@pytest.mark.parametrize(
+    "word", [{"exit_code": "1"}, {"llm_confidence": "0.4"}, {"llm_confidence": ""}, {"llm_confidence": "nan"}]
+)
+def test_a_run_that_failed_or_an_analysis_that_is_unsure_ticks_nothing(word: dict[str, str]) -> None:
+    found = tick("- [ ] a\n", outputs("a", **word))
+    assert found.body == "- [ ] a\n"
+    assert found.reason
+
+
+@pytest.mark.parametrize("text", ["", "null", "{}", '["a", 1]', "[" * 100_000, "not json"])
+def test_what_is_no_array_of_texts_names_no_task(text: str) -> None:
+    assert completed(text) == ()
+
+
+def test_a_body_as_long_as_github_takes_is_ticked() -> None:
+    lines = [f"- [ ] task {number}: " + "x" * 50 + "\r\n" for number in range(900)]
+    done = [line[6:-2] for line in lines[::2]]
+    body = tick("".join(lines), outputs(*done)).body
+    assert body == "".join(line.replace("[ ]", "[x]") if number % 2 == 0 else line for number, line in enumerate(lines))
+
+
+@given(st.text(alphabet="-[] x\n\r\t`<!>*a1.", max_size=120), st.lists(st.sampled_from(["a", "a1", "*a", "x"])))
+def test_only_marks_change_in_any_text(body: str, done: list[str]) -> None:
+    found = tick(body, outputs(*done)).body
+    assert len(found) == len(body)
+    changed = [i for i, (old, new) in enumerate(zip(body, found, strict=True)) if old != new]
+    assert all(body[i - 1 : i + 2] == "[ ]" and found[i] == "x" for i in changed)

@@ -1,0 +1,56 @@
+"""Facts under which a loop runs the agent, and states with a past; a test says only what is different."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from accord.loops.keepalive import KeepaliveFacts
+from accord.loops.ledger import begun, ended
+from accord.loops.models import CheckFacts, Iteration, LoopState, PullFacts, Running
+from accord.loops.questions import KEEPALIVE
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+LONG_AGO = NOW - timedelta(hours=6)
+HEAD = "a" * 40
+BODY = "- [ ] Add tests\n- [x] Fix docs\n- [ ] Add a changelog entry\n"
+TRANSIENT = {"category": "transient", "recovery": "retry"}
+
+
+def pull(**parts: Any) -> PullFacts:
+    return PullFacts(**{"number": 7, "is_open": True, "head_sha": HEAD, "labels": (KEEPALIVE,), "body": BODY, **parts})
+
+
+def checks(**parts: Any) -> CheckFacts:
+    return CheckFacts(**{"head_sha": HEAD, "passing": ("test",), **parts})
+
+
+def keepalive(**parts: Any) -> KeepaliveFacts:
+    """Facts under which the agent runs, but for these parts; dicts change single keys of a part."""
+    given = {"pull": pull(**parts.pop("pull", {})), "checks": checks(**parts.pop("checks", {}))}
+    return KeepaliveFacts(**{"now": NOW, "agents": ("codex", "claude"), **given, **parts})
+
+
+def well(run_id: str, **more: Any) -> Iteration:
+    """A run that ended well, with new files unless told otherwise."""
+    known = {"run_id": run_id, "number": 1, "tree_before": f"before {run_id}", "tree": f"after {run_id}"}
+    return Iteration(**{**known, "ended_at": NOW, **more})
+
+
+def failed(run_id: str, **more: Any) -> Iteration:
+    known = {"run_id": run_id, "number": 1, "exit_code": "1", "category": "logic", "recovery": "manual"}
+    return Iteration(**{**known, "error": f"error {run_id}", "ended_at": NOW, **more})
+
+
+def running(run_id: str = "1", **more: Any) -> Running:
+    return Running(**{"run_id": run_id, "head_sha": HEAD, "started_at": NOW, **more})
+
+
+def state_of(*iterations: Iteration, **more: Any) -> LoopState:
+    """The state after these runs, each begun and ended."""
+    state = LoopState(**more)
+    for iteration in iterations:
+        started = begun(state, running(iteration.run_id))
+        assert started is not None
+        state = ended(started, iteration)
+    return state
