@@ -174,10 +174,25 @@ def test_a_token_that_starts_no_workflow_is_said_out_loud() -> None:
     assert "starts no workflow" in decide(keepalive(token=TokenFacts(triggers_workflows=False))).warnings[0]
 
 
-EVENTS = (
-    "succeed same-tree fail same-error transient cancelled lost push relabel pause unpause human-done red green "
-    "pending later evaluate"
-).split()
+EVENTS = [
+    "succeed",
+    "same-tree",
+    "fail",
+    "same-error",
+    "transient",
+    "cancelled",
+    "lost",
+    "push",
+    "relabel",
+    "pause",
+    "unpause",
+    "human-done",
+    "red",
+    "green",
+    "pending",
+    "later",
+    "evaluate",
+]
 
 
 class Life:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from accord.github.limits import PAGE_SIZE
+from accord.github.port import NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ class CommentPort(Protocol):
         """Replace a comment's body; safe to repeat."""
         ...
 
+    def delete_comment(self, comment_id: int) -> None:
+        """Delete a comment; one that is gone counts as deleted."""
+        ...
+
 
 class CommentMethods(Rest):
     """Implements ``CommentPort``."""
@@ -55,6 +60,13 @@ class CommentMethods(Rest):
         """PATCH …/issues/comments/{id}."""
         path = f"{self._root}/issues/comments/{comment_id}"
         return read_comment(self._transport.call("PATCH", path, body={"body": body}).data)
+
+    def delete_comment(self, comment_id: int) -> None:
+        """DELETE …/issues/comments/{id}."""
+        try:
+            self._transport.call("DELETE", f"{self._root}/issues/comments/{comment_id}")
+        except NotThere:
+            return
 
 
 def read_comment(data: dict[str, Any]) -> Comment:

@@ -124,6 +124,10 @@ class Forbidden(Refused):
     """GitHub answers 403: this token may not do it, and so nothing like it."""
 
 
+class Conflict(Refused):
+    """GitHub answers 409 or 422: what is asked for does not fit what is there, or is no valid request."""
+
+
 class GitHub(Protocol):
     """One repository on GitHub. Every method may raise Refused, or Stopped when GitHub cannot be reached."""
 

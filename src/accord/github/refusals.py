@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.github.port import Forbidden, NotThere
+from accord.github.port import Conflict, Forbidden, NotThere
 from accord.kernel.errors import AccordError, Refused
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ def refusal(
             mend=f"Check that {repository} exists and that the token may see it (repository access, permissions).",
         )
     if status == 422:
-        return Refused(said, mend="The request was understood and found invalid; correct what GitHub names.")
-    return Refused(said, mend="GitHub's sentence says why; running the same again will not help.")
+        return Conflict(said, mend="The request was understood and found invalid; correct what GitHub names.")
+    kind = Conflict if status == 409 else Refused
+    return kind(said, mend="GitHub's sentence says why; running the same again will not help.")
 
 
 def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
@@ -47,6 +48,8 @@ def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     needed = headers.get("x-accepted-github-permissions", "")
     if needed:
         return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
+    if "/git/" in request:
+        return 'The token may not write git data: grant the job "contents: write".'
     if "/actions/" in request:
         return 'The token may not read artifacts: grant the job "actions: read".'
     if "resource not accessible" in said:

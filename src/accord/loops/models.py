@@ -129,11 +129,24 @@ class Iteration(Closed):
     ended_at: AwareDatetime
 
 
+Sentence = Annotated[str, StringConstraints(max_length=600)]
+
+
+class Told(Closed):
+    """What the comment says above its table: the last decision, and ``said`` of the last failure, text of others."""
+
+    action: Action
+    reason: Word
+    message: Sentence
+    warnings: tuple[Sentence, ...] = Field((), max_length=5)
+    said: Sentence = ""
+
+
 class LoopState(Closed):
     """What a loop remembers of one pull request.
 
     ``iterations`` only grows. ``*_in_a_row`` begin anew with progress, or with a person's go-ahead at ``resumed_at``.
-    ``history`` holds the last iterations, newest last. ``revision`` counts the writes.
+    ``history`` holds the last iterations, newest last. ``revision`` counts the writes; the store alone sets it.
     """
 
     version: Literal[1] = 1
@@ -144,6 +157,7 @@ class LoopState(Closed):
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: AwareDatetime | None = None
     running: Running | None = None
+    told: Told | None = None
     history: tuple[Iteration, ...] = ()
 
     @property

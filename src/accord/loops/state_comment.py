@@ -1,71 +1,102 @@
-"""The comment that holds a loop's state: a table for people, and below it the state for the loop itself.
+"""The comment that shows a loop's state: a table for people, and below it the state for the loop itself.
 
 The state counts only in a comment of our own identity; a stranger's imitation is a comment like any other. It travels
-in a marker (``accord.github.markers``), whose values cannot end the HTML comment that they stand in.
+in a marker (``accord.github.markers``), whose values cannot end the HTML comment that they stand in, beside the commit
+that holds the same state (``accord.loops.store``).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from accord.github.markers import find_markers, write_marker
 from accord.kernel.markdown_text import cell, table
-from accord.loops.models import LoopState
+from accord.kernel.redaction import Redactor
+from accord.loops.models import LoopState, Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from accord.github.comments import Comment
     from accord.loops.models import Decision, Iteration
 
 MARKER = "loop"
 STATE_CHARACTERS = 30_000
 """The marker's share of a comment's 65,536 characters; the oldest iterations make room."""
 
-_TITLES = {"run": "Running", "fix": "Mending checks", "wait": "Waiting", "stop": "Stopped", "defer": "Deferred"}
+LONGEST_SENTENCE = 600
+
+_TITLES = {
+    "run": "Running",
+    "fix": "Mending checks",
+    "wait": "Waiting",
+    "stop": "Stopped",
+    "defer": "Deferred",
+    "report": "Verified",
+    "follow-up": "Work is left",
+    "ask": "A person is asked",
+}
+_HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
-def find_state(
-    comments: Iterable[Comment], loop: str, is_ours: Callable[[str], bool]
-) -> tuple[Comment | None, LoopState]:
-    """Find the oldest comment of ours that holds this loop's state; None with a fresh state where there is none.
+class Shown(NamedTuple):
+    """What a comment of a loop holds; ``state`` is None where it cannot be read."""
 
-    One of ours whose state cannot be read (edited by a person, or of a later version) is skipped, never guessed at.
-    """
-    for comment in comments:
-        if is_ours(comment.author):
-            state = read_state(comment.body, loop)
-            if state is not None:
-                return comment, state
-    return None, LoopState(loop=loop)
+    state: LoopState | None
+    commit: str = ""
+    tree: str = ""
 
 
-def read_state(body: str, loop: str) -> LoopState | None:
-    """Read the state of a loop out of a comment's body; None where there is none that can be read."""
+def read_shown(body: str, loop: str) -> Shown | None:
+    """Read the comment of a loop; None where it is none of this loop."""
     for fields in find_markers(body, MARKER):
         if fields.get("loop") == loop:
-            try:
-                return LoopState.model_validate_json(fields.get("state", ""))
-            except ValidationError:
-                return None
+            state = read_state(fields.get("state", ""), loop)
+            return Shown(state, fields.get("commit", ""), fields.get("tree", "")) if state else Shown(None)
     return None
 
 
-def write_comment(state: LoopState, decision: Decision | None = None) -> str:
-    """Write the comment: what was decided, a row an iteration, and the state."""
+def read_state(text: str, loop: str) -> LoopState | None:
+    """Read a state; None for what is none of this loop and of this version."""
+    try:
+        state = LoopState.model_validate_json(text)
+    except ValidationError:
+        return None
+    return state if state.loop == loop else None
+
+
+def telling(state: LoopState, decision: Decision, said: str = "", secrets: Redactor | None = None) -> LoopState:
+    """Let the comment tell a decision, and what was said of a failure, without secrets and of bounded length."""
+    redact = secrets or Redactor()
+    told = Told(
+        action=decision.action,
+        reason=decision.reason,
+        message=_cut(redact(decision.message)),
+        warnings=tuple(_cut(redact(warning)) for warning in decision.warnings[:5]),
+        said=_cut(redact(said)),
+    )
+    return state.model_copy(update={"told": told})
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
+
+
+def state_text(state: LoopState) -> str:
+    """Write a state as JSON."""
+    return state.model_dump_json(exclude_defaults=True)
+
+
+def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
+    """Write the comment: what was decided, a row an iteration, and the state with its place."""
     parts = [f"### accord {state.loop}"]
-    if decision is not None:
-        parts.append(f"**{_TITLES[decision.action]}** (`{decision.reason}`). {cell(decision.message)}")
-        parts += [f"> {cell(warning)}" for warning in decision.warnings]
+    told = state.told
+    if told is not None:
+        parts.append(f"**{_TITLES[told.action]}** (`{cell(told.reason)}`). {cell(told.message)}")
+        parts += [f"> {cell(text)}" for text in (told.said, *told.warnings) if text]
     if state.history:
         parts.append(table(_HEAD, [_row(iteration) for iteration in reversed(state.history)]))
-    parts.append(_bounded(state))
+    parts.append(_bounded(state, commit, tree))
     return "\n\n".join(parts)
-
-
-_HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
 def _row(iteration: Iteration) -> list[str]:
@@ -79,12 +110,12 @@ def _row(iteration: Iteration) -> list[str]:
     return [str(iteration.number), result, changes, str(iteration.tasks_done), f"{minutes}:{seconds:02}", cost]
 
 
-def _bounded(state: LoopState) -> str:
+def _bounded(state: LoopState, commit: str, tree: str) -> str:
     """Write the marker, with as many of the newest iterations as there is room for."""
     for kept in range(len(state.history), -1, -1):
         history = state.history[len(state.history) - kept :]
-        text = state.model_copy(update={"history": history}).model_dump_json(exclude_defaults=True)
-        marker = write_marker(MARKER, loop=state.loop, state=text)
-        if len(marker) <= STATE_CHARACTERS:
+        text = state_text(state.model_copy(update={"history": history}))
+        marker = write_marker(MARKER, loop=state.loop, commit=commit, tree=tree, state=text)
+        if len(marker) <= STATE_CHARACTERS or not kept:
             return marker
-    raise AssertionError("a state without history always fits")  # its texts are bounded
+    raise AssertionError("range ends with 0")

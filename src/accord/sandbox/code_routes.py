@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from accord.sandbox import artifacts, branches, checks, commits, contents, git_data, protection, pulls, statuses
+from accord.sandbox import (
+    artifacts,
+    branches,
+    checks,
+    commits,
+    contents,
+    git_data,
+    git_objects,
+    protection,
+    pulls,
+    statuses,
+)
 from accord.sandbox.route import Route
 
 _REPO = "/repos/{owner}/{repo}"
@@ -58,6 +69,8 @@ ROUTES = (
     Route("POST", f"{_REPO}/git/refs", git_data.create_ref, "git/refs#create-a-reference"),
     Route("PATCH", _REFS, git_data.update_ref, "git/refs#update-a-reference"),
     Route("DELETE", _REFS, git_data.delete_ref, "git/refs#delete-a-reference"),
+    Route("POST", f"{_REPO}/git/commits", git_objects.create_commit, "git/commits#create-a-commit"),
+    Route("POST", f"{_REPO}/git/trees", git_objects.create_tree, "git/trees#create-a-tree"),
     Route("GET", f"{_REPO}/git/commits/{{sha}}", git_data.get_git_commit, "git/commits#get-a-commit-object"),
     Route("GET", f"{_REPO}/git/trees/{{sha:path}}", git_data.get_tree, "git/trees#get-a-tree"),
     Route(

@@ -16,6 +16,8 @@ from accord.sandbox.bare import HEADS, ZERO, GitFailed, valid_ref
 from accord.sandbox.protection import check_update
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.sandbox.calls import Call
 
 _SHA = re.compile(r"[0-9a-f]{40}")
@@ -92,12 +94,17 @@ def delete_ref(call: Call) -> Answer:
 def get_git_commit(call: Call) -> Answer:
     """GET /repos/{owner}/{repo}/git/commits/{commit_sha}."""
     sha = call.params["sha"]
-    if not _SHA.fullmatch(sha) or _type(call, sha) != "commit":
+    if not is_object(call, sha, "commit"):
         raise not_found()
+    return Answer(200, commit_payload(call, sha))
+
+
+def commit_payload(call: Call, sha: str) -> payloads.Payload:
+    """Return a ``git-commit``."""
     commit = commits.read(call.bare, "--max-count=1", sha)[0]
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}/git"
-    document = {
+    return {
         "sha": sha,
         "node_id": payloads.node_id("C", int(sha[:12], 16)),
         "url": f"{url}/commits/{sha}",
@@ -109,7 +116,6 @@ def get_git_commit(call: Call) -> Answer:
         "parents": commits.parents(call, commit, "git/commits"),
         "verification": commits.unsigned(),
     }
-    return Answer(200, document)
 
 
 def get_tree(call: Call) -> Answer:
@@ -118,10 +124,15 @@ def get_tree(call: Call) -> Answer:
     name = call.params["sha"]
     commit = bare.commit_id(name)
     sha = bare.text("rev-parse", f"{commit}^{{tree}}") if commit else name
-    if not _SHA.fullmatch(sha) or _type(call, sha) != "tree":
+    if not is_object(call, sha, "tree"):
         raise not_found()
     deep = ["-r", "-t"] if "recursive" in call.query else []
-    output = bare.run("ls-tree", "-z", "--long", *deep, sha).decode(errors="replace")
+    return Answer(200, tree_payload(call, sha, deep))
+
+
+def tree_payload(call: Call, sha: str, deep: Sequence[str] = ()) -> payloads.Payload:
+    """Return a ``git-tree``; ``deep`` are the options of git ls-tree for what lies in folders."""
+    output = call.bare.run("ls-tree", "-z", "--long", *deep, sha).decode(errors="replace")
     url = f"{call.api}/repos/{call.repository['full_name']}/git"
     entries = []
     for entry in filter(None, output.split("\0")):
@@ -129,7 +140,12 @@ def get_tree(call: Call) -> Answer:
         mode, kind, blob, size = facts.split()
         document = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{_KINDS[kind]}/{blob}"}
         entries.append({**document, "size": int(size)} if kind == "blob" else document)
-    return Answer(200, {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False})
+    return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
+
+
+def is_object(call: Call, sha: str, kind: str) -> bool:
+    """Tell whether a full sha is that of a commit, a tree or a blob that is here."""
+    return _SHA.fullmatch(sha) is not None and _type(call, sha) == kind
 
 
 def move(call: Call) -> heads.Move:

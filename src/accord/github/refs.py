@@ -1,0 +1,121 @@
+"""Refs, commits and trees over REST: git's own compare-and-set, for what must not be lost between two writers.
+
+A ref is made only where none is, and moved only to a descendant of where it is. Both are one atomic step on GitHub
+("Create a reference", "Update a reference").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from accord.github.port import Conflict, NotThere
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit object."""
+
+    sha: str
+    message: str
+    tree: str
+    parents: tuple[str, ...]
+
+
+class RefPort(Protocol):
+    """Refs of one repository. Names are whole (``refs/…``). Every method may raise Refused or Stopped."""
+
+    def ref(self, name: str) -> str | None:
+        """Read what a ref points to; None when there is none."""
+        ...
+
+    def create_ref(self, name: str, sha: str) -> bool:
+        """Make a ref. False when GitHub refuses it, as it does where one is. Raises AnswerLost."""
+        ...
+
+    def forward_ref(self, name: str, sha: str) -> bool:
+        """Move a ref to a descendant. False when GitHub refuses it: the ref is elsewhere by now, or gone."""
+        ...
+
+    def delete_ref(self, name: str) -> None:
+        """Delete a ref; one that is gone counts as deleted."""
+        ...
+
+    def commit_object(self, sha: str) -> Commit | None:
+        """Read a commit; None when there is none."""
+        ...
+
+    def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
+        """Write a commit that no ref knows yet. Raises AnswerLost, after which a second one harms nobody."""
+        ...
+
+    def create_tree(self, files: Mapping[str, str]) -> str:
+        """Write a tree of text files. Raises AnswerLost, after which the same again is the same tree."""
+        ...
+
+
+class RefMethods(Rest):
+    """Implements ``RefPort``."""
+
+    def ref(self, name: str) -> str | None:
+        """GET …/git/ref/{ref}."""
+        try:
+            answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
+        except NotThere:
+            return None
+        return answer.read(lambda data: str(data["object"]["sha"]))
+
+    def create_ref(self, name: str, sha: str) -> bool:
+        """POST …/git/refs."""
+        try:
+            self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
+        except Conflict:
+            return False
+        return True
+
+    def forward_ref(self, name: str, sha: str) -> bool:
+        """PATCH …/git/refs/{ref} without force."""
+        try:
+            self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
+        except Conflict:
+            return False
+        return True
+
+    def delete_ref(self, name: str) -> None:
+        """DELETE …/git/refs/{ref}."""
+        try:
+            self._transport.call("DELETE", f"{self._root}/git/refs/{_path(name)}")
+        except (Conflict, NotThere):
+            return
+
+    def commit_object(self, sha: str) -> Commit | None:
+        """GET …/git/commits/{sha}."""
+        try:
+            return self._transport.call("GET", f"{self._root}/git/commits/{quote(sha, safe='')}").read(_commit)
+        except NotThere:
+            return None
+
+    def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
+        """POST …/git/commits."""
+        content = {"message": message, "tree": tree, "parents": list(parents)}
+        return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
+
+    def create_tree(self, files: Mapping[str, str]) -> str:
+        """POST …/git/trees."""
+        entries = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
+        answer = self._transport.call("POST", f"{self._root}/git/trees", body={"tree": entries})
+        return answer.read(lambda data: str(data["sha"]))
+
+
+def _path(name: str) -> str:
+    return quote(name.removeprefix("refs/"), safe="/")
+
+
+def _commit(data: dict[str, Any]) -> Commit:
+    """Read the JSON of a commit object (schema "git-commit")."""
+    return Commit(data["sha"], data["message"], data["tree"]["sha"], tuple(parent["sha"] for parent in data["parents"]))

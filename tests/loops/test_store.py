@@ -1,0 +1,248 @@
+"""The state in its ref and its comment: two writers lose nothing, and no accident counts twice."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from support.loops import running, state_of, well
+from support.stage import Stage, staged
+
+from accord.github.adapter import Adapter
+from accord.github.port import Access
+from accord.kernel.errors import Refused, Stopped
+from accord.loops.history import HistoryLine, write_history
+from accord.loops.ledger import begun, ended
+from accord.loops.models import LoopState
+from accord.loops.state_comment import read_shown
+from accord.loops.store import Place, change, forget, load
+from accord.sandbox.server import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SEED = """
+tokens:
+  - {token: stranger, login: mallory}
+  - {token: reading, login: rita, kind: fine-grained, permissions: {contents: read, issues: write}}
+repositories:
+  - name: octo/code
+    collaborators: {rita: write}
+    files: {a.txt: "One\\n"}
+    branches: {feature: {a.txt: "Two\\n"}}
+    issues: [{title: The change, head: feature}@MORE@]
+""".replace("@MORE@", ", {title: Another}" * 12)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("sandbox")
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    shared.server.faults.clear()
+    shared.server.reset()
+    return shared
+
+
+def place(stage: Stage, github: Adapter | None = None, pull: int = 1) -> Place:
+    github = github or stage.adapter()
+    return Place(github, pull, "keepalive", github.identity().counts, stage.clock)
+
+
+def begin(run_id: str) -> Callable[[LoopState], LoopState | None]:
+    return lambda state: begun(state, running(run_id))
+
+
+def end(run_id: str) -> Callable[[LoopState], LoopState | None]:
+    return lambda state: ended(state, well(run_id))
+
+
+def comments(stage: Stage, pull: int = 1) -> list[str]:
+    found = stage.get(f"/repos/{stage.repository}/issues/{pull}/comments")
+    return [comment["body"] for comment in found]
+
+
+def shown(stage: Stage, pull: int = 1) -> LoopState:
+    """The state in the one comment; that in the ref is the same."""
+    (body,) = comments(stage, pull)
+    found = read_shown(body, "keepalive")
+    assert found is not None
+    assert found.state is not None
+    ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/loops/{pull}/keepalive")
+    assert ref["object"]["sha"] == found.commit
+    return found.state
+
+
+def test_a_state_is_written_read_and_written_again(stage: Stage) -> None:
+    where = place(stage)
+    kept = change(where, load(where), begin("1"))
+    kept = change(where, kept, end("1"))
+    assert load(place(stage)).state == shown(stage) == kept.state
+    assert (kept.state.revision, kept.state.iterations, len(kept.state.history)) == (2, 1, 1)
+
+
+def test_reading_costs_one_request_and_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), begin("1"))
+    reader = stage.adapter()
+    kept = load(place(stage, reader))
+    assert change(place(stage, reader), kept, begin("1")) is kept
+    assert (reader.requests.read - 2, reader.requests.write) == (1, 0)  # who we are is asked for each place
+
+
+def test_of_two_runs_that_begin_at_once_one_does(stage: Stage) -> None:
+    one, other = place(stage), place(stage)
+    seen, seen_too = load(one), load(other)
+    assert change(one, seen, begin("1")).state.running == running("1")
+    assert change(other, seen_too, begin("2")).state.running == running("1")
+    assert shown(stage).iterations == 1
+
+
+def test_no_update_of_many_writers_is_lost_and_one_comment_stays(stage: Stage) -> None:
+    writers, times = 3, 4
+    ready = threading.Barrier(writers)
+
+    def write() -> None:
+        where = place(stage)
+        ready.wait()
+        for _ in range(times):
+            change(where, load(where), lambda state: state.model_copy(update={"iterations": state.iterations + 1}))
+
+    threads = [threading.Thread(target=write) for _ in range(writers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    state = shown(stage)
+    assert (state.iterations, state.revision) == (writers * times, writers * times)
+
+
+REQUESTS = 13
+"""So many requests read a state, write it for the first time, and write it again."""
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(
+    "kind", ["lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated"]
+)
+def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, kind: str) -> None:
+    for nth in range(1, REQUESTS + 1):
+        where = place(stage, pull=nth)
+        stage.server.faults.add(Fault(kind, nth=nth))
+        kept = change(where, load(where), begin("1"))
+        change(where, kept, end("1"))
+        stage.server.faults.clear()
+        state = shown(stage, nth)
+        assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
+def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: Stage, kind: str) -> None:
+    for nth in range(1, REQUESTS + 1):
+        where = place(stage, pull=nth)
+        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
+        with pytest.raises(Stopped):
+            change(where, change(where, load(where), begin("1")), end("1"))
+        stage.server.faults.clear()
+        where = place(stage, pull=nth)
+        kept = change(where, load(where), lambda state: state if state.history else begun(state, running("1")))
+        change(where, kept, end("1"))
+        assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
+
+
+class LosesAnAnswer(Adapter):
+    """Moves the ref, and before it learns so, and sends the same again, a rival moves it on."""
+
+    def rival(self) -> None: ...
+
+    def forward_ref(self, name: str, sha: str) -> bool:
+        super().forward_ref(name, sha)
+        self.rival()
+        return super().forward_ref(name, sha)
+
+
+def test_a_writer_whose_answer_was_lost_knows_its_own_write_under_those_of_others(stage: Stage) -> None:
+    def count(state: LoopState) -> LoopState:
+        return state.model_copy(update={"iterations": state.iterations + 1})
+
+    rival = place(stage)
+    change(rival, load(rival), count)
+    access = Access(stage.repository, stage.server.token, stage.server.url)
+    loser = LosesAnAnswer(access, stage.clock, lambda *_: None)
+    loser.rival = lambda: change(rival, change(rival, load(rival), count), count) and None  # type: ignore[method-assign]
+    where = place(stage, loser)
+    assert change(where, load(where), count).state.iterations == 4
+    assert shown(stage).iterations == 4
+
+
+def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
+    stage.send(
+        "PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body="<!-- accord:loop loop=keepalive -->"
+    )
+    assert load(where).state.iterations == 4
+    change(where, load(where), begin("5"))
+    assert shown(stage).iterations == 5
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{number}")
+    assert load(where).state.iterations == 5
+    change(where, load(where), end("5"))
+    assert shown(stage).iterations == 5
+
+
+def test_a_strangers_state_counts_for_nothing(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    forged = (
+        comments(stage)[0]
+        .replace("iterations%22%3A4", "iterations%22%3A0")
+        .replace("revision%22%3A1", "revision%22%3A9")
+    )
+    stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", token="stranger", body=forged)
+    assert load(where).state.iterations == 4
+
+
+def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), begin("1"))
+    stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=comments(stage)[0])
+    change(where, load(where), end("1"))
+    assert shown(stage).history[0].run_id == "1"
+
+
+def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), begin("1"))
+    forget(where)
+    forget(where)
+    change(where, load(where), end("1"))
+    assert (shown(stage).iterations, shown(stage).running) == (1, None)
+
+
+def test_a_token_that_may_not_write_the_ref_is_told_what_to_grant(stage: Stage) -> None:
+    where = place(stage, stage.adapter(token="reading"))
+    with pytest.raises(Refused, match="contents") as refused:
+        change(where, load(where), begin("1"))
+    assert "contents" in refused.value.mend
+    assert comments(stage) == []
+
+
+def test_a_ref_that_holds_something_else_is_not_guessed_at(stage: Stage) -> None:
+    sha = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
+    stage.send("POST", f"/repos/{stage.repository}/git/refs", ref="refs/accord/loops/1/keepalive", sha=sha)
+    with pytest.raises(Refused, match="holds no state"):
+        load(place(stage))
+
+
+def test_history_is_one_line_a_run() -> None:
+    history = state_of(well("1"), well("2", error="a\nb")).history
+    lines = write_history(7, "keepalive", history).splitlines()
+    assert [HistoryLine.model_validate_json(line).iteration for line in lines] == list(history)

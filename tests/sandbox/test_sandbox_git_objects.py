@@ -1,0 +1,95 @@
+"""Commits and refs made by the API: what moves only forward on GitHub moves only forward here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+from support.code_repository import ADMIN, code_server
+from support.openapi import conforming
+
+from accord.sandbox.git_objects import EMPTY_TREE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from accord.sandbox.server import Running
+
+REF = "refs/accord/test"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with code_server(tmp_path_factory.mktemp("sandbox")) as running, conforming(running):
+        yield running
+
+
+@pytest.fixture
+def api(server: Running) -> API:
+    server.reset()
+    return API(server)
+
+
+class API:
+    def __init__(self, server: Running) -> None:
+        self.url = f"{server.url}/repos/octo/code/git"
+
+    def __call__(self, method: str, path: str, status: int, token: str = ADMIN, **body: Any) -> Any:
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = requests.request(method, f"{self.url}/{path}", json=body or None, headers=headers, timeout=10)
+        assert answer.status_code == status, answer.text
+        return answer.json() if answer.content else None
+
+    def tree(self, **more: Any) -> str:
+        entries = [{"path": "state/a.txt", "mode": "100644", "type": "blob", "content": "é\n"}]
+        return str(self("POST", "trees", 201, tree=entries, **more)["sha"])
+
+    def commit(self, message: str, *parents: str) -> str:
+        return str(self("POST", "commits", 201, message=message, tree=self.tree(), parents=list(parents))["sha"])
+
+
+def test_a_ref_moves_only_to_a_descendant_and_is_made_only_once(api: API) -> None:
+    first = api.commit("one")
+    then, rival = api.commit("two", first), api.commit("rival", first)
+    api("POST", "refs", 201, ref=REF, sha=first)
+    api("POST", "refs", 422, ref=REF, sha=rival)
+    api("PATCH", REF, 200, sha=then, force=False)
+    api("PATCH", REF, 422, sha=rival, force=False)
+    assert api("GET", "ref/accord/test", 200)["object"]["sha"] == then
+    assert api("GET", f"commits/{then}", 200)["parents"][0]["sha"] == first
+
+
+def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
+    below = api.tree()
+    entries = [
+        {"path": "b.sh", "mode": "100755", "type": "blob", "content": "true\n"},
+        {"path": "copy", "mode": "040000", "type": "tree", "sha": below},
+        {"path": "state/a.txt", "mode": "100644", "type": "blob", "sha": None},
+    ]
+    found = api("POST", "trees", 201, base_tree=below, tree=entries)
+    assert [(entry["path"], entry["mode"]) for entry in found["tree"]] == [("b.sh", "100755"), ("copy", "040000")]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("commits", {"message": "x", "tree": EMPTY_TREE}),
+        ("commits", {"message": "x", "tree": "0" * 40}),
+        ("trees", {"tree": []}),
+        ("trees", {"tree": [{"path": "../x", "mode": "100644", "type": "blob", "content": ""}]}),
+        ("trees", {"base_tree": "0" * 40, "tree": [{"path": "x", "content": ""}]}),
+    ],
+)
+def test_what_github_refuses_is_refused(api: API, path: str, body: dict[str, Any]) -> None:
+    api("POST", path, 422, **body)
+
+
+def test_a_commit_whose_parent_is_not_there_is_refused(api: API) -> None:
+    api("POST", "commits", 422, message="x", tree=api.tree(), parents=["0" * 40])
+
+
+def test_who_may_only_read_makes_no_commit(api: API) -> None:
+    api("POST", "commits", 403, token="reader", message="x", tree=EMPTY_TREE)
