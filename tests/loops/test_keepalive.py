@@ -175,24 +175,9 @@ def test_a_token_that_starts_no_workflow_is_said_out_loud() -> None:
 
 
 EVENTS = [
-    "succeed",
-    "same-tree",
-    "fail",
-    "same-error",
-    "transient",
-    "cancelled",
-    "lost",
-    "push",
-    "relabel",
-    "pause",
-    "unpause",
-    "human-done",
-    "red",
-    "green",
-    "pending",
-    "later",
-    "evaluate",
-]
+    "succeed", "same-tree", "fail", "same-error", "transient", "cancelled", "lost", "push", "relabel", "pause",
+    "unpause", "human-done", "red", "green", "pending", "later", "evaluate",
+]  # fmt: skip
 
 
 class Life:

@@ -13,7 +13,6 @@ from accord.sandbox.git_objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from typing import Any
 
     from accord.sandbox.server import Running

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from accord.kernel.documents import read_object, shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
+from accord.loops.kinds import KINDS as LOOPS
 from accord.results.kinds import KINDS as RESULTS
 from accord.runner.kinds import KINDS as RUNNERS
 from accord.runner.registry import KINDS as REGISTRIES
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from accord.kernel.kinds import Kind, Reader
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS, *REGISTRIES)}
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS, *REGISTRIES, *LOOPS)}
 
 
 def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:
@@ -30,7 +31,7 @@ def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]
         message = f"The kind of the document cannot be told. Pass --kind, one of {names}."
         raise BrokenContract(message, findings=[Finding("schema", message)])
     role = value.get("role")
-    known = ", ".join(str(kind.marks["role"]) for kind in RESULTS)
+    known = ", ".join(str(kind.marks["role"]) for kind in candidates if "role" in kind.marks)
     if role is None:
         message = f'The document has no "role", so its kind is not known. Add it ({known}), or pass --kind.'
     else:

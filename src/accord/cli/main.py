@@ -22,12 +22,15 @@ COMMANDS = {
     "analyze": ("accord.cli.analyze", "Find out which tasks of a pull request an agent completed."),
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
     "artifact": ("accord.cli.artifact", "Fetch what another job of a workflow run uploaded."),
+    "autofix": ("accord.cli.loops", "Let the agent mend failing checks."),
+    "bot-comments": ("accord.cli.loops", "Let the agent answer review threads of bots."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
     "classify": ("accord.cli.classify", "Tell why an agent's run failed."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
+    "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
     "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
@@ -36,6 +39,7 @@ COMMANDS = {
     "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+    "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }
 
 
@@ -63,7 +67,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(COMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

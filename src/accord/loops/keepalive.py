@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from accord.kernel.checklists import tasks
+from accord.kernel.kinds import Kind
 from accord.loops import checks, questions
 from accord.loops.models import CheckFacts, Decision, LoopFacts
 from accord.loops.questions import KEEPALIVE, Known
@@ -12,6 +15,7 @@ from accord.loops.reasons import decided
 class KeepaliveFacts(LoopFacts):
     """All that keepalive decides from."""
 
+    kind: Literal["keepalive-facts"] = "keepalive-facts"
     checks: CheckFacts
 
 
@@ -61,3 +65,6 @@ def _by_checks(facts: KeepaliveFacts, about: Known) -> Decision:
     left = sum(not task.is_checked for task in listed)
     code = "retry" if about.state.transient_in_a_row else "tasks-open"
     return decided(code, f"{left} of {len(listed)} tasks are open.", **run)
+
+
+FACTS = Kind("keepalive-facts", KeepaliveFacts, lambda _: [], {"kind": "keepalive-facts"})

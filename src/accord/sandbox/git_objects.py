@@ -37,7 +37,7 @@ def create_tree(call: Call) -> Answer:
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
     with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
-        env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
         call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
         for entry in entries:
             _put(call, entry, env)

@@ -1,0 +1,103 @@
+"""The verifier: which criteria are judged, and what follows from a verdict that nobody must believe blindly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of, well
+
+from accord.kernel.redaction import Redactor
+from accord.loops.models import Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.questions import PAUSED
+from accord.loops.reasons import NEEDS_HUMAN, REASONS
+from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up
+
+ITEM = WorkItem(number=12, body="## Goal\n\n- not one\n\n## Acceptance Criteria\n\n- [ ] It works\n- [x] It is fast\n")
+MERGED = {"is_open": False, "is_merged": True, "labels": ()}
+
+
+def verdict(word: str = "pass", *met: str, left: bool = False) -> Verdict:
+    judged = [{"number": n, "met": m, "evidence": "a.py:1"} for n, m in enumerate(met or ("yes", "yes"), 1)]
+    more = {"title": "Finish @it", "body": "Fixes #1. <script>x</script>"} if left else None
+    return Verdict.model_validate(
+        {"role": "verifier", "verdict": word, "summary": "Read.", "criteria": judged, "follow_up": more}
+    )
+
+
+def verify(**parts: Any) -> VerifyFacts:
+    known = {"pull": pull(**{**MERGED, **parts.pop("pull", {})}), "work_items": (ITEM,), "commit": HEAD}
+    return VerifyFacts(**{"now": NOW, "agents": ("codex", "claude"), "diff": "+x\n", **known, **parts})
+
+
+def past(*iterations: Any) -> LoopState:
+    return state_of(*iterations, loop="verify")
+
+
+SAME = {"tree_before": "t", "tree": "t"}
+CHAINED = (ITEM.model_copy(update={"is_follow_up": True}),)
+ROWS = [
+    ("paused", verify(pull={"labels": (PAUSED,)})),
+    ("needs-human", verify(pull={"labels": (NEEDS_HUMAN,)})),
+    ("read-only-token", verify(token=TokenFacts(may_write=False))),
+    ("agent-ambiguous", verify(pull={"labels": ("agent:codex", "agent:claude")})),
+    ("agent-missing", verify(agents=())),
+    ("running", verify(state=LoopState(loop="verify", running=running()))),
+    ("failure-budget", verify(state=past(*(failed(str(n)) for n in range(3))))),
+    ("transient-budget", verify(state=past(*(failed(str(n), **TRANSIENT) for n in range(4))), budgets=Budgets())),
+    ("iteration-budget", verify(state=LoopState(loop="verify", iterations=5))),
+    ("same-error", verify(state=past(failed("1", error="x"), failed("2", error="x")))),
+    ("no-progress", verify(state=past(well("1", **SAME), well("2", **SAME)))),
+    ("rate-limit", verify(rate=RateFacts(remaining=0))),
+    ("back-off", verify(state=past(failed("1", **TRANSIENT)))),
+    ("not-merged", verify(pull={"is_open": True, "is_merged": False})),
+    ("already-verified", verify(verified=HEAD)),
+    ("no-work-item", verify(work_items=())),
+    ("no-criteria", verify(work_items=(WorkItem(number=1, body="## Acceptance Criteria\n\nNone\n"),))),
+    ("verify-merged", verify()),
+    ("verify-asked", verify(is_asked=True, pull={"is_open": True, "is_merged": False}, verified=HEAD)),
+    ("verdict-pass", verify(verdict=verdict())),
+    ("verdict-fail", verify(verdict=verdict("fail", "no", "yes", left=True))),
+    ("verdict-unsure", verify(verdict=verdict("unsure", "unclear", "yes"))),
+    ("verdict-inconsistent", verify(verdict=verdict("pass", "no", "yes"))),
+    ("follow-up-empty", verify(verdict=verdict("fail", "no", "yes"))),
+    ("follow-up-chain", verify(verdict=verdict("fail", "no", "yes", left=True), work_items=CHAINED)),
+]
+
+
+@pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
+def test_each_reason_has_facts_that_lead_to_it(reason: str, known: VerifyFacts) -> None:
+    decision = decide(known)
+    assert (decision.reason, decision.action) == (reason, REASONS[reason].action)
+    assert (NEEDS_HUMAN in decision.add_labels) == REASONS[reason].asks
+
+
+def test_no_reason_of_the_verifier_is_left_out_above() -> None:
+    assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "verify" in reason.loops}
+
+
+@pytest.mark.parametrize(
+    "found", [verdict("pass", "yes"), verdict("pass", "yes", "yes", "yes"), verdict("fail", "yes", "unclear")]
+)
+def test_a_verdict_that_misses_criteria_or_contradicts_itself_goes_to_a_person(found: Verdict) -> None:
+    assert decide(verify(verdict=found)).reason == "verdict-inconsistent"
+
+
+def test_only_the_list_under_acceptance_criteria_counts_and_code_is_none() -> None:
+    assert criteria_of([ITEM]) == ["It works", "It is fast"]
+    assert criteria_of([WorkItem(number=1, body="```\n## Acceptance Criteria\n- [ ] no\n```\n")]) == []
+
+
+def test_the_run_is_shown_numbered_criteria_and_a_bounded_diff_without_secrets() -> None:
+    text = decide(verify(diff="+correct-horse\n" + "x" * 90_000), Redactor(("correct-horse",))).appendix
+    assert "1. It works\n2. It is fast" in text
+    assert "correct-horse" not in text
+    assert len(text) < 40_000
+
+
+def test_a_follow_up_is_made_fit_to_be_posted() -> None:
+    title, body = follow_up(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor())
+    assert "@it" not in title
+    assert "Fixes #1" not in body
+    assert "<script>" not in body
+    assert body.endswith("Left of #12 after #7.")
