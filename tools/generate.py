@@ -28,6 +28,8 @@ from accord.kernel import errors
 from accord.kernel.markdown_text import table
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.yaml_files import read_yaml
+from accord.loops.reasons import ALL as ALL_LOOPS
+from accord.loops.reasons import REASONS
 from accord.results.labels import shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.receipts import EXIT_CODES
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
+
+    from accord.loops.models import LoopName
 
 ROOT = Path(__file__).parents[1]
 COMMAND = "./dev generate"
@@ -84,6 +88,8 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/errors.md", causes_table, "causes")
     yield Part("docs/errors.md", rules_table, "rules")
     yield Part("docs/errors.md", lambda: runs_table(root), "runs")
+    for loop in ALL_LOOPS:
+        yield Part("docs/keepalive.md", lambda loop=loop: reasons_table(loop), f"reasons-{loop}")  # type: ignore[misc]
     yield Part("docs/labels.md", labels_table, "labels")
     for page, result in RESULTS.items():
         yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
@@ -434,6 +440,16 @@ def fault_table() -> str:
     if missing:
         raise Problem(f"The table in accord.sandbox.faults lacks {', '.join(missing)}.")
     return "\n".join(lines)
+
+
+def reasons_table(loop: LoopName) -> str:
+    """List the reasons that a loop gives, in the order of the table that decisions are made from."""
+    rows = [
+        [f"`{code}`", reason.action, plain(reason.meaning) + (" Puts `needs-human` on." if reason.asks else "")]
+        for code, reason in REASONS.items()
+        if loop in reason.loops
+    ]
+    return table(["Reason", "Action", "Meaning"], rows)
 
 
 def routes_table() -> str:

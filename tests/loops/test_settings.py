@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.loops.models import Budgets
-from accord.loops.settings import INVALID, REPEATED, UNKNOWN, UNREADABLE, read_settings
+from accord.loops.settings import read_settings
+
+INVALID, UNKNOWN, UNREADABLE = "setting-invalid", "setting-unknown", "settings-unreadable"
 
 
 def config(text: str) -> str:
@@ -55,7 +57,7 @@ def test_settings_in_code_or_in_another_comment_are_none(body: str) -> None:
 
 def test_the_first_of_several_settings_counts_and_the_others_are_told() -> None:
     found = read_settings(config("{iterations: 6}") + config("{iterations: 7}"), Budgets())
-    assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, [REPEATED])
+    assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, ["settings-repeated"])
 
 
 def test_switches_are_read_in_many_words() -> None:

@@ -76,6 +76,11 @@ def test_no_reason_of_the_verifier_is_left_out_above() -> None:
     assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "verify" in reason.loops}
 
 
+def test_a_verdict_is_progress_though_it_changes_no_file() -> None:
+    judged = past(*(well(str(n), tree="", tree_before="", tasks_done=2) for n in range(3)))
+    assert decide(verify(state=judged)).reason == "verify-merged"
+
+
 @pytest.mark.parametrize(
     "found", [verdict("pass", "yes"), verdict("pass", "yes", "yes", "yes"), verdict("fail", "yes", "unclear")]
 )

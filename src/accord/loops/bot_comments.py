@@ -12,7 +12,6 @@ from pydantic import Field
 from accord.github.markers import write_marker
 from accord.kernel.findings import Finding
 from accord.kernel.kinds import Kind
-from accord.kernel.outgoing import sanitise
 from accord.loops import questions
 from accord.loops.appendix import DATA, fenced, joined
 from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState
@@ -28,7 +27,6 @@ BODY_CHARACTERS = 3_000
 REPLY_CHARACTERS = 2_000
 MOST_THREADS = 30
 MARKER = "thread-reply"
-REPEATED = "thread-repeated"
 
 
 class ThreadComment(Closed):
@@ -154,9 +152,11 @@ def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
 
 
 def _told(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
+    from accord.kernel.incoming import visible_text
+
     place = f"{thread.path}:{thread.line}" if thread.line else thread.path
     old = "\n(on lines that have changed since)" if thread.is_outdated else ""
-    said = "\n\n".join(f"{comment.author}: {redact(comment.body)}" for comment in thread.comments)
+    said = "\n\n".join(f"{comment.author}: {redact(visible_text(comment.body))}" for comment in thread.comments)
     text = f"{place}\n\n{said}"[:BODY_CHARACTERS]
     return f"### Thread {number}{old}\n\n{fenced(text)}"
 
@@ -177,6 +177,8 @@ def replies(
 
 
 def _reply(answer: ThreadAnswer, thread: Thread, commit: str, run_id: str, secrets: Redactor) -> str:
+    from accord.kernel.outgoing import sanitise
+
     said = sanitise(answer.what[:REPLY_CHARACTERS], secrets=secrets).text
     heads = {
         "fixed": f"Fixed in {commit}." if commit else "The agent says that it mended this, but no change was pushed.",
@@ -193,7 +195,7 @@ def answer_findings(answers: ThreadAnswers) -> list[Finding]:
     for i, answer in enumerate(answers.threads):
         if answer.number in seen:
             message = f"Thread {answer.number} is answered twice. Leave one answer."
-            findings.append(Finding(REPEATED, message, f"/threads/{i}/number"))
+            findings.append(Finding("thread-repeated", message, f"/threads/{i}/number"))
         seen.add(answer.number)
     return findings
 

@@ -28,7 +28,7 @@ Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
 class Closed(BaseModel):
     """A model that refuses what it does not know and never changes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Budgets(Closed):
@@ -107,7 +107,8 @@ class Running(Closed):
 class Iteration(Closed):
     """One run of the agent, as it ended.
 
-    ``tree_before`` and ``tree`` are the trees of the head before and after it; ``error`` identifies its error, so that
+    ``tasks_done`` counts what the loop is for: tasks ticked, threads answered, criteria judged. ``tree_before`` and
+    ``tree`` are the trees of the head before and after it; ``error`` identifies its error, so that
     two can be compared, and says nothing else.
     """
 

@@ -20,11 +20,6 @@ from accord.loops.models import Budgets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UNREADABLE = "settings-unreadable"
-REPEATED = "settings-repeated"
-UNKNOWN = "setting-unknown"
-INVALID = "setting-invalid"
-
 _CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|<!--(?P<comment>.*?)(?P<end>-->|\Z)", re.DOTALL)
 _SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
@@ -68,16 +63,18 @@ def read_settings(body: str, defaults: Budgets) -> Settings:
         return Settings(defaults)
     findings = []
     if len(texts) > 1:
-        findings.append(warning(REPEATED, f"There are {len(texts)} settings; the first count. Remove the others."))
+        findings.append(
+            warning("settings-repeated", f"There are {len(texts)} settings; the first count. Remove the others.")
+        )
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value
     except BrokenContract as broken:
         said = " ".join(finding.message for finding in broken.findings)
-        findings.append(warning(UNREADABLE, f"The settings cannot be read and are left out. {said}"))
+        findings.append(warning("settings-unreadable", f"The settings cannot be read and are left out. {said}"))
         return Settings(defaults, findings=tuple(findings))
     if not isinstance(value, dict):
         findings.append(
-            warning(UNREADABLE, 'The settings are no object and are left out. Write {"max_iterations": 8}.')
+            warning("settings-unreadable", 'The settings are no object and are left out. Write {"max_iterations": 8}.')
         )
         return Settings(defaults, findings=tuple(findings))
     return _settings(value, defaults, findings)
@@ -112,7 +109,7 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
             else:
                 switches[SWITCHES[name]] = flag
         else:
-            findings.append(warning(UNKNOWN, f'The setting "{shown(str(key))}" is not known and left out.'))
+            findings.append(warning("setting-unknown", f'The setting "{shown(str(key))}" is not known and left out.'))
     return Settings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
 
 
@@ -134,8 +131,10 @@ def _number(name: str, given: Any) -> tuple[int, int] | None:
 
 def _invalid(key: Any, given: Any, wanted: str) -> Finding:
     message = f'The setting "{shown(str(key))}" is "{shown(str(given))}" and not {wanted}; the default holds.'
-    return warning(INVALID, message)
+    return warning("setting-invalid", message)
 
 
 def _bounded(key: Any, given: Any, number: int) -> Finding:
-    return warning(INVALID, f'The setting "{shown(str(key))}" is {shown(str(given))}; the bound {number} holds.')
+    return warning(
+        "setting-invalid", f'The setting "{shown(str(key))}" is {shown(str(given))}; the bound {number} holds.'
+    )

@@ -13,7 +13,6 @@ from pydantic import Field
 from accord.kernel.findings import Finding
 from accord.kernel.kinds import Kind
 from accord.kernel.markdown import list_items, sections
-from accord.kernel.outgoing import sanitise, sanitise_line
 from accord.loops import questions
 from accord.loops.appendix import DATA, fenced, joined
 from accord.loops.models import Closed, Decision, LoopFacts, LoopState
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 CRITERIA = "acceptance criteria"
 DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
-INCONSISTENT = "verdict-inconsistent"
 
 
 class WorkItem(Closed):
@@ -135,7 +133,11 @@ def _has_nothing_to_judge(facts: VerifyFacts) -> Decision | None:
 
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
     """Write what the reviewing run must know: the criteria by number, and the diff."""
-    listed = "\n".join(f"{number}. {text}" for number, text in enumerate(criteria_of(facts.work_items), start=1))
+    from accord.kernel.incoming import visible_text
+
+    listed = "\n".join(
+        f"{number}. {visible_text(text)}" for number, text in enumerate(criteria_of(facts.work_items), start=1)
+    )
     diff = redact(facts.diff)
     cut = f"\n[{len(diff) - DIFF_CHARACTERS} more characters; read the files]" if len(diff) > DIFF_CHARACTERS else ""
     told = (
@@ -185,7 +187,7 @@ def verdict_findings(verdict: Verdict) -> list[Finding]:
         "fail": "" if "no" in met else "It says fail, though no criterion is called not met.",
         "unsure": "",
     }[verdict.verdict]
-    return [Finding(INCONSISTENT, said, "/verdict")] if said else []
+    return [Finding("verdict-inconsistent", said, "/verdict")] if said else []
 
 
 def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) -> tuple[str, str]:
@@ -193,6 +195,8 @@ def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) ->
 
     Raises ValueError where the verdict has none.
     """
+    from accord.kernel.outgoing import sanitise, sanitise_line
+
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
     title = sanitise_line(verdict.follow_up.title, secrets=secrets).text[:TITLE_CHARACTERS]
