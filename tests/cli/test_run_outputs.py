@@ -192,6 +192,11 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, agent: 
     first = on_github(*running(on_github, "--no-publish"))
     assert (first.code, first.document["exit-code"], first.document["changes-made"]) == (0, "0", "false"), first.err
     assert workshop.tip() == before
+    on_github.monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    untold = on_github("publish", on_github.home / "run", "--format", "json").document
+    assert (untold["changes-made"], untold["llm-analysis-run"]) == ("false", "false"), "the folder was believed"
+    assert workshop.tip() == before
+    on_github.monkeypatch.delenv("GITHUB_ACTIONS")
     (on_github.home / "output").unlink()
     second = on_github("publish", on_github.home / "run", "--format", "json", "--author", "Robo <robo@example.org>")
     assert second.code == 0, second.err

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.results.scope import audit_scope, is_test_of
+from accord.kernel.redaction import Redactor
+from accord.results.posted import Desk
+from accord.results.revision_texts import scope_report
+from accord.results.scope import ScopeReport, audit_scope, is_test_of
 
 CO_LOCATED = [
     ("src/foo.ts", "src/foo.test.ts"),
@@ -79,3 +82,14 @@ def test_what_steers_agents_and_ci_is_protected_also_when_it_is_in_scope(path: s
 def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> None:
     report = audit_scope(touched, scope)
     assert sorted([*report.in_scope, *report.tests, *report.outside]) == sorted(set(touched))
+
+
+def test_a_path_that_an_agent_chose_is_shown_without_what_it_may_hide() -> None:
+    token = "ghp_" + "a" * 36
+    report = ScopeReport((f"src/{token}.py", "a\u202eb.py", "c`d\n.py"), (), (), ())
+    desk = Desk(Redactor())
+    shown = scope_report(report, desk)
+    assert token not in shown
+    assert "\u202e" not in shown
+    assert "- ``c`d\\n.py``" in shown
+    assert desk.sanitised["secrets"] == desk.sanitised["hidden"] == 1

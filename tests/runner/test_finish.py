@@ -13,7 +13,7 @@ from support.workshop import Agent, Workshop, git
 from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
 from accord.runner.finish import Finishing, finish, outputs_without_record
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, SCHEMA, STDERR, STDOUT, Own, RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -252,3 +252,46 @@ def test_the_work_of_a_person_on_the_branch_survives(run: Run) -> None:
     outputs = run.outputs()
     git(run.agent.tree, "fetch", "-q")
     assert git(run.agent.tree, "rev-parse", f"{outputs['commit-sha']}^") == mine
+
+
+def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    before = run.workshop.tip("main"), run.workshop.tip()
+    run.leave(transcript(DONE), pr_ref="refs/heads/main", pr_number="99")
+    assert run.outputs(pr_ref="", pr_number="")["changes-made"] == "false"
+    assert (run.workshop.tip("main"), run.workshop.tip()) == before
+    outputs = run.outputs(pr_ref="refs/heads/feature", pr_number="1")
+    assert outputs["commit-sha"] == run.workshop.tip()
+    assert run.workshop.tip("main") == before[0]
+    assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
+
+
+@pytest.mark.parametrize(
+    ("message", "result", "warning"),
+    [
+        ('{"verdict": "pass"}', '{"verdict": "pass"}', ""),
+        ('Here it is:\n```json\n{"verdict": "pass"}\n```', '{"verdict": "pass"}', ""),
+        ('{"verdict": 3}', "", "3 is not of type"),
+        ("It passes.", "", "holds no structured result"),
+    ],
+)
+def test_a_structured_result_counts_only_when_it_fits_its_schema(
+    run: Run, message: str, result: str, warning: str
+) -> None:
+    run.leave(transcript(message))
+    schema = {"type": "object", "required": ["verdict"], "properties": {"verdict": {"type": "string"}}}
+    (run.folder / SCHEMA).write_text(json.dumps(schema))
+    outputs = run.outputs()
+    assert (outputs["result-json"], outputs["exit-code"]) == (result, "0")
+    assert warning in outputs["run-warnings"]
+    assert bool(outputs["run-warnings"]) == bool(warning)
+
+
+def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript("Done. `Fixes #12`, thanks `@octocat` [skip ci]"), mode="[skip ci]")
+    run.outputs()
+    message = run.workshop.commits()[0]
+    assert "Fixes #12" not in message
+    assert "@octocat" not in message
+    assert "[skip ci]" not in message

@@ -20,7 +20,9 @@ _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
 @click.command()
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path), envvar="ACCORD_PUBLISH_RUN_DIR")
-@click.option("--pr-ref", default="", metavar="REF", help="The branch to push to; else the one that the run was given.")
+@click.option("--pr-ref", default="", metavar="REF", help="The branch to push to.")
+@click.option("--pr-number", default="", metavar="N", help="The pull request whose tasks are looked for.")
+@click.option("--base-ref", default="", metavar="REF", help="Where a branch begins that is not there yet.")
 @click.option(
     "--pr-body", metavar="FILE", help="The pull request's body with its tasks; else it is read from the run's pull."
 )
@@ -41,6 +43,8 @@ def publish(
     /,
     run_dir: Path,
     pr_ref: str,
+    pr_number: str,
+    base_ref: str,
     pr_body: str | None,
     checkout: Path | None,
     author: str,
@@ -51,7 +55,8 @@ def publish(
     """Commit and push what the run in RUN_DIR changed, and write its final outputs.
 
     Run it again at any time: what was pushed is found again. It ends with 0 whenever the outputs were written, whatever
-    they say.
+    they say. Where to push and whose tasks to read is taken from RUN_DIR when no option says it, but never in a
+    workflow: there the agent could have written that itself.
     """
     from accord.cli.run_step import finished, leave_outputs, report_run
     from accord.runner.finish import outputs_without_record, read_record
@@ -63,8 +68,11 @@ def publish(
     except BrokenContract as broken:
         leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)))
         raise
+    told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        told = {name: value for name, value in told.items() if value}
     body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
     with github_for(**options) as way:
-        outputs = finished(run_dir, way, pr_ref=pr_ref, pr_body=body, author=author, lender=checkout)
+        outputs = finished(run_dir, way, **told, pr_body=body, author=author, lender=checkout)
     report_run(outputs, output_format)
     ctx.exit(int(outputs.exit_code) if fail else 0)

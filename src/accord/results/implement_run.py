@@ -90,7 +90,7 @@ def _applied(
     try:
         state, base = _gather(github, work, run_token(setting.repository, receipt.run_key), desk)
         if result.outcome == "completed":
-            operations = _completed(github, result, replace(work, base=base), setting, state, stack)
+            operations = _completed(github, result, replace(work, base=base), setting, state, desk, stack)
         else:
             operations = _not_completed(github, result.outcome, result.summary, state)
     except BrokenContract as broken:
@@ -124,6 +124,7 @@ def _completed(
     work: Implementation,
     setting: Setting,
     state: State,
+    desk: Desk,
     stack: ExitStack,
 ) -> list[ImplementOperation]:
     branch = f"accord/{work.number}"
@@ -160,7 +161,7 @@ def _completed(
         branch,
         work.base,
         pull_title(state.title),
-        pull_body(result.summary, work.number, state.scope, state.token),
+        pull_body(result.summary, work.number, state.scope, state.token, desk),
         bool(state.scope.protected),
         adopted(is_written),
     )

@@ -6,6 +6,7 @@ what came out. Names and keys (tempIDs, labels, paths that are looked up) stay a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -56,6 +57,13 @@ class Desk:
     def sanitised(self) -> dict[str, int]:
         """What was changed, by kind, in the order of reports; what did not occur is not there."""
         return {kind: self.counts[kind] for kind in KINDS if self.counts[kind]}
+
+
+def as_code(text: str) -> str:
+    """Show a text of one line as code, whatever it holds."""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def posted_body(text: str, secrets: Redactor) -> Sanitised:

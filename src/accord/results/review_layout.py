@@ -19,6 +19,7 @@ from urllib.parse import quote
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker, write_twice
 from accord.kernel.outgoing_cuts import cut
+from accord.results.posted import as_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -246,10 +247,7 @@ def _continued(draft: Draft, part: int, parts: int, review_url: str) -> str:
 
 def _code(name: str) -> str:
     """Show a path as code, whatever it holds: an agent chose it."""
-    shown = _CONTROL.sub(" ", name)[:_LONGEST_PATH]
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
+    return as_code(_CONTROL.sub(" ", name)[:_LONGEST_PATH])
 
 
 def _write_places(places: Iterable[Place]) -> str:

@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
-from accord.github.markers import defuse, write_marker
+from accord.github.markers import write_marker
 from accord.kernel.outgoing_cuts import cut
+from accord.results.posted import as_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accord.results.posted import Desk
     from accord.results.scope import ScopeReport
 
 REVISION = "revision"
@@ -44,9 +46,10 @@ def pull_title(title: str) -> str:
     return " ".join(title.split())[:TITLE_CHARS]
 
 
-def pull_body(summary: str, number: int, scope: ScopeReport, token: str) -> str:
+def pull_body(summary: str, number: int, scope: ScopeReport, token: str, desk: Desk) -> str:
     """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it."""
-    rest = "\n\n".join([scope_report(scope), f"Closes #{number}", write_marker(REVISION, run=token, item=str(number))])
+    marker = write_marker(REVISION, run=token, item=str(number))
+    rest = "\n\n".join([scope_report(scope, desk), f"Closes #{number}", marker])
     return f"{_fitted(summary, BODY_CHARS - len(rest) - 2)}\n\n{rest}"
 
 
@@ -58,7 +61,7 @@ def outcome_comment(outcome: str, summary: str, number: int, token: str) -> str:
     return f"**{head}**\n\n{_fitted(summary, room)}\n\n{marker}"
 
 
-def scope_report(scope: ScopeReport) -> str:
+def scope_report(scope: ScopeReport, desk: Desk) -> str:
     """Show every touched path under what it is to the work item."""
     groups = (
         ("In scope", scope.in_scope),
@@ -69,19 +72,16 @@ def scope_report(scope: ScopeReport) -> str:
     lines = ["### Scope", ""]
     for head, paths in groups:
         if paths:
-            lines += [f"**{head}**", "", *(f"- {_code(path)}" for path in paths[:_PATHS_SHOWN])]
+            lines += [f"**{head}**", "", *(f"- {_code(path, desk)}" for path in paths[:_PATHS_SHOWN])]
             lines += [f"- and {len(paths) - _PATHS_SHOWN} more"] if len(paths) > _PATHS_SHOWN else []
             lines.append("")
     return "\n".join(lines).rstrip()
 
 
-def _code(path: str) -> str:
+def _code(path: str, desk: Desk) -> str:
     """Write a path as code, whatever it holds: an agent chose it."""
     shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\n", "\\n").replace("\r", "\\r")
-    shown = defuse(shown)[0]
-    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
-    fence = "`" * (longest + 1)
-    return f"{fence} {shown} {fence}" if longest else f"`{shown}`"
+    return as_code(desk.path(shown))
 
 
 def _fitted(text: str, room: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,16 +15,17 @@ from pydantic import ValidationError
 
 from accord.github.markers import run_token
 from accord.kernel.branches import DEFAULT_AUTHOR
-from accord.kernel.errors import BrokenContract, Refused, Stopped
+from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
+from accord.kernel.outgoing import sanitise_plain
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
 from accord.runner.publish import Publication, Published, publish_patch
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord
-from accord.runner.texts import safe_line, sendable, summary_of
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, SCHEMA, STDERR, STDOUT, Own, RunRecord
+from accord.runner.texts import safe_line, sendable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,11 +39,8 @@ if TYPE_CHECKING:
     from accord.runner.models import RunOutputs
     from accord.runner.transcripts.account import Account
 
-TAIL_BYTES = 64 * 1024
-"""How much of what was printed is evidence; the reason of an end stands at the end."""
-
-
-COMMANDS_SHOWN = 50
+_BODY_CHARS = 500
+"""How much of the agent's last words the commit message tells."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ class Finishing:
     """What finishing needs besides the folder. Without a ``remote`` nothing is pushed; without a ``github`` and a
     ``pr_body`` there are no tasks to look for.
 
-    ``environment`` holds endpoints and keys of the analysis. ``pr_ref`` comes before that of the record. ``lender`` is
-    a checkout that no agent could write to.
+    ``environment`` holds endpoints and keys of the analysis. ``pr_ref``, ``pr_number`` and ``base_ref`` say where to
+    push and whose tasks to read; None believes the record, which an agent of another job may have written itself.
+    ``lender`` is a checkout that no agent could write to.
     """
 
     repository: str
@@ -59,7 +59,9 @@ class Finishing:
     environment: Mapping[str, str]
     remote: Remote | None = None
     github: PullPort | None = None
-    pr_ref: str = ""
+    pr_ref: str | None = None
+    pr_number: str | None = None
+    base_ref: str | None = None
     pr_body: str | None = None
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
@@ -73,10 +75,12 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
     """
     from accord.runner.classify import contract_exit_code
 
-    record = read_record(run_dir)
+    record = _directed(read_record(run_dir), setting)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
     evidence = _evidence(run_dir, record)
+    if contract_exit_code(evidence) == 0:
+        evidence = replace(evidence, account=_held_against_schema(run_dir, evidence.account))
     work = _Work(run_dir, record, evidence.account, setting)
     ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
     _keep_message(work)
@@ -93,6 +97,27 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
         evidence,
         setting.redact,
     )
+
+
+def _held_against_schema(run_dir: Path, account: Account) -> Account:
+    """Keep of the structured result what fits the schema that was asked for; what does not fit is a warning."""
+    from accord.runner.structured import structured_result
+
+    try:
+        schema = json.loads((run_dir / SCHEMA).read_bytes())
+        made = structured_result(schema, account.structured, account.final_message)
+    except FileNotFoundError:
+        return account
+    except (OSError, ValueError, WrongUsage) as error:
+        return replace(account, structured=None, warnings=(*account.warnings, f"{SCHEMA} cannot be used: {error}"))
+    value = json.loads(made.text) if made.text else None
+    return replace(account, structured=value, warnings=(*account.warnings, *made.problems))
+
+
+def _directed(record: RunRecord, setting: Finishing) -> RunRecord:
+    """Put what the caller says about places before what the record says."""
+    said = {"pr_ref": setting.pr_ref, "pr_number": setting.pr_number, "base_ref": setting.base_ref}
+    return record.model_copy(update={name: value for name, value in said.items() if value is not None})
 
 
 def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
@@ -164,7 +189,7 @@ def _publish_and_analyse(work: _Work) -> _Ended:
     """Push first: tasks count as done only when the work is where others see it."""
     patch = work.patch()
     pull, warnings = _pull(work)
-    remote, ref = work.setting.remote, work.setting.pr_ref or work.record.pr_ref
+    remote, ref = work.setting.remote, work.record.pr_ref
     published = None
     if patch.strip() and remote and ref:
         published = _from_a_fork(pull, ref, work) or publish_patch(remote, _publication(work, patch, ref))
@@ -221,7 +246,7 @@ def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
         record.base_sha,
         run_token(setting.repository, digest),
         safe_line(f"{subject} ({turn})" if turn else subject, setting.redact, 72),
-        summary_of(sendable(setting.redact(work.account.final_message)), setting.redact),
+        sanitise_plain(sendable(work.account.final_message)[:_BODY_CHARS], secrets=setting.redact).text,
         record.base_ref,
         setting.author,
         setting.lender,

@@ -168,8 +168,8 @@ def _committed(git: Git, remote: Remote, facts: BranchFacts, work: Publication) 
 
 def _message(work: Publication) -> str:
     """Write the commit message: nothing of an agent in the last paragraph, where trailers are, or that skips CI."""
-    body = _SKIPS_CI.sub(lambda hit: f"({hit[1] or hit[2]})", work.body).strip()
-    paragraphs = [" ".join(work.subject.split()), body, f"{RUN_TRAILER}: {work.token}"]
+    subject, body = (_SKIPS_CI.sub(lambda hit: f"({hit[1] or hit[2]})", text) for text in (work.subject, work.body))
+    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
 
