@@ -43,6 +43,7 @@ def ran(output: str) -> dict[str, Any]:
         ("credential-missing", ("auth", "auth", "manual")),
         ("prompt-invalid", ("logic", "agent", "manual")),
         ("not-started", ("logic", "agent", "manual")),
+        ("record-missing", ("infrastructure", "infrastructure", "retry")),
         ("changes-unreadable", ("logic", "agent", "manual")),
         ("push-refused", ("infrastructure", "infrastructure", "manual")),
         ("push-conflict", ("infrastructure", "infrastructure", "retry")),

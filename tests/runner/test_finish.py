@@ -238,11 +238,12 @@ def test_a_folder_that_holds_no_run_is_said_to(tmp_path: Path, run: Run, record:
         finish(tmp_path, run.setting())
 
 
-def test_a_run_of_which_nothing_is_left_has_all_outputs_too() -> None:
+def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_too() -> None:
     outputs = outputs_without_record("record.json is missing.", redactor_for({})).as_outputs()
     assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-completed-tasks"]) == ("1", "false", "[]")
     assert "record.json is missing" in outputs["error-summary"]
-    assert all(outputs[f"error-{name}"] for name in ("category", "type", "recovery"))
+    words = [outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
+    assert words == ["infrastructure", "infrastructure", "retry"]
 
 
 def test_the_work_of_a_person_on_the_branch_survives(run: Run) -> None:

@@ -85,6 +85,13 @@ CAUSES: dict[str, Cause] = {
     "push-again": Cause(
         "infrastructure", "infrastructure", "retry", "The changes could not be pushed", "Run it again."
     ),
+    "job-lost": Cause(
+        "infrastructure",
+        "infrastructure",
+        "retry",
+        "The agent's job ended before it said how the run went",
+        "Run it again.",
+    ),
     "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "Nothing is to be done."),
     "unknown": Cause(
         "unknown", "unknown", "manual", "The agent failed, and nothing tells why", "Read its transcript and its log."
@@ -98,6 +105,7 @@ OWN: dict[OwnKind, str] = {
     "credential-missing": "credential-missing",
     "prompt-invalid": "prompt",
     "not-started": "start",
+    "record-missing": "job-lost",
     "changes-unreadable": "changes",
     "push-refused": "push",
     "push-conflict": "push-again",

@@ -148,7 +148,7 @@ def outputs_without_record(problem: str, redact: Redactor) -> RunOutputs:
     """Write the outputs of a run of which nothing is left: all outputs are there even then."""
     from accord.runner.transcripts.account import Account
 
-    own = Own(kind="not-started", detail=problem)
+    own = Own(kind="record-missing", detail=problem)
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 

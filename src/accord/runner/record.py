@@ -29,6 +29,7 @@ OwnKind = Literal[
     "credential-missing",
     "prompt-invalid",
     "not-started",
+    "record-missing",
     "changes-unreadable",
     "push-refused",
     "push-conflict",
@@ -37,6 +38,7 @@ OwnKind = Literal[
 ]
 """What accord itself knows went wrong; the first evidence of all.
 
+``record-missing`` is a job that ended before its agent's run did, such as by the loss of its machine.
 ``push-refused`` is a permission or protection, which a person must mend; ``push-conflict`` a branch that moved again
 and again or a patch that no longer fits; ``push-unreachable`` a network or server.
 """
