@@ -1,8 +1,8 @@
 """Workflows run for real: nektos/act carries out the actions of this checkout in a consumer's repository.
 
 The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
-name, in which two things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path`` and ``queue: max``.
-Actions of others are small stand-ins. A green run proves nothing about permissions, concurrency and size limits.
+name, in which three things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max`` and
+``continue-on-error`` of a job. Actions of others are small stand-ins. A green run proves nothing about permissions, concurrency and size limits.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
 
 STAND_INS = {
     "actions/checkout": (
-        'git clone --quiet "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git" "$INPUT_PATH" && cd "$INPUT_PATH" &&'
-        ' git fetch --quiet origin "$INPUT_REF" && git checkout --quiet FETCH_HEAD'
+        'git clone --quiet "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY.git" "${INPUT_PATH:-.}" && cd "${INPUT_PATH:-.}" &&'
+        ' git fetch --quiet origin "${INPUT_REF:-HEAD}" && git checkout --quiet FETCH_HEAD'
     ),
     "actions/setup-python": "python3 --version",
     "actions/upload-artifact": f'python3 -I "{Path(__file__).with_name("upload_artifact.py")}"',
@@ -131,18 +131,21 @@ class Bench:
         job: str = "",
         run_id: int = 1,
         inputs: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> Run:
         """Run a workflow in a new consumer's repository below ``directory``, which holds ``files`` besides.
 
         Artifacts go to the local GitHub at ``api_url``, to the run ``run_id``; what else is in ``Run.artifacts``, steps
-        put there by the variable ARTIFACTS.
+        put there by the variable ARTIFACTS. ``environment`` is that of the runner: of every job, called ones too.
         """
         consumer = make_consumer(directory / "consumer", {".github/workflows/it.yml": workflow, **(files or {})})
         artifacts = directory / "artifacts"
         artifacts.mkdir(exist_ok=True)
         payload = directory / "event.json"
         payload.write_text(json.dumps({"inputs": dict(inputs or {}), "repository": {"default_branch": "main"}}))
-        environment = {
+        variables = {
+            **(environment or {}),
             "GITHUB_API_URL": api_url,
             "GITHUB_SERVER_URL": api_url,
             "GITHUB_RUN_ID": str(run_id),
@@ -160,8 +163,13 @@ class Bench:
                 "--no-cache-server",
                 "--insecure-secrets",
             ),  # a secret in the log must not hide
-            *("--action-cache-path", str(directory / "act"), "--secret", f"GITHUB_TOKEN={token}"),
-            *(part for name, value in environment.items() for part in ("--env", f"{name}={value}")),
+            *("--action-cache-path", str(directory / "act")),
+            *(
+                part
+                for name, value in {**(secrets or {}), "GITHUB_TOKEN": token}.items()
+                for part in ("--secret", f"{name}={value}")
+            ),
+            *(part for name, value in variables.items() for part in ("--env", f"{name}={value}")),
             *(("--job", job) if job else ()),
             *(part for name, folder in folders.items() for part in ("--local-repository", f"{name}={folder}")),
         ]
@@ -208,7 +216,23 @@ def rewritten(workflow: str) -> str:
     owner, ref = PUBLISHED.split("@")
     workflow = re.sub(r"uses: \$/(\S+)", rf"uses: {owner}/\1@{ref}", workflow)
     workflow = re.sub(r"uses: \$/(?=\s)", f"uses: {owner}@{ref}", workflow)
-    return re.sub(r"\n +queue: max(?=\n)", "", workflow)
+    workflow = re.sub(r"\n +queue: max(?=\n)", "", workflow)
+    jobs = re.split(r"^(?=  [\w-]+:$)", workflow, flags=re.MULTILINE)
+    return "".join(_forgiven(job) if "\n    continue-on-error: true" in job else job for job in jobs)
+
+
+def _forgiven(job: str) -> str:
+    """Write a job that may fail without its workflow so that its steps may; after one that failed the next is skipped."""
+    head, *steps = re.split(r"^(?=      - )", job, flags=re.MULTILINE)
+    for i, step in enumerate(steps):
+        found = re.search(r"^        id: (.+)$", step, flags=re.MULTILINE)
+        steps[i] = step if found else re.sub(r"\n", f"\n        id: step-{i}\n", step, count=1)
+    names = [re.findall(r"^        id: (.+)$", step, flags=re.MULTILINE)[0] for step in steps]
+    for i, step in enumerate(steps):
+        before = " && ".join(f"steps.{name}.outcome == 'success'" for name in names[:i])
+        condition = f"        if: {before}\n" if before and "\n        if: " not in step else ""
+        steps[i] = re.sub(r"\n", f"\n        continue-on-error: true\n{condition}", step, count=1)
+    return "".join([head, *steps])
 
 
 def with_own_tokens(workflow: str) -> str:

@@ -39,10 +39,14 @@ class Seen:
 
 @dataclass
 class ModelServer:
-    """Plays the script in order, its last entry for ever, and keeps what it saw."""
+    """Plays the script in order, its last entry for ever, and keeps what it saw.
+
+    ``on`` comes first: what to answer whenever a text is in the request.
+    """
 
     url: str
     plays: list[Play] = field(default_factory=list)
+    on: dict[str, Play] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     is_closing: threading.Event = field(default_factory=threading.Event)
 
@@ -51,7 +55,10 @@ class ModelServer:
         self.plays, self.seen = list(plays), []
         return self
 
-    def next_play(self) -> Play:
+    def next_play(self, body: Any) -> Play:
+        for text, play in self.on.items():
+            if text in json.dumps(body):
+                return play
         return self.plays.pop(0) if len(self.plays) > 1 else self.plays[0]
 
 
@@ -93,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
         server.seen.append(Seen(self.path, headers, body))
-        play = server.next_play()
+        play = server.next_play(body)
         self.close_connection = True
         server.is_closing.wait(play.delay)
         if play.is_lost:
