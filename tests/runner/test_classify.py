@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
-from support.runs import Reader, as_lines
+from support.runs import Reader, as_lines, words_of
 
 from accord.runner import error_rules
 from accord.runner.classify import classify, contract_exit_code
@@ -294,3 +294,12 @@ def test_a_log_without_exit_code_is_told_as_far_as_it_tells(reader: Reader) -> N
     cut_off = reader.classify("codex", as_lines(THREAD), exit_code=None)
     assert cut_off
     assert cut_off.evidence.rule == "no-terminal-event"
+
+
+def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Reader) -> None:
+    stderr = b"Traceback (most recent call last):\nRuntimeError: the tool loop lost its state\n"
+    found = reader.classify("codex", as_lines(THREAD, said("Working on it")), exit_code=1, stderr=stderr)
+    assert words_of(found) == {"category": "unknown", "type": "unknown", "recovery": "manual"}
+    assert found
+    assert found.evidence.line == "RuntimeError: the tool loop lost its state"
+    assert "RuntimeError: the tool loop lost its state" in found.summary

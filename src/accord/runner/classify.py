@@ -197,7 +197,8 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    if account.is_structured and account.ending == "cut" and (account.has_begun or not code):
+    is_explained = bool(code) and bool(_reported(evidence.stderr, _STDERR, account))  # it crashed; nobody stopped it
+    if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not is_explained:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript breaks off")
 
 
@@ -213,6 +214,8 @@ def _unknown(evidence: RunEvidence) -> _Hit:
     """Report the last that is there to be read, though no rule knows it."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
+    if reported := _reported(evidence.stderr, _STDERR, evidence.account):
+        return _Hit("unknown-error", "unknown", _STDERR, reported[-1].line, reported[-1].message)
     lines = [line.strip() for line in (evidence.stderr or evidence.text).splitlines() if line.strip()]
     return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), (lines or [_exit_line(evidence)])[-1])
 
