@@ -1,17 +1,24 @@
-"""One workflow run in which a consumer calls the runner for everything that can happen to an agent."""
+"""However an agent's run ends, its caller gets all outputs of the contract, and they say what happened.
+
+One workflow run calls the runner for everything that can happen to an agent.
+"""
+
 from __future__ import annotations
 
+import base64
 import json
-import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import Bench
 from support.agent_calls import READER, Call, Calls, make_calls
 from support.model_server import chat, serving_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from support.act import Bench
+
+pytestmark = pytest.mark.xdist_group("act-runner")
 
 CALLS = {
     "no-changes": Call("looks"),
@@ -27,22 +34,171 @@ CALLS = {
     "no-credential": Call(inputs={"agent": "gemini"}),
 }
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
-pytestmark = pytest.mark.xdist_group("act-runner")
+MODELS = {
+    "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),
+    "Committed changes": chat({"completed_tasks": [1, 2], "confidence": 0.95}, model="gpt-4o"),
+}
+"""What the model says, by what the agent said."""
+
+SKIPPED = {
+    "final-message": "",
+    "final-message-summary": "",
+    "exit-code": "0",
+    "changes-made": "false",
+    "commit-sha": "",
+    "files-changed": "0",
+    "error-summary": "",
+    "error-category": "",
+    "error-type": "",
+    "error-recovery": "",
+    "llm-analysis-run": "false",
+    "llm-provider": "",
+    "llm-model": "",
+    "llm-confidence": "",
+    "llm-completed-tasks": "[]",
+    "llm-has-completions": "false",
+}
+"""The outputs of the contract, in its order, of a run of which nothing is known."""
+
+EXTRA = {
+    *("llm-attempts", "agent-name", "agent-model", "tokens-input", "tokens-output", "cost-usd", "duration-seconds"),
+    *("retry-after-seconds", "error-evidence", "run-warnings", "result-json"),
+}
+LOOKED = "Inspected codebase. No changes needed."
+WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
+LEFT = ["What the run changed was not pushed; 1 file in changes.patch of the run\u2019s artifact."]
+
+
+def saying(message: str) -> dict[str, str]:
+    return {"final-message": base64.b64encode(message.encode()).decode(), "final-message-summary": message}
+
+
+def judged(confidence: str, *tasks: str) -> dict[str, str]:
+    return {
+        "llm-analysis-run": "true",
+        "llm-provider": "github-models",
+        "llm-model": "gpt-4o",
+        "llm-confidence": confidence,
+        "llm-completed-tasks": json.dumps(tasks),
+        "llm-has-completions": "true" if tasks else "false",
+    }
+
+
+def failing(words: str, summary: str, *, code: str = "1") -> dict[str, str]:
+    category, origin, recovery = words.split()
+    return {
+        "exit-code": code,
+        "error-summary": summary,
+        "error-category": category,
+        "error-type": origin,
+        "error-recovery": recovery,
+    }
+
+
+EXPECTED: dict[str, dict[str, str]] = {
+    "no-changes": {**saying(LOOKED), **judged("0.9")},
+    "with-changes": {
+        **saying(WORKED),
+        **judged("0.95", "Add unit tests", "Fix typo in README"),
+        **{"changes-made": "true", "commit-sha": "TIP", "files-changed": "3"},
+    },
+    "auth-error": failing(
+        "auth agent manual",
+        "The provider refused the agent\u2019s credential: unexpected status 401 Unauthorized: CODEX_AUTH_JSON is invalid "
+        "or expired. Check that the secret is set, valid and allowed to use this model.",
+    ),
+    "crash": failing(
+        "unknown unknown manual",
+        "The agent failed, and nothing tells why: RuntimeError: the tool loop lost its state. "
+        "Read its transcript and its log.",
+    ),
+    "protected": {
+        **saying(WORKED),
+        **failing(
+            "infrastructure infrastructure manual",
+            "The changes may not be pushed: Git refused the push: error: GH006: Protected branch update failed for "
+            "refs/heads/work/protected. error: Changes must be made through a pull request.",
+        ),
+    },
+    "may-not-push": {
+        **saying(WORKED),
+        **failing(
+            "infrastructure infrastructure manual",
+            "The changes may not be pushed: Git refused the push: Permission to octo/consumer.git denied to rita.",
+        ),
+    },
+    "skipped": {},
+    "too-long": failing(
+        "resource infrastructure manual",
+        "The time limit was reached: The agent was ended at its time limit of 1.2 seconds. "
+        "Raise the time limit, or split the task.",
+        code="143",
+    ),
+    "killed": failing(
+        "infrastructure infrastructure retry", "The agent\u2019s job ended before it said how the run went:"
+    ),
+    "no-branch": failing(
+        "infrastructure infrastructure retry", "The agent\u2019s job ended before it said how the run went:"
+    ),
+    "no-credential": failing(
+        "auth auth manual", "The agent\u2019s credential is missing: The agent gemini needs GEMINI_API_KEY, which the"
+    ),
+}
+"""What is not said of a call is as in a skipped one; a summary is compared as far as it does not quote addresses."""
+
 
 @pytest.fixture(scope="module")
 def calls(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
-    folder = tmp_path_factory.mktemp("runner")
     with serving_models() as models:
-        models.on = {
-            "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),
-            "Committed changes": chat({"completed_tasks": [1, 2], "confidence": 0.95}, model="gpt-4o"),
-        }
-        t=time.time()
-        for c in make_calls(bench, folder, CALLS, protected=PROTECTED, environment={"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}):
-            print(time.time()-t)
-            yield c
+        models.on = dict(MODELS)
+        given: dict[str, Any] = {"environment": {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}}
+        yield from make_calls(bench, tmp_path_factory.mktemp("runner"), CALLS, protected=PROTECTED, **given)
 
-def test_it(calls: Calls) -> None:
-    print(calls.run.exit_code, calls.results)
-    (open('/tmp/wt/out.txt','w')).write(calls.run.trouble)
-    for n, o in calls.outputs.items(): print(n, json.dumps(o, indent=1))
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_outputs_of_the_contract_say_how_the_run_went(calls: Calls, name: str) -> None:
+    outputs = dict(calls.outputs[name])
+    assert set(outputs) == set(SKIPPED) | EXTRA
+    expected = {**SKIPPED, **EXPECTED[name]}
+    if expected["commit-sha"]:
+        expected["commit-sha"] = calls.git("rev-parse", f"refs/heads/work/{name}").strip()
+    assert outputs["error-summary"].startswith(expected["error-summary"])
+    expected["error-summary"] = outputs["error-summary"]
+    assert {output: outputs[output] for output in SKIPPED} == expected
+    assert "\n" not in outputs["error-summary"]
+    assert len(outputs["error-summary"]) <= 500
+
+
+def test_the_callers_workflow_goes_on_however_the_runs_ended(calls: Calls) -> None:
+    assert calls.run.exit_code == 0, calls.run.trouble
+    assert set(calls.results.values()) == {"success"}
+
+
+def test_only_a_run_that_ended_well_is_on_its_branch(calls: Calls) -> None:
+    pushed = {name for name in CALLS if calls.git("rev-list", "--count", f"main..work/{name}").strip() != "1"}
+    assert pushed == {"with-changes"}
+    changed = calls.git("diff", "--name-only", "work/with-changes^", "work/with-changes").split()
+    assert changed == ["README.md", "src/a.py", "src/test_a.py"]
+    author, subject = calls.git("log", "-1", "--format=%an%n%s", "work/with-changes").splitlines()
+    assert (author, subject) == ("github-actions[bot]", "feat: apply the changes of scripted")
+
+
+@pytest.mark.parametrize("name", ["crash", "too-long"])
+def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -> None:
+    assert json.loads(calls.outputs[name]["run-warnings"]) == LEFT
+    assert "+a = 2" in "".join(text for path, text in calls.artifacts.items() if path.endswith("changes.patch"))
+
+
+def test_what_is_measured_is_told(calls: Calls) -> None:
+    outputs = calls.outputs["with-changes"]
+    assert (outputs["agent-name"], outputs["tokens-input"], outputs["tokens-output"]) == ("scripted", "1200", "34")
+    assert 1 <= float(calls.outputs["too-long"]["duration-seconds"]) < 60
+    assert [attempt["outcome"] for attempt in json.loads(outputs["llm-attempts"])] == ["answered"]
+
+
+@pytest.mark.parametrize("name", [name for name in CALLS if "exit-code" in EXPECTED[name]])
+def test_a_failure_names_its_evidence_in_the_outputs_and_on_the_page(calls: Calls, name: str) -> None:
+    outputs = calls.outputs[name]
+    assert set(json.loads(outputs["error-evidence"])) == {"rule", "source", "line"}
+    assert any(mark.kind == "error" and mark.message == outputs["error-summary"] for mark in calls.run.annotations)
+    assert f"failed ({outputs['error-category']})" in calls.run.summary

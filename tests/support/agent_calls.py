@@ -7,7 +7,9 @@ with the permissions that it asks for, and the local GitHub holds it to them.
 from __future__ import annotations
 
 import base64
+import io
 import json
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,8 +66,21 @@ class Calls:
 
     def git(self, *arguments: str) -> str:
         """Ask git in the repository on the local GitHub."""
-        done = self.github.application.bares.open(CONSUMER).run(*arguments)
-        return done.decode(errors="surrogateescape") if isinstance(done, bytes) else str(done)
+        return self.github.application.bares.open(CONSUMER).text(*arguments)
+
+    @property
+    def artifacts(self) -> dict[str, str]:
+        """What was uploaded, by the name of the artifact and the path in it."""
+        with self.github.database.reading() as db:
+            rows = db.execute("SELECT name, content FROM artifacts").fetchall()
+        found = {}
+        for row in rows:
+            with zipfile.ZipFile(io.BytesIO(row["content"])) as archive:
+                found |= {
+                    f"{row['name']}/{path}": archive.read(path).decode("utf-8", "replace")
+                    for path in archive.namelist()
+                }
+        return found
 
 
 def message_of(outputs: Mapping[str, str]) -> str:
