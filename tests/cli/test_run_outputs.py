@@ -212,7 +212,7 @@ def test_publishing_what_is_not_there_fails_and_leaves_all_outputs(on_github: Ac
     left = outputs_in(on_github.home / "output")
     assert set(left) == NAMES
     assert (left["exit-code"], left["changes-made"]) == ("1", "false")
-    assert left["error-category"]
+    assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
 
 
 def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:

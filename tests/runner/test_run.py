@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -133,6 +134,41 @@ def test_an_agent_is_ended_at_its_time_limit_with_its_changes_kept(bench: Bench)
     assert kind(left) == "time-limit"
     assert left.record["exit_code"] == 143
     assert "+new" in left.text("changes.patch")
+
+
+def test_a_full_disk_ends_the_agent_and_everything_is_written_that_has_room(bench: Bench) -> None:
+    output = bench.top / "output"
+    program = "import time; open('new.txt', 'w').write('new'); print('x' * 500_000, flush=True); time.sleep(300)"
+    small = ("sh", "-c", 'ulimit -f 256 && exec "$@"', "sh")
+    with bench.start(*bench.scripted(program), job={"GITHUB_OUTPUT": str(output)}, below=small) as started:
+        left = bench.wait(started)
+    assert (left.code, kind(left)) == (0, "disk-full")
+    words = [left.outputs[f"error-{name}"] for name in ("category", "type", "recovery")]
+    assert (left.outputs["exit-code"], words) == ("143", ["resource", "infrastructure", "manual"])
+    assert re.search(r"\nerror-category<<(\S+)\nresource\n\1\n", output.read_text())
+    assert "+new" in left.text("changes.patch")
+
+
+HOSTILE = {
+    "--agent": "not-started",
+    "--prompt-file": "prompt-invalid",
+    "--sandbox-mode": "not-started",
+    "--safety-strategy": "not-started",
+    "--model": "not-started",
+    "--schema": "not-started",
+}
+
+
+@pytest.mark.parametrize("option", HOSTILE)
+def test_an_option_that_is_a_script_runs_nothing_and_is_named_without_its_means(bench: Bench, option: str) -> None:
+    canary = bench.top / "canary"
+    hostile = f"$(touch {canary}) `touch {canary}`\"; touch {canary};\n::error::forged\n##[error]x ${{{{ github.token }}}}"
+    left = bench.script("print('ran')", option, hostile, job={"GITHUB_ACTIONS": "true"})
+    assert kind(left) == HOSTILE[option]
+    assert left.text("stdout.log") == ""
+    assert not canary.exists()
+    assert not any(sign in left.outputs["error-summary"] for sign in ("$", "`", '"', "\n", "##["))
+    assert [line for line in left.err.splitlines() if line.lstrip().startswith("::error::forged") or "##[" in line] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -54,7 +54,10 @@ class Bench:
         done = subprocess.run(["git", *user, *arguments], cwd=self.work, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
-    def start(self, *arguments: str, job: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
+        """Start it, by the words ``below`` where it is to run under something."""
         kept = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE")}
         environment = {
             **kept,
@@ -66,7 +69,7 @@ class Bench:
             "NO_PROXY": "127.0.0.1",
             **(job or {}),
         }
-        words = [sys.executable, "-P", "-m", "accord", "run", "--no-publish", "--format", "json"]
+        words = [*below, sys.executable, "-P", "-m", "accord", "run", "--no-publish", "--format", "json"]
         words += ["--run-dir", str(self.top / "run"), *arguments]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
         return subprocess.Popen(words, cwd=self.work, env=environment, text=True, **streams)  # type: ignore[call-overload,no-any-return]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,6 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
     The texts were redacted when they became outputs; to search base64 for secrets again could only damage it.
     """
     leave_outputs(outputs)
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        write_summary(Path(path), summary_page(outputs))
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        _annotate(outputs)
     if output_format == "json":
         document = json.dumps(outputs.as_outputs(), indent=2, ensure_ascii=False)
         click.echo(document.replace("##[", "#\\u0023["))
@@ -54,9 +51,14 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
 
 
 def leave_outputs(outputs: RunOutputs) -> None:
-    """Write the outputs for the steps after this one."""
+    """Write the outputs for the steps after this one, and tell people by the page and the annotations of the run."""
     if path := os.environ.get("GITHUB_OUTPUT"):
         write_outputs(Path(path), outputs.as_outputs())
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with suppress(OSError):  # on a full disk the outputs matter more
+            write_summary(Path(path), summary_page(outputs))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate(outputs)
 
 
 def _annotate(outputs: RunOutputs) -> None:

@@ -5,10 +5,13 @@ GitHub counts outputs in UTF-16 (1 MB a job) and drops a summary over 1 MiB whol
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from accord.kernel.store import DISK_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,19 +35,33 @@ def utf16_size(text: str) -> int:
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> list[str]:
     """Append outputs to the file of GITHUB_OUTPUT, each between delimiters that no value can guess.
 
-    GitHub keeps 1 MB a job: the largest values are left empty until the rest fits. Returns the names of those.
+    GitHub keeps 1 MB a job: the largest values are left empty until the rest fits, on the disk too. Returns the names
+    of those. Raises OSError when nothing can be written; then the file is as it was.
     """
     values = {name: clean(value) for name, value in outputs.items()}
     left_out = []
-    while sum(utf16_size(value) for value in values.values()) > OUTPUT_BYTES:
+    while sum(utf16_size(value) for value in values.values()) > OUTPUT_BYTES or not _are_appended(path, values):
         largest = max(values, key=lambda name: utf16_size(values[name]))
         values[largest] = ""
         left_out.append(largest)
-    with path.open("a", encoding="utf-8", newline="\n") as file:
-        for name, value in values.items():
-            delimiter = f"accord-{secrets.token_hex(16)}"
-            file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
     return left_out
+
+
+def _are_appended(path: Path, values: Mapping[str, str]) -> bool:
+    """Append all of the values; False, and nothing is changed, where the disk is full and a value could be left out."""
+    before = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("a", encoding="utf-8", newline="\n") as file:
+            for name, value in values.items():
+                delimiter = f"accord-{secrets.token_hex(16)}"
+                file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, before)
+        if error.errno not in DISK_FULL or not any(values.values()):
+            raise
+        return False
+    return True
 
 
 def write_summary(path: Path, markdown: str) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a system answers to a write for which there is no room."""
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -83,7 +83,8 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
         evidence = replace(evidence, account=_held_against_schema(run_dir, evidence.account))
     work = _Work(run_dir, record, evidence.account, setting)
     ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
-    _keep_message(work)
+    if not (record.own and record.own.kind == "disk-full"):  # the little room that is left is for the outputs
+        _keep_message(work)
     duration = record.duration_seconds if record.started_at else None
     return conclude(
         RunFacts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import selectors
 import subprocess
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from accord.kernel.redaction_stream import RedactedStream
+from accord.kernel.store import DISK_FULL
 from accord.runner.descendants import Ending, adopting_orphans
 from accord.runner.record import Own
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 64 * 1024
 _POLL_SECONDS = 0.05
 _SHOWN_CHARS = 4000
-DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "cancelled": 4.0, "disk-full": 4.0}
 """How long a program may tidy up: what it left behind, itself at the limit, and when a runner waits to kill us."""
 

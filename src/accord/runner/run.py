@@ -22,13 +22,13 @@ from accord.kernel.errors import AccordError, WrongUsage
 from accord.kernel.redaction import redactor_for
 from accord.kernel.redaction_stream import RedactedStream
 from accord.kernel.snapshots import Snapshot, changes_since, take_snapshot
-from accord.kernel.store import write_whole
+from accord.kernel.store import DISK_FULL, write_whole
 from accord.runner import record as layout
 from accord.runner.command_line import Asked, command_line, setting_of
 from accord.runner.environment import agent_environment, check_credentials, furnish_home
 from accord.runner.failures import NotRun
 from accord.runner.install import find_program, programs_of
-from accord.runner.process import DISK_FULL, Program, run_program
+from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, read_prompt
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry

@@ -1,0 +1,173 @@
+"""Nothing that an agent says, and nothing that a caller passes on, is obeyed; and no secret is told to anybody."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.agent_calls import Call, Calls, make_calls, message_of
+from support.model_server import messages, serving_models
+
+from accord.sandbox.show import document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.act import Bench
+
+pytestmark = pytest.mark.xdist_group("act-runner-hostile")
+
+SECRETS = {
+    "OPENAI_API_KEY": "agents-own-openai-key-0b7e",
+    "CODEX_AUTH_JSON": json.dumps({"tokens": {"access_token": "agents-own-access-token-77c1", "account_id": "a1"}}),
+    "ANTHROPIC_API_KEY": "another-agents-anthropic-key-5d20",
+    "GEMINI_API_KEY": "another-agents-gemini-key-9f3a",
+    "ANALYSIS_OPENAI_API_KEY": "analysis-openai-key-41aa",
+    "ANALYSIS_ANTHROPIC_API_KEY": "analysis-anthropic-key-8c6d",
+    "token": "accord-sandbox-token",
+}
+RUNNERS_OWN = {
+    "ACTIONS_RUNTIME_TOKEN": "runners-own-runtime-token-2e19",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runners-own-identity-token-6b55",
+    "ACTIONS_RESULTS_URL": "https://results.example.invalid/",
+}
+"""What a runner gives to every step, and no agent may see."""
+
+TOLD = [*SECRETS.values(), *RUNNERS_OWN.values(), "agents-own-access-token-77c1"]
+PASSED = {name: f"${{{{ secrets.{name} }}}}" for name in SECRETS}
+UNSEEN = {0x2028: " ", 0x2029: " "}
+"""What breaks lines without being seen, and what a prompt has instead."""
+
+HARD = ("agent", "prompt_file", "sandbox", "safety_strategy", "model", "schema")
+SOFT = ("mode", "base_ref", "appendix", "iteration", "pr_number")
+
+
+def texts(canary: Path) -> list[str]:
+    """Return what would do something if anybody obeyed it: make the file, forge an output, mask, annotate."""
+    return [
+        f"$(touch {canary})",
+        f"`touch {canary}`",
+        f'"; touch {canary}; echo "',
+        f"'; touch {canary}; echo '",
+        f"a && touch {canary} | touch {canary} #",
+        "${{ github.token }} ${{ secrets.ANALYSIS_OPENAI_API_KEY }}",
+        "::set-output name=exit-code::forged",
+        "::add-mask::scripted",
+        "  ::error file=README.md,line=1::forged",
+        "done ##[error]forged ##[set-output name=changes-made]forged",
+        "%0A::warning::forged%0D%0A",
+        "\n::error::forged\n",
+        "\r::error::forged\r",
+        "EOF\nexit-code=forged\nEOF",
+        "x\n\nexit-code<<ghadelimiter_0\nforged\nghadelimiter_0\n",
+        "a\u2028::error::forged\u2029",
+        "--output=/etc/passwd",
+    ]
+
+
+def branch_of(canary: Path) -> str:
+    """Name a branch as somebody does who hopes that it gets into a script; git takes it."""
+    return f"it$(touch${{IFS}}{canary})`touch${{IFS}}{canary}`';touch${{IFS}}{canary};'\"&touch${{IFS}}{canary}&\""
+
+
+def calls_of(canary: Path) -> dict[str, Call]:
+    given = "${{ github.event.inputs.text }}"
+    return {
+        "hostile-agent": Call("hostile", dict.fromkeys(SOFT, given), branch=branch_of(canary)),
+        "hostile-inputs": Call(inputs={**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}, branch="quiet"),
+        "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
+        "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
+    }
+
+
+@pytest.fixture(scope="module")
+def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("canary") / "dead"
+
+
+@pytest.fixture(scope="module")
+def calls(bench: Bench, tmp_path_factory: pytest.TempPathFactory, canary: Path) -> Iterator[Calls]:
+    folder = tmp_path_factory.mktemp("hostile")
+    with serving_models() as models:
+        models.plays = [messages({"completed_tasks": [1], "confidence": 0.8})]
+        yield from make_calls(
+            bench,
+            folder,
+            calls_of(canary),
+            files={".github/agents/hostile.json": json.dumps(texts(canary))},
+            inputs={"text": "\n".join(texts(canary))},
+            secrets=SECRETS,
+            environment={**RUNNERS_OWN, "ANTHROPIC_BASE_URL": models.url, "OPENAI_BASE_URL": "http://127.0.0.1:9"},
+        )
+
+
+def test_nothing_of_it_is_carried_out(calls: Calls, canary: Path) -> None:
+    assert calls.run.exit_code == 0, calls.run.trouble
+    assert not canary.exists()
+    assert calls.run.forged == []
+    assert not any("forged" in mark.message for mark in calls.run.annotations if mark.file or mark.message == "forged")
+
+
+def test_texts_of_an_agent_are_outputs_as_they_are_and_change_no_other_output(calls: Calls, canary: Path) -> None:
+    outputs = calls.outputs["hostile-agent"]
+    assert message_of(outputs) == "\n\n".join(texts(canary))
+    told = (outputs["exit-code"], outputs["changes-made"], outputs["error-category"], outputs["agent-name"])
+    assert told == ("0", "true", "", "scripted")
+    assert len(outputs) == 27
+    assert outputs["files-changed"] == str(len(texts(canary)))
+
+
+def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: Path) -> None:
+    tip = calls.git("rev-parse", f"refs/heads/{branch_of(canary)}")
+    assert calls.outputs["hostile-agent"]["commit-sha"] == tip
+    names = calls.git("-c", "core.quotePath=false", "diff-tree", "-z", "-r", "--name-only", "--no-commit-id", tip)
+    assert sum("touch" in name for name in names.split("\0")) >= 5
+
+
+def test_inputs_that_mean_nothing_start_nothing(calls: Calls) -> None:
+    outputs = calls.outputs["hostile-inputs"]
+    assert (outputs["exit-code"], outputs["error-category"]) == ("1", "logic")
+    assert "There is no agent" in outputs["error-summary"]
+    assert not re.search(r"[$`\"'\n]", outputs["error-summary"])
+
+
+def test_the_agent_is_told_the_inputs_as_texts(calls: Calls, canary: Path) -> None:
+    prompt = base64.b64decode(message_of(calls.outputs["told-inputs"])).decode()
+    for text in texts(canary):
+        assert text.translate(UNSEEN).strip() in prompt
+    assert "- Mode: $(touch" in prompt
+
+
+def test_the_agent_has_its_own_secrets_and_nothing_by_which_it_could_act_as_the_job(calls: Calls) -> None:
+    seen = set(json.loads(calls.git("show", "work/leaking:seen.json")))
+    assert {"OPENAI_API_KEY", "PATH", "HOME", "TMPDIR"} <= seen
+    forbidden = re.compile(r"(ACTIONS|GITHUB|GH|INPUT|ACCORD)_.*|.*(ANTHROPIC|GEMINI|CLAUDE|CODEX_AUTH|ANALYSIS).*|token")
+    assert [name for name in seen if forbidden.fullmatch(name)] == []
+
+
+def test_the_agent_did_tell_all_that_it_had(calls: Calls) -> None:
+    outputs = calls.outputs["leaking"]
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-provider"]) == ("0", "true", "anthropic")
+    message = message_of(outputs)
+    assert message.endswith("Done with 2.")
+    assert message.count("[redacted: ") == 3
+
+
+def test_no_secret_is_in_any_output_log_page_artifact_issue_or_commit(calls: Calls) -> None:
+    places: dict[str, Any] = {
+        "outputs": "\n".join(text for outputs in calls.outputs.values() for text in outputs.values()),
+        "messages": "\n".join(map(message_of, calls.outputs.values())),
+        "log": calls.run.log,
+        "events": json.dumps(calls.run.events),
+        "summary": calls.run.summary,
+        "artifacts": "\n".join(calls.artifacts.values()),
+        "github": json.dumps(document(calls.folder / "sandbox")),
+        "commits": calls.git("log", "--all", "--format=raw", "--patch", "--text"),
+    }
+    assert all(places.values())
+    found = [(place, secret) for place, text in places.items() for secret in TOLD if secret in text.replace("\n", "")]
+    assert found == []
