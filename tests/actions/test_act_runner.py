@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from support.agent_calls import READER, Call, Calls, make_calls
+from support.agent_calls import READER, Call, Calls, make_calls, once
 from support.model_server import chat, serving_models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from support.act import Bench
-
-pytestmark = pytest.mark.xdist_group("act-runner")
 
 CALLS = {
     "no-changes": Call("looks"),
@@ -100,12 +96,14 @@ EXPECTED: dict[str, dict[str, str]] = {
     "with-changes": {
         **saying(WORKED),
         **judged("0.95", "Add unit tests", "Fix typo in README"),
-        **{"changes-made": "true", "commit-sha": "TIP", "files-changed": "3"},
+        "changes-made": "true",
+        "commit-sha": "TIP",
+        "files-changed": "3",
     },
     "auth-error": failing(
         "auth agent manual",
-        "The provider refused the agent\u2019s credential: unexpected status 401 Unauthorized: CODEX_AUTH_JSON is invalid "
-        "or expired. Check that the secret is set, valid and allowed to use this model.",
+        "The provider refused the agent\u2019s credential: unexpected status 401 Unauthorized: CODEX_AUTH_JSON is "
+        "invalid or expired. Check that the secret is set, valid and allowed to use this model.",
     ),
     "crash": failing(
         "unknown unknown manual",
@@ -148,11 +146,16 @@ EXPECTED: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def calls(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
-    with serving_models() as models:
-        models.on = dict(MODELS)
-        given: dict[str, Any] = {"environment": {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}}
-        yield from make_calls(bench, tmp_path_factory.mktemp("runner"), CALLS, protected=PROTECTED, **given)
+def calls(bench: Bench) -> Calls:
+    folder = bench.home.with_name("runner-calls")
+
+    def make() -> None:
+        with serving_models() as models:
+            models.on = dict(MODELS)
+            environment = {"ACCORD_GITHUB_MODELS_URL": f"{models.url}/v1"}
+            make_calls(bench, folder, CALLS, protected=PROTECTED, environment=environment)
+
+    return once(folder, make)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -8,18 +8,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.agent_calls import Call, Calls, make_calls, message_of
+from support.agent_calls import Call, Calls, make_calls, message_of, once
 from support.model_server import messages, serving_models
 
 from accord.sandbox.show import document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from support.act import Bench
-
-pytestmark = pytest.mark.xdist_group("act-runner-hostile")
 
 SECRETS = {
     "OPENAI_API_KEY": "agents-own-openai-key-0b7e",
@@ -78,31 +75,37 @@ def calls_of(canary: Path) -> dict[str, Call]:
     given = "${{ github.event.inputs.text }}"
     return {
         "hostile-agent": Call("hostile", dict.fromkeys(SOFT, given), branch=branch_of(canary)),
-        "hostile-inputs": Call(inputs={**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}, branch="quiet"),
+        "hostile-inputs": Call(
+            inputs={**dict.fromkeys((*SOFT, *HARD), given), "pr_ref": "refs/heads/quiet"}, branch="quiet"
+        ),
         "told-inputs": Call("echoes", {**dict.fromkeys(SOFT, given), "pr_number": "3"}),
         "leaking": Call("leaks", {"agent": "trusted", "appendix": f"The key is {SECRETS['OPENAI_API_KEY']}."}, PASSED),
     }
 
 
 @pytest.fixture(scope="module")
-def canary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("canary") / "dead"
+def canary(bench: Bench) -> Path:
+    return bench.home.with_name("runner-calls-hostile") / "dead"
 
 
 @pytest.fixture(scope="module")
-def calls(bench: Bench, tmp_path_factory: pytest.TempPathFactory, canary: Path) -> Iterator[Calls]:
-    folder = tmp_path_factory.mktemp("hostile")
-    with serving_models() as models:
-        models.plays = [messages({"completed_tasks": [1], "confidence": 0.8})]
-        yield from make_calls(
-            bench,
-            folder,
-            calls_of(canary),
-            files={".github/agents/hostile.json": json.dumps(texts(canary))},
-            inputs={"text": "\n".join(texts(canary))},
-            secrets=SECRETS,
-            environment={**RUNNERS_OWN, "ANTHROPIC_BASE_URL": models.url, "OPENAI_BASE_URL": "http://127.0.0.1:9"},
-        )
+def calls(bench: Bench, canary: Path) -> Calls:
+    folder = canary.parent
+
+    def make() -> None:
+        with serving_models() as models:
+            models.plays = [messages({"completed_tasks": [1], "confidence": 0.8})]
+            make_calls(
+                bench,
+                folder,
+                calls_of(canary),
+                files={".github/agents/hostile.json": json.dumps(texts(canary))},
+                inputs={"text": "\n".join(texts(canary))},
+                secrets=SECRETS,
+                environment={**RUNNERS_OWN, "ANTHROPIC_BASE_URL": models.url, "OPENAI_BASE_URL": "http://127.0.0.1:9"},
+            )
+
+    return once(folder, make)
 
 
 def test_nothing_of_it_is_carried_out(calls: Calls, canary: Path) -> None:
@@ -145,7 +148,9 @@ def test_the_agent_is_told_the_inputs_as_texts(calls: Calls, canary: Path) -> No
 def test_the_agent_has_its_own_secrets_and_nothing_by_which_it_could_act_as_the_job(calls: Calls) -> None:
     seen = set(json.loads(calls.git("show", "work/leaking:seen.json")))
     assert {"OPENAI_API_KEY", "PATH", "HOME", "TMPDIR"} <= seen
-    forbidden = re.compile(r"(ACTIONS|GITHUB|GH|INPUT|ACCORD)_.*|.*(ANTHROPIC|GEMINI|CLAUDE|CODEX_AUTH|ANALYSIS).*|token")
+    forbidden = re.compile(
+        r"(ACTIONS|GITHUB|GH|INPUT|ACCORD)_.*|.*(ANTHROPIC|GEMINI|CLAUDE|CODEX_AUTH|ANALYSIS).*|token"
+    )
     assert [name for name in seen if forbidden.fullmatch(name)] == []
 
 

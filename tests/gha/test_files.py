@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import secrets
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from accord.gha.files import OUTPUT_BYTES, SUMMARY_BYTES, clean, utf16_size, write_outputs, write_summary
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -128,6 +131,30 @@ def test_a_second_summary_stands_below_the_first(tmp_path: Path) -> None:
     write_summary(file, "# one")
     write_summary(file, "# two")
     assert file.read_text() == "# one\n# two\n"
+
+
+def test_on_a_full_disk_the_largest_value_costs_itself_and_the_file_stays_readable(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text("before=1\n")
+    with at_most(path.stat().st_size + 1000):
+        assert write_outputs(path, {"small": "1", "large": "x" * 5000}) == ["large"]
+    told = path.read_text()
+    assert told.startswith("before=1\nsmall<<accord-")
+    assert "x" * 20 not in told
+    with at_most(len(told)), pytest.raises(OSError, match="too large"):
+        write_outputs(path, {"more": "2"})
+    assert path.read_text() == told
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_summary_takes_any_text(tmp_path: Path) -> None:

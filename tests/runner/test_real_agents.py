@@ -6,6 +6,7 @@ their HOME is empty, and a proxy that refuses every connection stands between th
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -125,6 +126,12 @@ def run(bench: Bench, name: str, *answers: Answer, more: Sequence[str] = ()) -> 
         return bench.wait(process), served
 
 
+def words(left: Left) -> tuple[str, str, str]:
+    """Return the three words by which callers go on, empty on success."""
+    outputs = left.outputs
+    return outputs["error-category"], outputs["error-type"], outputs["error-recovery"]
+
+
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name: str) -> None:
     install(name)
@@ -135,6 +142,8 @@ def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name:
     assert left.text("changes.patch").count("diff --git") == 1
     assert "+new\n" in left.text("changes.patch")
     assert "I added new.txt." in left.text("stdout.log")
+    assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
+    assert base64.b64decode(left.outputs["final-message"]).decode().strip() == "I added new.txt."
     assert "Add a file." in str(served.requests[0][1])
     assert all(KEY in credential for credential in served.credentials)
     assert bench.git("status", "--short") == "?? new.txt"
@@ -147,6 +156,8 @@ def test_a_run_without_a_change_leaves_an_empty_patch(bench: Bench, install: Any
     left, _ = run(bench, name, Says("Nothing to do."))
     assert left.record["exit_code"] == 0, left.err
     assert (left.folder / "changes.patch").read_bytes() == b""
+    assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
+    assert left.outputs["final-message-summary"] == "Nothing to do."
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -159,6 +170,9 @@ def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: 
     assert left.record["exit_code"] == code, left.err
     assert left.record["own"] is None
     assert served.requests
+    expected = {401: ("auth", "agent", "manual"), 429: ("transient", "infrastructure", "retry")}
+    assert (left.outputs["exit-code"], words(left)) == (str(code), expected[status])
+    assert left.outputs["error-summary"]
     assert KEY not in left.out + left.err + "".join(path.read_text() for path in left.folder.iterdir())
 
 
@@ -172,6 +186,8 @@ def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(
         process.send_signal(signal.SIGINT)
         left = bench.wait(process)
     assert left.record["own"]["kind"] == "cancelled"
+    assert words(left) == ("transient", "infrastructure", "ignore")
+    assert left.outputs["exit-code"] != "0"
     assert "+new\n" in left.text("changes.patch")
     assert not any(_mentions(path, str(bench.top)) for path in Path("/proc").glob("[0-9]*/environ"))
 
@@ -199,4 +215,5 @@ def test_an_agent_is_told_the_schema_of_its_result(bench: Bench, install: Any, n
     request = served.requests[0][1]
     told = {"codex": request.get("text"), "claude": request.get("tools"), "gemini": request.get("contents")}[name]
     assert "verdict_of_the_test" in str(told)
-    assert "good" in left.text("stdout.log")
+    assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
+    assert json.loads(left.outputs["result-json"]) == {"verdict_of_the_test": "good"}

@@ -162,13 +162,17 @@ HOSTILE = {
 @pytest.mark.parametrize("option", HOSTILE)
 def test_an_option_that_is_a_script_runs_nothing_and_is_named_without_its_means(bench: Bench, option: str) -> None:
     canary = bench.top / "canary"
-    hostile = f"$(touch {canary}) `touch {canary}`\"; touch {canary};\n::error::forged\n##[error]x ${{{{ github.token }}}}"
+    hostile = (
+        f'$(touch {canary}) `touch {canary}`"; touch {canary};\n::error::forged\n##[error]x ${{{{ github.token }}}}'
+    )
     left = bench.script("print('ran')", option, hostile, job={"GITHUB_ACTIONS": "true"})
     assert kind(left) == HOSTILE[option]
     assert left.text("stdout.log") == ""
     assert not canary.exists()
     assert not any(sign in left.outputs["error-summary"] for sign in ("$", "`", '"', "\n", "##["))
-    assert [line for line in left.err.splitlines() if line.lstrip().startswith("::error::forged") or "##[" in line] == []
+    assert [
+        line for line in left.err.splitlines() if line.lstrip().startswith("::error::forged") or "##[" in line
+    ] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

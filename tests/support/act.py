@@ -1,8 +1,9 @@
 """Workflows run for real: nektos/act carries out the actions of this checkout in a consumer's repository.
 
 The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
-name, in which three things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max`` and
-``continue-on-error`` of a job. Actions of others are small stand-ins. A green run proves nothing about permissions, concurrency and size limits.
+name, in which three things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max``
+and ``continue-on-error`` of a job. Actions of others are small stand-ins. A green run proves nothing about permissions,
+concurrency and size limits.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def rewritten(workflow: str) -> str:
 
 
 def _forgiven(job: str) -> str:
-    """Write a job that may fail without its workflow so that its steps may; after one that failed the next is skipped."""
+    """Write a job that may fail alone so that its steps may; the steps after one that failed are skipped as before."""
     head, *steps = re.split(r"^(?=      - )", job, flags=re.MULTILINE)
     for i, step in enumerate(steps):
         found = re.search(r"^        id: (.+)$", step, flags=re.MULTILINE)

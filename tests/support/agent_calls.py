@@ -7,23 +7,28 @@ with the permissions that it asks for, and the local GitHub holds it to them.
 from __future__ import annotations
 
 import base64
+import fcntl
 import io
 import json
 import zipfile
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, publish
 
-from accord.sandbox.server import Running, serving
+from accord.sandbox.bare import Bares
+from accord.sandbox.database import Database
+from accord.sandbox.server import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 WORKFLOW = ROOT / ".github/workflows/reusable-agent-run.yml"
 REUSABLE = "accord-ci/accord/.github/workflows/reusable-agent-run.yml@v0"
+KEPT = "kept.json"
 READER = "accord-sandbox-token-that-may-only-read"
 POWERLESS = job_token({})
 """What act takes for ``github.token`` where a workflow does not name it."""
@@ -56,30 +61,45 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """A finished run, by the names of its calls."""
+    """A finished run, by the names of its calls; all that is left of it is in ``folder``."""
 
-    run: Run
-    outputs: Mapping[str, Mapping[str, str]]
-    results: Mapping[str, str]
-    github: Running
     folder: Path
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        kept: dict[str, Any] = json.loads((self.folder / KEPT).read_text())
+        return kept
+
+    @property
+    def run(self) -> Run:
+        return Run(self._kept["exit_code"], self._kept["events"], self.folder / "artifacts")
+
+    @property
+    def outputs(self) -> dict[str, dict[str, str]]:
+        return {name: call["outputs"] for name, call in self._kept["told"].items()}
+
+    @property
+    def results(self) -> dict[str, str]:
+        return {name: call["result"] for name, call in self._kept["told"].items()}
 
     def git(self, *arguments: str) -> str:
         """Ask git in the repository on the local GitHub."""
-        return self.github.application.bares.open(CONSUMER).text(*arguments)
+        return Bares(self.folder / "sandbox" / "git").open(CONSUMER).text(*arguments)
 
     @property
     def artifacts(self) -> dict[str, str]:
         """What was uploaded, by the name of the artifact and the path in it."""
-        with self.github.database.reading() as db:
-            rows = db.execute("SELECT name, content FROM artifacts").fetchall()
+        database = Database(self.folder / "sandbox")
+        try:
+            with database.reading() as db:
+                rows = db.execute("SELECT name, content FROM artifacts").fetchall()
+        finally:
+            database.close()
         found = {}
         for row in rows:
             with zipfile.ZipFile(io.BytesIO(row["content"])) as archive:
-                found |= {
-                    f"{row['name']}/{path}": archive.read(path).decode("utf-8", "replace")
-                    for path in archive.namelist()
-                }
+                files = {path: archive.read(path).decode("utf-8", "replace") for path in archive.namelist()}
+            found |= {f"{row['name']}/{path}": text for path, text in files.items()}
         return found
 
 
@@ -137,6 +157,16 @@ def seed_of(calls: Mapping[str, Call], files: Mapping[str, str], protected: Mapp
     }
 
 
+def once(folder: Path, make: Callable[[], None]) -> Calls:
+    """Return the calls in a folder that all processes of a test session share; the first of them makes them."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / KEPT).exists():
+            folder.mkdir()
+            make()
+    return Calls(folder)
+
+
 def make_calls(
     bench: Bench,
     folder: Path,
@@ -145,15 +175,14 @@ def make_calls(
     files: Mapping[str, str] | None = None,
     protected: Mapping[str, Any] | None = None,
     **given: Any,
-) -> Iterator[Calls]:
-    """Run all of the calls in one workflow run; the local GitHub is there until the iterator is closed."""
+) -> None:
+    """Make all of the calls in one workflow run."""
     seed = folder / "seed.json"
     seed.write_text(json.dumps(seed_of(calls, files or {}, protected or {})))
     own = Bench(publish(folder / "published", own_tokens=True), bench.stand_ins, bench.home)
     with serving(folder / "sandbox", seed=seed) as github:
         run = own.run(caller(calls), folder, api_url=github.url, token=POWERLESS, **given)
-        kept = run.artifacts / "needs.json"
-        assert kept.exists(), run.trouble
-        told = json.loads(kept.read_text())
-        outputs = {name: told[name]["outputs"] for name in calls}
-        yield Calls(run, outputs, {name: told[name]["result"] for name in calls}, github, folder)
+    told = run.artifacts / "needs.json"
+    assert told.exists(), run.trouble
+    kept = {"exit_code": run.exit_code, "events": run.events, "told": json.loads(told.read_text())}
+    (folder / KEPT).write_text(json.dumps(kept))
