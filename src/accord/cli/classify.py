@@ -44,7 +44,7 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     LOG is what the agent printed to stdout, as events or as plain text; - is stdin. A run without an error has an empty
     category. Without --exit-code, plain text has an error only when a line of it reports one.
     """
-    from accord.cli.step import report_classification
+    from accord.cli.run_step import report_classification
     from accord.runner.classify import classify as classify_run
     from accord.runner.transcripts.read import CODECS, read_evidence, recognise
 
@@ -63,7 +63,7 @@ def _print(found: Classification | None) -> None:
     if found is None:
         click.echo("no error")
         return
-    delay = f" after {found.retry_after_seconds:g} s" if found.retry_after_seconds is not None else ""
+    delay = f" after {found.retry_after_seconds:.10g} s" if found.retry_after_seconds is not None else ""
     click.echo(f"{click.style(found.category, fg='red', bold=True)} ({found.type}): {found.recovery}{delay}")
     click.echo(f"  {one_line(found.summary)}")
     evidence = found.evidence

@@ -58,7 +58,8 @@ def publish(
     they say. Where to push and whose tasks to read is taken from RUN_DIR when no option says it, but never in a
     workflow: there the agent could have written that itself.
     """
-    from accord.cli.run_step import finished, leave_outputs, report_run
+    from accord.cli.run_step import finished, report_run
+    from accord.cli.step_files import leave_outputs
     from accord.runner.finish import outputs_without_record, read_record
 
     if not _AUTHOR.fullmatch(author):
@@ -66,7 +67,7 @@ def publish(
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)))
+        leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)).as_outputs())
         raise
     told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
     if os.environ.get("GITHUB_ACTIONS") != "true":
