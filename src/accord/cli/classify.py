@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import format_option, one_line, print_json
-from accord.kernel.errors import WrongUsage
+from accord.cli.sources import standard_input, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,12 +75,11 @@ def _file(path: str) -> Iterator[Path]:
     if path != "-":
         yield _existing(path)
         return
-    if sys.stdin is None:
-        raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
+    source = standard_input()
     with tempfile.TemporaryDirectory(prefix="accord-") as folder:
         copy = Path(folder) / "stdin"
         with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            shutil.copyfileobj(source, file)
         yield copy
 
 
@@ -90,4 +88,4 @@ def _existing(path: str) -> Path:
         with Path(path).open("rb"):
             return Path(path)
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None
+        raise unreadable(path, error) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ import click
 
 from accord.cli.output import format_option
 from accord.cli.sources import github_for, read_bytes, repository_options
-from accord.kernel.branches import DEFAULT_AUTHOR
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.branches import DEFAULT_AUTHOR, check_author
+from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
-
-_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
 
 @click.command()
@@ -62,8 +59,7 @@ def publish(
     from accord.cli.step_files import leave_outputs
     from accord.runner.finish import outputs_without_record, read_record
 
-    if not _AUTHOR.fullmatch(author):
-        raise WrongUsage(f'"{author}" names no author.', mend='Write it as "Name <mail@example.org>".')
+    check_author(author)
     try:
         read_record(run_dir)
     except BrokenContract as broken:

@@ -26,15 +26,13 @@ _SHOWN_CHARS = 100
 
 def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
-    from accord.kernel.branches import Remote
     from accord.kernel.clock import SystemClock
     from accord.runner.finish import Finishing, finish
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     if way is None:
         return finish(run_dir, Finishing("", redact, clock, os.environ))
-    url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
-    remote = Remote(url, way.server_url, way.token, clock)
+    remote = way.remote(clock)
     return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
 
 

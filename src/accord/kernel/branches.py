@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.clock import timestamp
-from accord.kernel.errors import Refused, Stopped
+from accord.kernel.errors import Refused, Stopped, WrongUsage
 from accord.kernel.git import Git, GitFailed, token_config
 from accord.kernel.patches import Change, apply_patch, changes_between
 
@@ -32,6 +32,7 @@ DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.norepl
 Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
 """Why a push failed: for good, because the branch moved, for now, or in words that nobody here knows."""
 
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 _MOVED = re.compile(
     r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
     re.IGNORECASE,
@@ -182,6 +183,12 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
             raise push_refusal(said)
         remote.clock.sleep(pause)
     raise _unreachable(remote)
+
+
+def check_author(author: str) -> None:
+    """Raise WrongUsage for what git cannot write as the author of a commit."""
+    if not _AUTHOR.fullmatch(author):
+        raise WrongUsage(f'"{author}" names no author.', mend='Write it as "Name <mail@example.org>".')
 
 
 def push_trouble(said: str) -> Trouble:

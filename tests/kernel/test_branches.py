@@ -1,10 +1,11 @@
-"""Why a push failed is told by git's words, never by the name of the repository."""
+"""Commits on a branch of others: who may be their author, and why a push failed."""
 
 from __future__ import annotations
 
 import pytest
 
-from accord.kernel.branches import push_refusal, push_trouble
+from accord.kernel.branches import DEFAULT_AUTHOR, check_author, push_refusal, push_trouble
+from accord.kernel.errors import WrongUsage
 
 ADDRESSES = [
     "https://github.example/octo/{}.git/",
@@ -38,3 +39,12 @@ def test_what_mends_a_refusal_does_not_follow_from_the_name_either() -> None:
     refusal = push_refusal("fatal: Authentication failed for 'https://github.example/octo/workflow-permission.git/'")
     assert "contents: write" in refusal.mend
     assert "workflow-permission" in refusal.message
+
+
+@pytest.mark.parametrize(
+    "author", ["", "Ada", "<ada@example.org>", "Ada <ada@example.org> x", "Ada\nB <a@b>", "A <a b>"]
+)
+def test_what_git_cannot_write_as_an_author_is_refused(author: str) -> None:
+    check_author(DEFAULT_AUTHOR)
+    with pytest.raises(WrongUsage, match="names no author"):
+        check_author(author)
