@@ -77,7 +77,7 @@ def test_a_step_gets_outputs_and_a_summary(
     summary = (accord.home / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8")
     assert "llm-confidence<<" in outputs
     assert '["<b>@octocat</b> [redacted: github-token]"]' in outputs
-    assert "- [x] \\<b\\>@\u200coctocat" in summary
+    assert "- ✅ \\<b\\>@\u200coctocat" in summary
     assert TOKEN not in outputs + summary
 
 

@@ -96,6 +96,28 @@ def test_an_archive_that_would_unfold_without_end_is_refused_before_it_does(monk
         read_members(bomb)
 
 
+@pytest.mark.parametrize("is_large", [False, True], ids=["zip", "zip64"])
+@pytest.mark.parametrize("comment", [b"", b"a comment"])
+def test_a_list_of_files_without_end_is_refused_before_any_of_it_is_read(
+    monkeypatch: pytest.MonkeyPatch, is_large: bool, comment: bytes
+) -> None:
+    if is_large:
+        monkeypatch.setattr(zipfile, "ZIP_FILECOUNT_LIMIT", 5)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for n in range(200):
+            archive.writestr(str(n), "")
+        archive.comment = comment
+    assert (b"PK\x06\x06" in packed.getvalue()) == is_large
+    assert len(read_members(packed)) == 200
+    made: list[str] = []
+    monkeypatch.setattr(zipfile, "ZipInfo", made.append)
+    monkeypatch.setattr(archives, "MOST_DIRECTORY_BYTES", 5_000)
+    with pytest.raises(BrokenContract, match="list of files"):
+        read_members(packed)
+    assert made == []
+
+
 def test_a_file_never_grows_beyond_the_size_that_the_archive_says(tmp_path: Path) -> None:
     honest = zipped({"a.txt": b"x" * 5_000})
     lying = honest.replace((5_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))

@@ -33,22 +33,24 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     Asks the providers for which there is a key, one after the other until one answers, and reads the agent's own words
     last. Exits 0 whoever answered; the outputs tell who did.
     """
-    from accord.cli.step import report_analysis
+    from accord.cli.run_step import report_analysis
     from accord.kernel.clock import SystemClock
-    from accord.runner.analysis import analyse, llm_outputs
+    from accord.runner.analysis import analyse
     from accord.runner.analysis_models import Question
+    from accord.runner.outputs import analysis_outputs
 
     body = _text(pr_body)
     ran = tuple(line for line in _text(commands).splitlines() if line.strip())
     question = Question(body, _text(message), ran, _text(diff_stat))
     names = [name for name in providers.replace(",", " ").split() if name]
     found = analyse(question, environment=os.environ, providers=names, clock=SystemClock())
-    outputs = llm_outputs(found, redactor_for(os.environ))
+    warnings: list[str] = []
+    outputs = analysis_outputs(found, redactor_for(os.environ), warnings)
     if output_format == "json":
         print_json(outputs)
     else:
         _print(found, _open_tasks(body))
-    report_analysis(outputs)
+    report_analysis(outputs, warnings)
 
 
 def _text(path: str) -> str:

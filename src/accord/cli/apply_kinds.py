@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from accord.results.run import Setting
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
 
 @dataclass(frozen=True)
@@ -131,17 +130,15 @@ def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receip
 
 
 def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.kernel.branches import DEFAULT_AUTHOR, Remote
+    from accord.kernel.branches import DEFAULT_AUTHOR, check_author
     from accord.results.implement_apply import Implementation
     from accord.results.implement_run import apply_implementation
 
-    for name in (choices.author, *choices.co_author):
-        if name and not _AUTHOR.fullmatch(name):
-            raise WrongUsage(f'"{name}" names no author.', mend='Write it as "Name <mail@example.org>".')
-    remote = Remote(f"{way.server_url.rstrip('/')}/{way.repository}.git", way.server_url, way.token, setting.clock)
+    for name in filter(None, (choices.author, *choices.co_author)):
+        check_author(name)
     work = Implementation(
         _number(choices.work_item, "--work-item"),
-        remote,
+        way.remote(setting.clock),
         choices.base,
         choices.checkout,
         choices.author or DEFAULT_AUTHOR,

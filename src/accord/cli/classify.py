@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import format_option, one_line, print_json
-from accord.kernel.errors import WrongUsage
+from accord.cli.sources import standard_input, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +43,7 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     LOG is what the agent printed to stdout, as events or as plain text; - is stdin. A run without an error has an empty
     category. Without --exit-code, plain text has an error only when a line of it reports one.
     """
-    from accord.cli.step import report_classification
+    from accord.cli.run_step import report_classification
     from accord.runner.classify import classify as classify_run
     from accord.runner.transcripts.read import CODECS, read_evidence, recognise
 
@@ -63,7 +62,7 @@ def _print(found: Classification | None) -> None:
     if found is None:
         click.echo("no error")
         return
-    delay = f" after {found.retry_after_seconds:g} s" if found.retry_after_seconds is not None else ""
+    delay = f" after {found.retry_after_seconds:.10g} s" if found.retry_after_seconds is not None else ""
     click.echo(f"{click.style(found.category, fg='red', bold=True)} ({found.type}): {found.recovery}{delay}")
     click.echo(f"  {one_line(found.summary)}")
     evidence = found.evidence
@@ -76,12 +75,11 @@ def _file(path: str) -> Iterator[Path]:
     if path != "-":
         yield _existing(path)
         return
-    if sys.stdin is None:
-        raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
+    source = standard_input()
     with tempfile.TemporaryDirectory(prefix="accord-") as folder:
         copy = Path(folder) / "stdin"
         with copy.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+            shutil.copyfileobj(source, file)
         yield copy
 
 
@@ -90,4 +88,4 @@ def _existing(path: str) -> Path:
         with Path(path).open("rb"):
             return Path(path)
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None
+        raise unreadable(path, error) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,9 @@ import click
 
 from accord.cli.output import format_option
 from accord.cli.sources import github_for, read_bytes, repository_options
-from accord.kernel.branches import DEFAULT_AUTHOR
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.branches import DEFAULT_AUTHOR, check_author
+from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
-
-_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 
 
 @click.command()
@@ -58,15 +55,14 @@ def publish(
     they say. Where to push and whose tasks to read is taken from RUN_DIR when no option says it, but never in a
     workflow: there the agent could have written that itself.
     """
-    from accord.cli.run_step import finished, leave_outputs, report_run
+    from accord.cli.run_step import finished, leave_run, report_run
     from accord.runner.finish import outputs_without_record, read_record
 
-    if not _AUTHOR.fullmatch(author):
-        raise WrongUsage(f'"{author}" names no author.', mend='Write it as "Name <mail@example.org>".')
+    check_author(author)
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)))
+        leave_run(outputs_without_record(broken.message, redactor_for(os.environ)))
         raise
     told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
     if os.environ.get("GITHUB_ACTIONS") != "true":

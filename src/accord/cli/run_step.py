@@ -5,35 +5,35 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.output import one_line
+from accord.cli.step_files import leave_outputs, leave_summary
 from accord.gha.commands import command
-from accord.gha.files import write_outputs, write_summary
 from accord.kernel.redaction import redactor_for
-from accord.runner.run_summary import summary_page
+from accord.runner.run_summary import analysis_page, error_table, summary_page
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
     from accord.cli.sources import Way
-    from accord.runner.models import RunOutputs
+    from accord.runner.models import Classification, RunOutputs
 
 _SHOWN_CHARS = 100
 
 
 def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
-    from accord.kernel.branches import Remote
     from accord.kernel.clock import SystemClock
     from accord.runner.finish import Finishing, finish
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     if way is None:
         return finish(run_dir, Finishing("", redact, clock, os.environ))
-    url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
-    remote = Remote(url, way.server_url, way.token, clock)
+    remote = way.remote(clock)
     return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
 
 
@@ -42,7 +42,7 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
 
     The texts were redacted when they became outputs; to search base64 for secrets again could only damage it.
     """
-    leave_outputs(outputs)
+    leave_run(outputs)
     if output_format == "json":
         document = json.dumps(outputs.as_outputs(), indent=2, ensure_ascii=False)
         click.echo(document.replace("##[", "#\\u0023["))
@@ -50,15 +50,31 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
         _print(outputs)
 
 
-def leave_outputs(outputs: RunOutputs) -> None:
+def leave_run(outputs: RunOutputs) -> None:
     """Write the outputs for the steps after this one, and tell people by the page and the annotations of the run."""
-    if path := os.environ.get("GITHUB_OUTPUT"):
-        write_outputs(Path(path), outputs.as_outputs())
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with suppress(OSError):  # on a full disk the outputs matter more
-            write_summary(Path(path), summary_page(outputs))
+    leave_outputs(outputs.as_outputs())
+    with suppress(OSError):  # on a full disk the outputs matter more
+        leave_summary(summary_page(outputs))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         _annotate(outputs)
+
+
+def report_classification(found: Classification | None) -> None:
+    """Report ``accord classify``: the contract's error outputs, all empty where there was no error."""
+    from accord.runner.outputs import error_outputs
+
+    outputs = error_outputs(found, redactor_for(os.environ))
+    leave_outputs(outputs)
+    leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{error_table(outputs)}")
+
+
+def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None:
+    """Report ``accord analyze``: the outputs ``llm-*``, and a page about them."""
+    leave_outputs(outputs)
+    leave_summary(analysis_page(outputs))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for text in warnings:
+            click.echo(command("warning", text, title="accord"), err=True)
 
 
 def _annotate(outputs: RunOutputs) -> None:

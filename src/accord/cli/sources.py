@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from accord.github.adapter import Adapter
+    from accord.kernel.branches import Remote
+    from accord.kernel.clock import Clock
     from accord.sandbox.server import Running
 
 
@@ -33,14 +35,24 @@ SANDBOX_DIRECTORY = ".accord/sandbox"
 def read_bytes(path: str) -> bytes:
     """Read a file, or stdin for ``-``; one byte more than the limit at most, so that the reader can tell."""
     if path == "-":
-        if sys.stdin is None:
-            raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
+        return standard_input().read(MAX_BYTES + 1)
     try:
         with Path(path).open("rb") as file:
             return file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None
+        raise unreadable(path, error) from None
+
+
+def standard_input() -> BinaryIO:
+    """Return stdin as bytes. Raises WrongUsage where a process has none."""
+    if sys.stdin is None:
+        raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
+    return sys.stdin.buffer
+
+
+def unreadable(path: str, error: OSError) -> WrongUsage:
+    """Say that a file that the user named cannot be read."""
+    return WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.")
 
 
 def repository_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,6 +115,12 @@ class Way(NamedTuple):
     repository: str
     server_url: str
     token: str
+
+    def remote(self, clock: Clock) -> Remote:
+        """Say where git finds the repository."""
+        from accord.kernel.branches import Remote
+
+        return Remote(f"{self.server_url.rstrip('/')}/{self.repository}.git", self.server_url, self.token, clock)
 
 
 @contextmanager

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit, sanitised_line
+from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.cli.step_files import redacted_cell as cell
 from accord.gha.commands import annotate, command
-from accord.gha.files import write_outputs, write_summary
 from accord.kernel import markdown_text
 from accord.kernel.findings import Finding, has_errors
 from accord.kernel.markdown_text import table
-from accord.kernel.redaction import redacted, redactor_for
+from accord.kernel.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
-    from accord.runner.models import Classification
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
@@ -41,9 +41,9 @@ def report_checks(
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     _outputs({"ok": str(is_ok).lower(), "document": handed_on})
-    rows = [[_cell(path), _cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
+    rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
     shown = table(["Document", "Kind", "Verdict"], rows)
-    _summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
+    leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
         _annotate(findings, path)
 
@@ -53,34 +53,12 @@ def report_doctor(
 ) -> None:
     """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
     _outputs({"ok": str(is_ok).lower()})
-    rows = [[_cell(name), f"{_CHECK_SIGNS[status]} {status}", _cell(note)] for name, status, note in checks]
+    rows = [[cell(name), f"{_CHECK_SIGNS[status]} {status}", cell(note)] for name, status, note in checks]
     parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
     for path, findings in documents.items():
-        parts += [f"#### {_cell(path)}", _findings_table(findings), *_mends(findings)]
+        parts += [f"#### {cell(path)}", _findings_table(findings), *_mends(findings)]
         _annotate(findings, path)
-    _summary("\n\n".join(parts))
-
-
-def report_classification(found: Classification | None) -> None:
-    """Report ``accord classify``: what the contract's error outputs say, all empty where there was no error."""
-    delay = found.retry_after_seconds if found else None
-    _outputs(
-        {
-            "error-category": found.category if found else "",
-            "error-type": found.type if found else "",
-            "error-recovery": found.recovery if found else "",
-            "error-summary": found.summary if found else "",
-            "retry-after-seconds": "" if delay is None else f"{delay:g}",
-            "error-evidence": _compact(found.evidence.model_dump()) if found else "",
-        }
-    )
-    if found is None:
-        _summary("### accord classify: no error")
-        return
-    head = f"### accord classify: {found.category}"
-    _summary(
-        f"{head}\n\n{table(['Origin', 'What helps', 'Summary'], [[found.type, found.recovery, _cell(found.summary)]])}"
-    )
+    leave_summary("\n\n".join(parts))
 
 
 def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
@@ -96,7 +74,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     )
     parts = [f"### accord apply: {receipt.outcome.value}"]
     if receipt.error:
-        parts.append(f"{_cell(receipt.error.message)} {_cell(receipt.error.mend)}")
+        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
     if receipt.findings:
         parts.append(_findings_table(receipt.findings))
     if "review" in receipt.details:
@@ -107,22 +85,22 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(sanitised_line(receipt.sanitised).capitalize() + ".")
     if receipt.edges:
         parts.append(_graph(receipt))
-    _summary("\n\n".join(parts))
+    leave_summary("\n\n".join(parts))
     _annotate(receipt.findings, file)
 
 
 def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
     """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
     _outputs({"path": str(into), "file": file})
-    rows = [[_cell(member.path), f"{member.size:,}"] for member in fetched.members]
-    parts = [f"### accord artifact: {_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:_ROWS])]
-    _summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
+    rows = [[cell(member.path), f"{member.size:,}"] for member in fetched.members]
+    parts = [f"### accord artifact: {cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:_ROWS])]
+    leave_summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
 
 
 def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     _outputs({"outcome": outcome})
-    _summary(f"### accord patch: {_cell(outcome)}\n\nFiles in the patch: {files}.")
+    leave_summary(f"### accord patch: {cell(outcome)}\n\nFiles in the patch: {files}.")
 
 
 def _json_or_nothing(value: object) -> str:
@@ -133,70 +111,34 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
     _outputs({"outcome": outcome, "labels": _compact(labels)})
-    changed = [[_cell(action.name), action.action, _cell(action.error)] for action in actions if action.is_change]
+    changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
-    _summary(f"### accord labels: {outcome}\n\n{shown}")
-
-
-def report_analysis(outputs: Mapping[str, str]) -> None:
-    """Report ``accord analyze``: the outputs ``llm-*``, the completed tasks, and who was asked for what result."""
-    _outputs(outputs)
-    completed = [f"- [x] {_cell(text)}" for text in json.loads(outputs["llm-completed-tasks"])]
-    by = _cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
-    told = f"Says {by}, with confidence {outputs['llm-confidence']}." if by else "Nobody answered."
-    tries = [
-        [_cell(attempt["provider"]), attempt["outcome"], str(attempt["ms"]), _cell(attempt["reason"])]
-        for attempt in json.loads(outputs["llm-attempts"])
-    ]
-    shown = "\n".join(completed[:_ROWS]) or "No task was found to be completed."
-    head = ["Provider", "Outcome", "ms", "Reason"]
-    _summary("\n\n".join(["### accord analyze", told, shown, table(head, tries)]))
-
-
-def _redact(text: str) -> str:
-    return redactor_for(os.environ)(text)
-
-
-def _cell(text: str) -> str:
-    """Write a cell; redacted first, as a backslash in a token would hide it from the search."""
-    return markdown_text.cell(_redact(text))
+    leave_summary(f"### accord labels: {outcome}\n\n{shown}")
 
 
 def _compact(document: Any) -> str:
     """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
-    return json.dumps(redacted(document, _redact))
+    return json.dumps(redacted(document, redact))
 
 
 def report_error(message: str, mend: str) -> None:
     """Report what ended a command before it could report anything itself."""
-    _summary(f"### accord: error\n\n{_cell(message)} {_cell(mend)}")
+    leave_summary(f"### accord: error\n\n{cell(message)} {cell(mend)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        text = redactor_for(os.environ)(f"{message} {mend}".strip())
+        text = redact(f"{message} {mend}".strip())
         click.echo(command("error", text, title="accord"), err=True)
 
 
 def _outputs(values: Mapping[str, str]) -> None:
-    path = os.environ.get("GITHUB_OUTPUT")
-    if path:
-        redact = redactor_for(os.environ)
-        for name in write_outputs(Path(path), {name: redact(value) for name, value in values.items()}):
-            click.echo(
-                command("warning", f"The output {name} is too large for GitHub; read the receipt instead."), err=True
-            )
-
-
-def _summary(text: str) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        write_summary(Path(path), _redact(text))
+    leave_outputs({name: redact(value) for name, value in values.items()})
 
 
 def _annotate(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    safe = [replace(finding, message=_redact(finding.message)) for finding in findings]
-    for line in annotate(safe, None if file in (None, "-") else _redact(file)):
+    safe = [replace(finding, message=redact(finding.message)) for finding in findings]
+    for line in annotate(safe, None if file in (None, "-") else redact(file)):
         click.echo(line, err=True)
 
 
@@ -213,7 +155,7 @@ def _details(document: tuple[str, str | None, list[Finding]]) -> str:
 def _mends(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
-        f"{_cell(finding.code)} at {_place(finding)}:\n\n{markdown_text.fenced(_redact(finding.mend), 'yaml')}"
+        f"{cell(finding.code)} at {_place(finding)}:\n\n{markdown_text.fenced(redact(finding.mend), 'yaml')}"
         for finding in findings[:_ROWS]
         if finding.mend
     ]
@@ -221,7 +163,7 @@ def _mends(findings: Sequence[Finding]) -> list[str]:
 
 def _findings_table(findings: Sequence[Finding]) -> str:
     rows = [
-        [finding.severity.value, _cell(finding.code), _place(finding), _cell(finding.message)]
+        [finding.severity.value, cell(finding.code), _place(finding), cell(finding.message)]
         for finding in findings[:_ROWS]
     ]
     return table(["Severity", "Code", "Place", "Finding"], rows) + _rest(len(findings), _ROWS)
@@ -229,7 +171,7 @@ def _findings_table(findings: Sequence[Finding]) -> str:
 
 def _place(finding: Finding) -> str:
     line = f"line {finding.line} " if finding.line else ""
-    return line + _cell(finding.path)
+    return line + cell(finding.path)
 
 
 def _operations_table(receipt: Receipt) -> str:
@@ -239,7 +181,7 @@ def _operations_table(receipt: Receipt) -> str:
         target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
         title = receipt.titles.get(entry.key, "")
         rows.append(
-            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, _cell(entry.key), target, _cell(title)]
+            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
         )
     head = ["Status", "Operation", "Item", "Issue", "Title"]
     requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
@@ -252,7 +194,7 @@ def _review_table(review: Mapping[str, Any]) -> str:
     applied = review["verdict_applied"] or "unknown"
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
     rows = [
-        [_cell(comment["path"]), str(comment["line"] or ""), comment["place"]] for comment in review["comments"][:_ROWS]
+        [cell(comment["path"]), str(comment["line"] or ""), comment["place"]] for comment in review["comments"][:_ROWS]
     ]
     if not rows:
         return verdict
@@ -267,7 +209,7 @@ def _graph(receipt: Receipt) -> str:
     for name, node in nodes.items():
         item = receipt.items.get(name)
         label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
-        lines.append(f'    {node}["{markdown_text.mermaid_text(_redact(label))}"]')
+        lines.append(f'    {node}["{markdown_text.mermaid_text(redact(label))}"]')
     lines += [
         f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
         for edge in receipt.edges

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_FILES = 10_000
+MOST_DIRECTORY_BYTES = MOST_FILES * 512
+"""Of the list of files, as packed: room for as many with paths of an ordinary length."""
+
 MOST_UNPACKED_BYTES = 1 << 30
 MOST_NAME_BYTES = 255
 """What file systems take for one part of a path."""
@@ -87,11 +90,28 @@ def check_absent(folder: Path) -> None:
         raise WrongUsage(f"{folder} is there already.", mend="Name a folder that does not exist, or an empty one.")
 
 
+class _ReadInBits:
+    """An archive of which nobody reads more at once than the longest list of files.
+
+    ``zipfile`` reads that list whole, however long the archive says it is, and makes an object of each entry whatever
+    count the archive states. Where the list is, and how long, is told in several places that may contradict each other:
+    so the bound is on what is really read.
+    """
+
+    def __init__(self, archive: IO[bytes]) -> None:
+        self.seek, self.tell, self.seekable, self._read = archive.seek, archive.tell, archive.seekable, archive.read
+
+    def read(self, size: int = -1, /) -> bytes:
+        if size > MOST_DIRECTORY_BYTES:
+            raise _unfit(f"its list of files has {size} bytes, and {MOST_DIRECTORY_BYTES} are the most")
+        return self._read(size)
+
+
 @contextmanager
 def _opened(archive: IO[bytes]) -> Iterator[zipfile.ZipFile]:
     archive.seek(0)
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with zipfile.ZipFile(_ReadInBits(archive)) as opened:
             yield opened
     except _DAMAGED as error:
         raise _unfit(f"it is damaged ({error})") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.clock import timestamp
-from accord.kernel.errors import Refused, Stopped
+from accord.kernel.errors import Refused, Stopped, WrongUsage
 from accord.kernel.git import Git, GitFailed, token_config
 from accord.kernel.patches import Change, apply_patch, changes_between
 
@@ -32,6 +32,7 @@ DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.norepl
 Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
 """Why a push failed: for good, because the branch moved, for now, or in words that nobody here knows."""
 
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 _MOVED = re.compile(
     r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
     re.IGNORECASE,
@@ -48,6 +49,9 @@ _PASSING = re.compile(
 )
 _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
 """Passes although it is told like a final no; a rate limit is a 403."""
+
+_ADDRESS = re.compile(r"(?:\w+://|[\w.-]+@[\w.-]+:)[^\s']+")
+"""Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
 
 
 class Unreachable(Stopped):
@@ -181,21 +185,29 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
     raise _unreachable(remote)
 
 
+def check_author(author: str) -> None:
+    """Raise WrongUsage for what git cannot write as the author of a commit."""
+    if not _AUTHOR.fullmatch(author):
+        raise WrongUsage(f'"{author}" names no author.', mend='Write it as "Name <mail@example.org>".')
+
+
 def push_trouble(said: str) -> Trouble:
     """Tell from git's own words why a push failed."""
-    if _MOVED.search(said):
+    words = _without_addresses(said)
+    if _MOVED.search(words):
         return "conflict"
-    if _is_passing(said):
+    if _is_passing(words):
         return "unreachable"
-    return "refused" if _FINAL.search(said) else "unknown"
+    return "refused" if _FINAL.search(words) else "unknown"
 
 
 def push_refusal(said: str) -> Refused:
     """Say what git and the server said, and what mends it."""
     mend = "Give the job contents: write, or a token that may push to this branch."
-    if "workflow" in said and "permission" in said:
+    words = _without_addresses(said)
+    if "workflow" in words and "permission" in words:
         mend = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
-    elif "protected branch" in said.lower() or "GH006" in said or "GH013" in said:
+    elif "protected branch" in words.lower() or "GH006" in words or "GH013" in words:
         mend = "A rule protects this branch: let it except the branch (accord/* for work items) or the token's owner."
     return Refused(f"Git refused the push: {in_short(said)}", mend=mend)
 
@@ -240,7 +252,12 @@ def _unreachable(remote: Remote) -> Unreachable:
 
 def _is_passing(said: str) -> bool:
     """Tell a passing trouble from a final no."""
-    return bool(_BUSY.search(said) or (_PASSING.search(said) and not _FINAL.search(said)))
+    words = _without_addresses(said)
+    return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
+
+
+def _without_addresses(said: str) -> str:
+    return _ADDRESS.sub("", said)
 
 
 def _objects_of(lender: Path | None) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -38,6 +36,7 @@ from accord.results.operations import Status, adopted, skipped
 from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
+from accord.results.run import default_run_key
 from accord.results.scope import audit_scope
 from accord.results.status import plan_move
 from accord.results.templates import read_body
@@ -56,7 +55,7 @@ TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "n
 
 def apply_implementation(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     """Check an implementor's result, and carry it out exactly once. Raises nothing of ours: the receipt tells."""
-    run_key = setting.run_key or _default_run_key(result, work.number, setting.repository)
+    run_key = setting.run_key or default_run_key(result, setting.repository, work.number)
     receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
     if has_errors(receipt.findings):
         return receipt
@@ -71,11 +70,6 @@ def apply_implementation(github: Adapter, result: ImplementorResult, work: Imple
         receipt = _applied(github, posted, work, setting, desk, receipt, stack)
     now = github.requests
     return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
-
-
-def _default_run_key(result: ImplementorResult, number: int, repository: str) -> str:
-    canonical = json.dumps(result.model_dump(), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"{repository.lower()}\n{number}\n{canonical}".encode()).hexdigest()[:20]
 
 
 def _applied(

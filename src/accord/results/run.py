@@ -55,10 +55,13 @@ class Setting:
     tell: Tell = _say_nothing
 
 
-def default_run_key(result: BaseModel, repository: str) -> str:
-    """Derive the scope of exactly-once from what is applied and where: the same result there is the same run."""
+def default_run_key(result: BaseModel, *place: object) -> str:
+    """Derive the scope of exactly-once from what is applied and where: the same result there is the same run.
+
+    The place is a repository, and the number of an issue where that is not part of the result.
+    """
     canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"{repository.lower()}\n{canonical}".encode()).hexdigest()[:20]
+    return hashlib.sha256("\n".join([*(str(part).lower() for part in place), canonical]).encode()).hexdigest()[:20]
 
 
 def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:

@@ -31,6 +31,14 @@ _STRUCTURED_BYTES = 300_000
 _TASKS_BYTES = 300_000
 _ENTRIES = 40
 _LINE_CHARS = 500
+_ERROR_OUTPUTS = (
+    "error-category",
+    "error-type",
+    "error-recovery",
+    "error-summary",
+    "retry-after-seconds",
+    "error-evidence",
+)
 _MESSAGE_CUT = "The final message is longer than GitHub takes and was cut; the artifact of the run has all of it."
 _RESULT_LEFT_OUT = "The structured result is longer than GitHub takes and was left out; the transcript has it."
 _RESULT_INVALID = "The structured result holds what JSON cannot, and was left out; the transcript has it."
@@ -68,7 +76,7 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
     values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, 100)}
     values |= _error(facts, redact)
     values |= _changes(facts)
-    values |= _analysis(facts.analysis, redact, warnings)
+    values |= analysis_outputs(facts.analysis, redact, warnings)
     if account:
         values |= _usage(account, redact)
         values["result_json"] = _structured(account.structured, redact, warnings)
@@ -94,21 +102,23 @@ def _error(facts: RunFacts, redact: Redactor) -> dict[str, str]:
     failure = facts.published.failure if facts.published else None
     if facts.exit_code == 0 and facts.classification is None and failure is None:
         return {"exit_code": "0"}
-    error = facts.classification or _UNEXPLAINED
+    exit_code = str(1 if failure else facts.exit_code or 1)
+    return {"exit_code": exit_code, **error_outputs(facts.classification or _UNEXPLAINED, redact)}
+
+
+def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, str]:
+    """Write a classification as the error outputs, by their wire names; all of them are empty without an error."""
+    if error is None:
+        return dict.fromkeys(_ERROR_OUTPUTS, "")
     evidence = {
         "rule": safe_line(error.evidence.rule, redact, 100),
         "source": error.evidence.source,
         "line": sendable(redact(error.evidence.line))[:_LINE_CHARS],
     }
-    return {
-        "exit_code": str(1 if failure else facts.exit_code or 1),
-        "error_summary": safe_line(error.summary, redact) or _UNEXPLAINED.summary,
-        "error_category": error.category,
-        "error_type": error.type,
-        "error_recovery": error.recovery,
-        "retry_after_seconds": _number(error.retry_after_seconds, digits=3),
-        "error_evidence": _json(evidence),
-    }
+    summary = safe_line(error.summary, redact) or _UNEXPLAINED.summary
+    delay = _number(error.retry_after_seconds, digits=3)
+    values = (error.category, error.type, error.recovery, summary, delay, _json(evidence))
+    return dict(zip(_ERROR_OUTPUTS, values, strict=True))
 
 
 def _changes(facts: RunFacts) -> dict[str, str]:
@@ -120,7 +130,8 @@ def _changes(facts: RunFacts) -> dict[str, str]:
     return {"changes_made": "true", "commit_sha": published.commit_sha, "files_changed": count}
 
 
-def _analysis(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
+def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
+    """Write an analysis as the outputs ``llm-*``; without one there are none. Adds to the warnings what is left out."""
     from accord.runner.analysis import llm_outputs
 
     if analysis is None:

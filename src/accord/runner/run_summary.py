@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from accord.kernel.markdown_text import cell, table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from accord.runner.models import RunOutputs
 
 _HELP = {
@@ -27,20 +29,47 @@ def summary_page(outputs: RunOutputs) -> str:
     parts.append(table(["Fact", "Value"], [[name, cell(value)] for name, value in _facts(outputs) if value]))
     tasks = _list(outputs.llm_completed_tasks)
     if tasks:
-        shown = [f"- ✅ {cell(task)}" for task in tasks[:_TASKS_SHOWN]]
-        more = [f"- and {len(tasks) - _TASKS_SHOWN} more"] if len(tasks) > _TASKS_SHOWN else []
-        parts.append("\n".join(["**Completed tasks**", "", *shown, *more]))
+        parts.append(f"**Completed tasks**\n\n{_tasks_list(tasks)}")
     warnings = _list(outputs.run_warnings)
     if warnings:
         parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in warnings))
     attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
     if attempts:
-        rows = [[cell(entry["provider"]), entry["outcome"], cell(entry["reason"])] for entry in attempts]
-        parts.append(table(["Provider", "Outcome", "Reason"], rows))
+        parts.append(_attempts_table(attempts))
     if outputs.final_message_summary:
         quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
         parts.append(f"**The agent's message**\n\n{quoted}")
     return "\n\n".join(parts)
+
+
+def error_table(outputs: Mapping[str, str]) -> str:
+    """Write the error outputs as a table; nothing without an error."""
+    if not outputs["error-category"]:
+        return ""
+    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
+    return table(["Origin", "What helps", "Seconds to wait", "Summary"], [[cell(value) for value in values]])
+
+
+def analysis_page(outputs: Mapping[str, str]) -> str:
+    """Write what the outputs ``llm-*`` tell: who judged, what is completed, and who was asked."""
+    by = cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
+    told = f"Says {by}, with confidence {outputs['llm-confidence']}." if by else "Nobody answered."
+    shown = _tasks_list(_list(outputs["llm-completed-tasks"])) or "No task was found to be completed."
+    return "\n\n".join(["### accord analyze", told, shown, _attempts_table(_list(outputs["llm-attempts"]))])
+
+
+def _tasks_list(tasks: Sequence[str]) -> str:
+    shown = [f"- ✅ {cell(task)}" for task in tasks[:_TASKS_SHOWN]]
+    more = [f"- and {len(tasks) - _TASKS_SHOWN} more"] if len(tasks) > _TASKS_SHOWN else []
+    return "\n".join([*shown, *more])
+
+
+def _attempts_table(attempts: Sequence[Mapping[str, Any]]) -> str:
+    rows = [
+        [cell(attempt["provider"]), attempt["outcome"], str(attempt["ms"]), cell(attempt["reason"])]
+        for attempt in attempts
+    ]
+    return table(["Provider", "Outcome", "ms", "Reason"], rows)
 
 
 def _headline(outputs: RunOutputs) -> str:
