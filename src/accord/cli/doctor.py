@@ -158,9 +158,8 @@ def _bytes_of(file: Path) -> bytes:
     try:
         return read_bytes(str(file))
     except WrongUsage as error:
-        message = (
-            f"{error.message.removeprefix(f'{file} ').capitalize()} Put a file there that can be read, or remove it."
-        )
+        said = error.message.removeprefix(f"{file} ").removesuffix(".")
+        message = f"This file {said}. Put one there that can be read, or remove it."
         raise BrokenContract(error.message, findings=[Finding("file-unreadable", message)]) from None
 
 

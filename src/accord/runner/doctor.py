@@ -39,7 +39,7 @@ class AgentSecrets:
 
 @dataclass(frozen=True)
 class RepositoryFacts:
-    """What a repository holds: its workflows by path, its owner, the agents of its own registry, all agents' programs."""
+    """What a repository holds: workflows by path, its owner, the agents of its own registry, programs of all."""
 
     workflows: Mapping[str, Workflow]
     owner: str = ""
