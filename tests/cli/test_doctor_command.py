@@ -70,6 +70,25 @@ def test_a_workflow_that_cannot_be_read_does_not_hide_the_others(accord: Accord,
     assert statuses(ended.document)["workflows"] == "error"
 
 
+@pytest.mark.parametrize("name", [".github/workflows/f.yml", ".github/agents/registry.yml", ".github/labels.yml"])
+def test_a_folder_in_the_place_of_a_file_is_a_finding(accord: Accord, repository: Path, name: str) -> None:
+    (repository / name).mkdir(parents=True)
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 1
+    (document,) = ended.document["documents"]
+    assert (document["path"], [finding["code"] for finding in document["findings"]]) == (name, ["file-unreadable"])
+    assert "Is a directory" in document["findings"][0]["message"]
+
+
+def test_an_agent_of_the_repositorys_own_registry_is_known_by_its_command(accord: Accord, repository: Path) -> None:
+    (repository / ".github/agents").mkdir()
+    (repository / ".github/agents/registry.yml").write_text("agents: {mine: {command: [helper, go]}}\n")
+    file = repository / ".github/workflows/run.yml"
+    file.write_text(edited(RUNNER, ("contents: read", "contents: write"), ("agent <", "sudo -u a helper go <")))
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert statuses(ended.document)["agent jobs"] == "error"
+
+
 def test_a_label_file_that_does_not_hold_is_an_error(accord: Accord, repository: Path) -> None:
     (repository / ".github/labels.yml").write_text("- {name: bug}\n")
     ended = accord("doctor", "--dir", repository, "--format", "json")

@@ -148,6 +148,36 @@ def test_a_value_may_fall_back_and_be_computed(old: str, new: str) -> None:
     assert found(edited(RUNNER, (old, new))) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        (
+            OUTPUT_VALUE,
+            "value: ${{ jobs.agent.outputs.changes-made }}",
+            "/on/workflow_call/outputs/exit-code/value",
+        ),
+        (JOB_VALUE, "      exit-code: ${{ steps.run.outputs.changes-made }}\n", "/jobs/agent/outputs/exit-code"),
+    ],
+)
+def test_an_output_that_holds_what_another_one_means_is_found(old: str, new: str, path: str) -> None:
+    (finding,) = found(edited(RUNNER, (old, new)))
+    assert (finding.code, finding.path) == ("output-unwired", path)
+    assert 'steps.run.outputs.changes-made is what the output "changes-made" holds' in finding.message
+
+
+def test_a_thin_runner_that_swaps_two_outputs_is_found() -> None:
+    text = edited(THIN, ("${{ jobs.run.outputs.exit-code }}", "${{ jobs.run.outputs.changes-made }}"))
+    (finding,) = found(text)
+    assert (finding.code, finding.path) == ("output-unwired", "/on/workflow_call/outputs/exit-code/value")
+
+
+@pytest.mark.parametrize(
+    "step", ["steps.run.outputs.code", "steps.run.outputs.exit-code || steps.run.outputs.changes-made"]
+)
+def test_an_output_may_have_another_name_in_its_step(step: str) -> None:
+    assert found(edited(RUNNER, (JOB_VALUE, f"      exit-code: ${{{{ {step} }}}}\n"))) == []
+
+
 SECOND_JOB = (
     "  publish:\n    needs: agent\n    outputs:\n      exit-code: ${{ needs.agent.outputs.VALUE }}\n    steps: []\n"
 )
@@ -409,6 +439,20 @@ def test_what_was_deprecated_may_go_with_a_warning(mark: str) -> None:
     assert broken(old, edited(old, (f"{MODEL}        {mark}\n", ""))) == [
         ("breaking-change", "warning", f"{CALL}/inputs")
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path"),
+    [
+        (OUTPUT_VALUE, "value: '0'", "/on/workflow_call/outputs/exit-code/value"),
+        (JOB_VALUE, "      exit-code: '0'\n", "/jobs/agent/outputs/exit-code"),
+    ],
+)
+def test_an_output_that_becomes_a_constant_breaks_callers(old: str, new: str, path: str) -> None:
+    constant = edited(RUNNER, (old, new))
+    assert broken(RUNNER, constant) == [("breaking-change", "error", path)]
+    assert broken(constant, constant) == []
+    assert broken(constant, RUNNER) == []
 
 
 def test_a_renamed_output_is_called_renamed() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
+from accord.runner.agent_commands import shipped_programs
 from accord.runner.doctor import CHECKS, AgentSecrets, RepositoryFacts, runs_agent
 from accord.runner.workflow_files import Step
 
@@ -108,7 +109,7 @@ def test_a_proof_of_identity_and_the_use_of_models_write_nothing() -> None:
     ],
 )
 def test_a_step_that_starts_an_agent_is_known_by_action_or_command(step: dict[str, object], is_one: bool) -> None:
-    assert runs_agent(Step.model_validate(step)) is is_one
+    assert runs_agent(Step.model_validate(step), shipped_programs()) is is_one
 
 
 @pytest.mark.parametrize("event", ["pull_request_target", "workflow_run", "issue_comment"])

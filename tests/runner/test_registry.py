@@ -92,6 +92,19 @@ def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
     assert check(f"agents:\n  mine:\n    command: [x]\n    {key}: [{name}]\n") == [("environment-forbidden", 4)]
 
 
+@pytest.mark.parametrize(
+    ("top", "code"),
+    [("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-unknown")],
+)
+def test_a_mistake_at_the_top_is_found_on_its_line(top: str, code: str) -> None:
+    assert check(f"agents: {{mine: {{command: [x]}}}}\n{top}\n") == [(code, 2)]
+
+
+@pytest.mark.parametrize(("name", "codes"), [("mine", ["command-missing"]), ("codex", [])])
+def test_only_an_agent_of_its_own_needs_a_command(name: str, codes: list[str]) -> None:
+    assert [code for code, _ in check(f"agents:\n  {name}: {{codec: plain}}\n")] == codes
+
+
 def test_a_default_agent_that_is_not_there_is_found() -> None:
     assert check("default_agent: nobody\nagents: {}\n") == [("default-unknown", 1)]
 

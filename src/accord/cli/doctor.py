@@ -16,6 +16,7 @@ from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity, has_errors, warning, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
+from accord.runner.agent_commands import agent_programs, shipped_programs
 from accord.runner.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
 from accord.runner.registry import PLACE_IN_REPOSITORY, REGISTRY, load_registry
 from accord.runner.workflow_files import Workflow
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from accord.results.label_files import LabelEntry
     from accord.runner.doctor import Found
+    from accord.runner.registry_models import Registry
 
 LABEL_FILES = (".github/labels.yml", ".github/labels.yaml", ".github/labels.json")
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
@@ -55,6 +57,7 @@ class _Read:
     workflows: dict[str, Workflow] = field(default_factory=dict)
     lines: dict[str, Mapping[str, int]] = field(default_factory=dict)
     unreadable: list[Found] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
 
 
 @click.command()
@@ -93,8 +96,11 @@ def doctor(ctx: click.Context, /, directory: Path, output_format: str, **access:
 def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
     """Gather the facts of a repository, and run every check on them."""
     read = _read_workflows(directory)
-    registry, agents = _registry_check(directory, read)
-    facts = RepositoryFacts(read.workflows, _owner(directory, access), agents, PLACE_IN_REPOSITORY.as_posix())
+    registry, own = _registry_check(directory, read)
+    agents = {} if own is None else _secrets_of(own, read.agents)
+    programs = shipped_programs() if own is None else agent_programs(own)
+    owner, path = _owner(directory, access), PLACE_IN_REPOSITORY.as_posix()
+    facts = RepositoryFacts(read.workflows, owner, agents, path, programs)
     note = f"{len(read.workflows)} workflows"
     check_ups = [*_label_checks(directory, access), registry, CheckUp("workflows", note, read.unreadable)]
     for name, check in CHECKS.items():
@@ -112,7 +118,7 @@ def _read_workflows(directory: Path) -> _Read:
     for file in sorted((directory / WORKFLOWS).glob("*.y*ml")):
         path = file.relative_to(directory).as_posix()
         try:
-            document = read_mapping(read_bytes(str(file)))
+            document = read_mapping(_bytes_of(file))
             read.lines[path] = document.lines
             read.workflows[path] = read_shape(Workflow, document.value)
         except BrokenContract as broken:
@@ -120,26 +126,41 @@ def _read_workflows(directory: Path) -> _Read:
     return read
 
 
-def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, dict[str, AgentSecrets]]:
-    """Check the repository's own registry, and tell which secrets the agents need that it names itself."""
+def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, Registry | None]:
+    """Check the repository's own registry, and return it laid over the shipped one."""
     file, path = directory / PLACE_IN_REPOSITORY, PLACE_IN_REPOSITORY.as_posix()
-    if not file.is_file():
-        return CheckUp("registry", "none, so the agents that accord ships count"), {}
+    if not file.exists():
+        return CheckUp("registry", "none, so the agents that accord ships count"), None
     try:
-        document = read_mapping(read_bytes(str(file)))
+        document = read_mapping(_bytes_of(file))
         read.lines[path] = document.lines
         found = REGISTRY.check(document)
         if has_errors(found):
-            return CheckUp("registry", path, [(path, finding) for finding in found]), {}
-        all_agents = load_registry(file).agents
+            return CheckUp("registry", path, [(path, finding) for finding in found]), None
+        registry = load_registry(file)
     except BrokenContract as broken:
-        return CheckUp("registry", path, [(path, finding) for finding in broken.findings]), {}
-    agents = {
-        name: AgentSecrets(all_agents[name].required_secrets, all_agents[name].required_secrets_mode == "all")
-        for name in document.value["agents"]
-        if all_agents[name].enabled
+        return CheckUp("registry", path, [(path, finding) for finding in broken.findings]), None
+    read.agents = [name for name in document.value["agents"] if registry.agents[name].enabled]
+    return CheckUp("registry", f"{len(read.agents)} agents in {path}", [(path, finding) for finding in found]), registry
+
+
+def _secrets_of(registry: Registry, names: Sequence[str]) -> dict[str, AgentSecrets]:
+    """Tell which secrets these agents need."""
+    agents = {name: registry.agents[name] for name in names}
+    return {
+        name: AgentSecrets(agent.required_secrets, agent.required_secrets_mode == "all")
+        for name, agent in agents.items()
     }
-    return CheckUp("registry", f"{len(agents)} agents in {path}", [(path, finding) for finding in found]), agents
+
+
+def _bytes_of(file: Path) -> bytes:
+    """Read a file of the repository. Raises BrokenContract when it is no file, or cannot be read."""
+    try:
+        return read_bytes(str(file))
+    except WrongUsage as error:
+        said = error.message.removeprefix(f"{file} ").removesuffix(".")
+        message = f"This file {said}. Put one there that can be read, or remove it."
+        raise BrokenContract(error.message, findings=[Finding("file-unreadable", message)]) from None
 
 
 def _owner(directory: Path, access: Mapping[str, Any]) -> str:
@@ -158,13 +179,13 @@ def _label_checks(directory: Path, access: Mapping[str, Any]) -> Iterator[CheckU
     from accord.results.label_files import parse_labels
     from accord.results.labels import shipped_labels
 
-    path = next((name for name in LABEL_FILES if (directory / name).is_file()), None)
+    path = next((name for name in LABEL_FILES if (directory / name).exists()), None)
     entries: Sequence[LabelEntry] = shipped_labels()
     if path is None:
         yield CheckUp("label file", "none, so the labels that accord ships count")
     else:
         try:
-            entries = parse_labels(read_bytes(str(directory / path)))
+            entries = parse_labels(_bytes_of(directory / path))
             yield CheckUp("label file", f"{len(entries)} labels in {path}")
         except BrokenContract as broken:
             yield CheckUp("label file", path, [(path, finding) for finding in broken.findings])

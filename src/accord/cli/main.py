@@ -7,13 +7,14 @@ import importlib
 import os
 import signal
 import sys
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord import __version__
-from accord.kernel.errors import AccordError, Stopped
+from accord.cli.printed import Printed
+from accord.kernel.errors import AccordError, Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -105,37 +106,54 @@ def main(args: list[str] | None = None) -> None:
         signal.signal(number, _stop)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTING)
+    printed = Printed()
     try:
-        sys.exit(accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD"))
-    except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        _say(error.format_message(), f"Try: {context.command_path} --help" if context else "")
-        _report(error.format_message(), "")
-        sys.exit(2)
+        sys.exit(
+            accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD", obj=printed)
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(Stopped.exit_code)
-    except AccordError as error:
-        sys.exit(_told(error, args))
-    except OSError as error:
-        _say(f"{error.filename or 'A file'} cannot be used: {error.strerror}.", "Mend that, and run the same again.")
-        sys.exit(Stopped.exit_code)
     except Exception as error:
-        from accord.cli.defects import as_stopped
-
-        sys.exit(_told(as_stopped(error), args))
+        sys.exit(_told(_as_told(error), sys.argv[1:] if args is None else args, printed))
 
 
-def _told(error: AccordError, args: list[str] | None) -> int:
+def _as_told(error: Exception) -> AccordError:
+    """Turn any error into one that says what happened, what mends it, and by its class the exit code."""
+    if isinstance(error, AccordError):
+        return error
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        return WrongUsage(error.format_message(), mend=f"Try: {context.command_path} --help" if context else "")
+    if isinstance(error, OSError):
+        message = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
+        return Stopped(message, mend="Mend that, and run the same again.")
+    from accord.cli.defects import as_stopped
+
+    return as_stopped(error)
+
+
+def _told(error: AccordError, args: list[str], printed: Printed) -> int:
     """Say how a command ended, wherever somebody may look for it, and return its exit code."""
     _say(error.message, error.mend)
     _report(error.message, error.mend)
-    if _wants_json(sys.argv[1:] if args is None else args):
+    if _wants_json(args) and not printed.is_whole:
         _print_error(error)
     return error.exit_code
 
 
 def _wants_json(args: list[str]) -> bool:
-    return "--format=json" in args or ("--format", "json") in pairwise(args)
+    """Tell whether JSON was asked for, also where the options could not be parsed."""
+    options = list(takewhile(lambda word: word != "--", args))
+    said = [word.removeprefix("--format=") for word in options if word.startswith("--format=")]
+    said += [value for word, value in pairwise(options) if word == "--format"]
+    if said:
+        return "json" in said
+    commands = takewhile(lambda word: not word.startswith("-"), options)
+    names = accumulate(commands, lambda name, word: f"{name}_{word}", initial="ACCORD")
+    return any(os.environ.get(f"{name}_FORMAT".replace("-", "_").upper()) == "json" for name in names)
 
 
 def _print_error(error: AccordError) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
+from accord.cli.printed import Printed
 from accord.gha.commands import inert
 from accord.kernel.findings import Severity
 from accord.kernel.redaction import redacted, redactor_for
@@ -42,6 +43,9 @@ def print_json(document: Any) -> None:
     """Print one JSON document, without secrets, and without what a runner would read as a command."""
     text = json.dumps(redacted(document, redactor_for(os.environ)), indent=2, ensure_ascii=False)
     click.echo(text.replace("##[", "#\\u0023["))
+    context = click.get_current_context(silent=True)
+    if context and isinstance(context.obj, Printed):
+        context.obj.is_whole = True
 
 
 def print_findings(findings: Sequence[Finding], file: str) -> None:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.findings import Finding, pointer, warning
+from accord.runner.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,6 +40,7 @@ def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
         *_newly_required("input", before.inputs, after.inputs),
         *_newly_required("secret", before.secrets, after.secrets),
         *_changed_inputs(before, after),
+        *_unwired_outputs(old, new),
         *_more_permissions(old, new),
     ]
 
@@ -109,6 +111,24 @@ def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Findi
                 f'The default of "{name}" changes from {_default(old)!r} to {_default(new)!r}, so callers that leave it'
             )
             yield Finding("breaking-change", f"{message} out get something else. Keep it.", path + "/default")
+
+
+def _unwired_outputs(old: Workflow, new: Workflow) -> Iterator[Finding]:
+    """Find outputs that told something of the run, and tell nothing now: a constant, or a way that leads nowhere."""
+    before = old.on.workflow_call.outputs if old.on.workflow_call else {}
+    after = new.on.workflow_call.outputs if new.on.workflow_call else {}
+    path = _CALL + pointer("outputs")
+    values = {name.lower(): given.value for name, given in before.items()}
+    for name, given in after.items():
+        value = values.get(name.lower())
+        if value is None or Wiring(old, {}).break_of(value, path):
+            continue
+        if found := Wiring(new, {}).break_of(given.value, path + pointer(name, "value")):
+            message = (
+                f'The output "{name}" tells nothing of the run any more: {found.reason}. Callers that decide by it '
+                "break. Keep where it came from."
+            )
+            yield Finding("breaking-change", message, found.path)
 
 
 def _default(given: Input) -> Any:

@@ -94,7 +94,10 @@ def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str
             yield Finding("missing-output", message, _OUTPUTS, mend=mend + _job_output(workflow, source, name))
     wiring = Wiring(workflow, called)
     for name, output in call.outputs.items():
-        found = wiring.break_of(output.value, _OUTPUTS + pointer(name, "value"))
+        place = _OUTPUTS + pointer(name, "value")
+        found = wiring.break_of(output.value, place)
+        if found is None and name in OUTPUTS:
+            found = wiring.crossed(name, output.value, place, OUTPUTS)
         if found and (name in OUTPUTS or not _is_constant(output.value)):
             message = f'The output "{name}" tells nothing of the run: {found.reason}. Mend the way to its step.'
             mend = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)

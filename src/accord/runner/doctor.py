@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, pointer, warning
+from accord.runner.agent_commands import shipped_programs, starts_agent
 from accord.runner.conform import runner_findings
 from accord.runner.expressions import embedded, parse
 from accord.runner.interpolation import interpolation_findings
@@ -38,12 +39,13 @@ class AgentSecrets:
 
 @dataclass(frozen=True)
 class RepositoryFacts:
-    """What a repository holds: its workflows by path, its owner, and the agents of its own registry."""
+    """What a repository holds: workflows by path, its owner, the agents of its own registry, programs of all."""
 
     workflows: Mapping[str, Workflow]
     owner: str = ""
     agents: Mapping[str, AgentSecrets] = field(default_factory=dict)
     registry: str = ""
+    programs: frozenset[str] = field(default_factory=shipped_programs)
 
 
 def check_permissions(facts: RepositoryFacts) -> Iterator[Found]:
@@ -66,22 +68,17 @@ _AGENT_ACTIONS = re.compile(
     r"|(?:\.|\$|[\w.-]+/[\w.-]+)/actions/run-agent",
     re.IGNORECASE,
 )
-_AGENT_COMMANDS = re.compile(
-    r"(?:^|[\s;&|(/])(?:codex(?:@\S+)?\s+(?:\S+\s+)*?exec|claude(?:-code)?(?:@\S+)?\s+(?:\S+\s+)*?(?:-p|--print)"
-    r"|gemini(?:-cli)?(?:@\S+)?\s+(?:\S+\s+)*?(?:-p|--prompt)|opencode\s+run|accord\s+run)(?=\s|$)",
-    re.MULTILINE,
-)
 _NOT_OF_THE_REPOSITORY = frozenset({"id-token", "models"})
 """Permissions that write nothing into the repository: a proof of identity, and the use of models."""
 
 
-def runs_agent(step: Step) -> bool:
-    """Tell whether a step starts an agent CLI, by the action that it uses or the command in its script."""
+def runs_agent(step: Step, programs: frozenset[str]) -> bool:
+    """Tell whether a step starts an agent, by the action that it uses or the commands of its script."""
     if step.uses:
         if str(step.given.get("skip")).lower() == "true":
             return False
         return _AGENT_ACTIONS.fullmatch(step.uses.partition("@")[0]) is not None
-    return _AGENT_COMMANDS.search(step.run.replace("\\\n", " ")) is not None
+    return starts_agent(step.run, programs)
 
 
 def check_agents(facts: RepositoryFacts) -> Iterator[Found]:
@@ -89,7 +86,7 @@ def check_agents(facts: RepositoryFacts) -> Iterator[Found]:
     for path, workflow in facts.workflows.items():
         for job_id, job in workflow.jobs.items():
             granted = workflow.permissions if job.permissions is None else job.permissions
-            if not any(map(runs_agent, job.steps)):
+            if not any(runs_agent(step, facts.programs) for step in job.steps):
                 continue
             writes = ["everything"] if granted == "write-all" else []
             if isinstance(granted, dict):

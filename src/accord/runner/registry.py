@@ -66,7 +66,11 @@ def _own_findings(own: Registry) -> list[Finding]:
     """Check a file as it will be used, laid over the shipped registry; findings are about the file's own entries."""
     value = own.model_dump(exclude_unset=True)
     merged = read_shape(Registry, _over_shipped(value))
-    ours = ["/default_agent", *(f"/agents{pointer(name)}/" for name in own.agents)]
+    ours = [
+        "/default_agent",
+        *map(pointer, own.model_extra or {}),
+        *(f"/agents{pointer(name)}/" for name in own.agents),
+    ]
     return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]
 
 

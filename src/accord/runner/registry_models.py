@@ -107,7 +107,7 @@ class Registry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    version: int = Field(1, description="The version of the format.")
+    version: Literal[1] = Field(1, description="The version of the format.")
     default_agent: str | None = Field(None, description="The agent when none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
     agents: dict[str, Agent] = Field(description="The agents by name.")

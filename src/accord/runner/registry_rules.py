@@ -34,6 +34,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     if registry.default_agent is not None and registry.default_agent not in registry.agents:
         message = f'The default agent "{shown(registry.default_agent)}" is no entry of agents. Name one of them.'
         found.append(Finding("default-unknown", message, "/default_agent"))
+    found += _unknown_keys(registry)
     for name, agent in registry.agents.items():
         place = f"/agents{pointer(name)}"
         found += [replace(finding, path=place + finding.path) for finding in _agent_findings(agent)]
@@ -41,9 +42,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
 
 
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
-    for key in agent.model_extra or {}:
-        message = f'The key "{shown(key)}" is none that accord reads. It is kept; check its spelling.'
-        yield warning("agent-key-unknown", message, pointer(key))
+    yield from _unknown_keys(agent)
     if not agent.command and not agent.runner_workflow:
         yield Finding("command-missing", "The agent has no command. Add the words that start it.", "/command")
     yield from _command_findings(agent)
@@ -52,6 +51,12 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _secret_findings(agent)
     yield from _environment_findings(agent)
     yield from _path_findings(agent)
+
+
+def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
+    for key in part.model_extra or {}:
+        message = f'The key "{shown(key)}" is none that accord reads. It is kept; check its spelling.'
+        yield warning("agent-key-unknown", message, pointer(key))
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from accord.kernel.findings import pointer
 from accord.runner.expressions import Reference, embedded, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from accord.runner.workflow_files import Job, Workflow
 
@@ -47,6 +47,33 @@ class Wiring:
         if not jobs:
             return Break(path, f"its value {value!r} comes from no job")
         return next((found for ref in jobs if (found := self._of_job(ref, path, frozenset()))), None)
+
+    def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
+        """Find where an output takes the way of another one: it ends in that one's name, and nowhere in its own."""
+        ends = list(self._ends(name, value, (path, ""), frozenset()))
+        if any(ref[-1] == name for ref, _, _ in ends):
+            return None
+        wrong = next((end for end in ends if end[0][-1] in others), None)
+        if wrong is None:
+            return None
+        ref, place, job = wrong
+        reason = f'{written(ref)} is what the output "{ref[-1]}" holds'
+        return Break(place, reason, job, name if job else "")
+
+    def _ends(
+        self, own: str, value: Any, at: tuple[str, str], above: frozenset[Reference]
+    ) -> Iterator[tuple[Reference, str, str]]:
+        """Follow a value to the last outputs that it reads, each with the last place and job under its own name."""
+        for ref in reads(value) or ():
+            if len(ref) != 4 or ref[2] != "outputs" or ref in above:
+                continue
+            found = self.workflow.job(ref[1]) if ref[0] in {"jobs", "needs"} else None
+            name = next((key for key in found[1].outputs if key.lower() == ref[3]), None) if found else None
+            if found is None or name is None or found[1].uses:
+                yield ref, *at
+            else:
+                place = (pointer("jobs", found[0], "outputs", name), found[0]) if ref[3] == own else at
+                yield from self._ends(own, found[1].outputs[name], place, above | {ref})
 
     def _of_job(self, ref: Reference, path: str, above: frozenset[Reference]) -> Break | None:
         """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``, named at ``path``."""

@@ -1,0 +1,94 @@
+"""A script that starts an agent is known however it is written; one that only names an agent is not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.runner.agent_commands import agent_programs, shipped_programs, starts_agent
+from accord.runner.registry_models import Registry
+
+STARTS = [
+    "gemini --yolo",
+    "gemini < prompt.md",
+    "claude --dangerously-skip-permissions 'mend it'",
+    "sudo -u a claude -p x",
+    "sudo -n -u a -H -- env X=1 claude -p x",
+    "sudo --user a codex exec -",
+    "X=1 Y='a b' codex exec -",
+    "env -i PATH=$PATH X=1 gemini -p x",
+    "time claude -p x",
+    "timeout -k 5 30m claude -p x",
+    "nice -n 5 nohup claude -p x &",
+    "bash -c 'claude -p x'",
+    'bash -lc "cd y && exec claude -p \\"x\\""',
+    "su a -c 'claude -p x'",
+    "npx -y @google/gemini-cli@0.61.0 --yolo",
+    "npx --package=@openai/codex codex exec -",
+    "npm exec -- claude -p x",
+    "pnpm dlx @anthropic-ai/claude-code -p x",
+    "docker run --rm -v a:b image claude -p x",
+    "cat prompt.md | claude -p > out.txt",
+    "cat prompt.md | xargs -0 claude -p",
+    "answer=$(claude -p x)",
+    'answer="$(claude -p x)"',
+    "if ! gemini -p x; then\n  exit 1\nfi",
+    "set -e\ncd x && {\n  claude -p x\n}",
+    "2>err.log >out.log claude -p x",
+    "claude \\\n  --verbose \\\n  -p x",
+    'case "$AGENT" in\n  claude) claude -p x ;;\nesac',
+    "/opt/agents/bin/gemini -p x",
+    "uv run accord run --agent codex",
+    "python -m accord run",
+    "bash <<EOF\nclaude -p x\nEOF",
+    "echo don't\nclaude -p x",
+]
+
+
+@pytest.mark.parametrize("script", STARTS)
+def test_an_agent_is_found_behind_whatever_starts_it(script: str) -> None:
+    assert starts_agent(script, shipped_programs())
+
+
+NAMES_ONLY = [
+    "echo claude -p x",
+    "echo 'claude -p x'",
+    "# claude -p x",
+    "npm install -g @anthropic-ai/claude-code",
+    "sudo -E npm install -g @openai/codex",
+    "command -v claude",
+    "which gemini",
+    "claude --version",
+    "codex login --with-api-key",
+    "claude mcp list",
+    "sudo -u claude whoami",
+    "cp -r .claude/ gemini",
+    "cat < claude",
+    "date > gemini",
+    'case "$AGENT" in\n  codex|claude) echo x ;;\n  gemini) true ;;\nesac',
+    "CLAUDE=claude make",
+    "uv tool install claude",
+    "accord publish run",
+    "git commit -m 'let claude do it'",
+    "",
+]
+
+
+@pytest.mark.parametrize("script", NAMES_ONLY)
+def test_a_script_that_names_an_agent_starts_none(script: str) -> None:
+    assert not starts_agent(script, shipped_programs())
+
+
+def test_the_programs_are_those_of_the_registry() -> None:
+    assert shipped_programs() >= {"codex", "claude", "claude-code", "gemini", "gemini-cli"}
+    own = {"mine": {"command": ["python3", "tools/agent.py", "{prompt}"]}, "any": {"command": ["{command}"]}}
+    programs = agent_programs(Registry.model_validate({"agents": own}))
+    assert starts_agent("python tools/agent.py", programs)
+    assert not starts_agent("python tools/other.py; {command}", programs)
+    assert not starts_agent("claude -p x", programs)
+
+
+@given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
+def test_no_script_breaks_the_reader(script: str) -> None:
+    starts_agent(script, shipped_programs())
