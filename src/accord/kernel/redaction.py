@@ -74,6 +74,10 @@ class Redactor:
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
 
+    def and_knows(self, other: Redactor) -> Redactor:
+        """Return one that knows the values of both."""
+        return Redactor(tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
+
     def find(self, text: str, *, keys_in: Callable[[str], Iterable[Secret]] | None = None) -> list[Secret]:
         """Say where secrets are, in order and apart from each other. What a placeholder says is none.
 
@@ -167,12 +171,16 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def redactor_for(environment: Mapping[str, str]) -> Redactor:
-    """Know the secrets of this process: the values of variables whose names say that they hold one."""
+def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ()) -> Redactor:
+    """Know the secrets of this process: the values of variables whose names say that they hold one.
+
+    Variables named in ``certain`` surely do, whatever their names or values look like.
+    """
+    declared = frozenset(certain)
     values = {
         form
         for name, value in environment.items()
-        if is_secret_name(name) and not value.startswith("/")
+        if name in declared or (is_secret_name(name) and not value.startswith("/"))
         for form in _forms(value.strip())
     }
     return Redactor(tuple(sorted(values, key=len, reverse=True)))

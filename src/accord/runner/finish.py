@@ -16,6 +16,7 @@ from accord.github.markers import run_token
 from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped
 from accord.kernel.findings import Finding
+from accord.kernel.redaction import redactor_for
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
@@ -76,6 +77,8 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
     record = read_record(run_dir)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
+    declared = redactor_for(setting.environment, certain=record.secret_names)
+    setting = replace(setting, redact=setting.redact.and_knows(declared))
     evidence = _evidence(run_dir, record)
     work = _Work(run_dir, record, evidence.account, setting)
     ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
