@@ -31,7 +31,7 @@ from accord.runner.install import find_program, programs_of
 from accord.runner.process import DISK_FULL, Program, run_program
 from accord.runner.prompt import assemble, read_prompt
 from accord.runner.record import Own, RunRecord
-from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
+from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
 from accord.runner.structured import validator
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _prepare(request: RunRequest) -> None:
 def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     own_registry = request.directory / PLACE_IN_REPOSITORY
     registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
-    notes.declared = frozenset(name for known in registry.agents.values() for name in known.required_secrets)
+    notes.declared = declared_secrets(registry)
     job = replace(job, declared=notes.declared)
     agent = registry.agent(request.agent)
     notes.codec = agent.codec
