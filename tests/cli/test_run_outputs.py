@@ -66,6 +66,18 @@ def test_outputs_are_one_object_of_strings_and_the_same_in_the_runners_file(
     assert "@octocat" not in summary
 
 
+def test_a_secret_that_the_repositorys_registry_declares_reaches_no_output(accord: Accord) -> None:
+    folder = accord.home / ".github" / "agents"
+    folder.mkdir(parents=True)
+    entry = "agents:\n  mine:\n    command: [sh]\n    required_secrets: [QWEN_PAT]\n"
+    (folder / "registry.yml").write_text(entry)
+    accord.monkeypatch.chdir(accord.home)
+    accord.monkeypatch.setenv("QWEN_PAT", "correct-zebra-battery")
+    log = accord.file("stdout.log", transcript("It is correct-zebra-battery."))
+    ended = accord("outputs", "--agent", "codex", "--exit-code", 0, "--stdout", log, "--format", "json")
+    assert ended.document["final-message-summary"] == "It is [redacted: secret of the environment]."
+
+
 def test_outputs_as_text_are_for_people(accord: Accord, evidence: tuple[object, ...]) -> None:
     ended = accord(*evidence[:-1], "text")
     assert "exit-code" in ended.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import secrets
 from contextlib import contextmanager
@@ -11,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.gha.files import OUTPUT_BYTES, SUMMARY_BYTES, clean, utf16_size, write_outputs, write_summary
+from accord.gha.files import OUTPUT_BYTES, SUMMARY_BYTES, clean, guarded, utf16_size, write_outputs, write_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -161,3 +162,78 @@ def test_a_summary_takes_any_text(tmp_path: Path) -> None:
     file = tmp_path / "summary"
     write_summary(file, "a\0\ud800\r\nb" + secrets.token_hex(4))
     assert file.read_bytes().startswith("a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}\nb".encode())
+
+
+def _replace_by_folder(path: Path) -> None:
+    path.unlink()
+    (path / "a" / "b").mkdir(parents=True)
+    (path / "a" / "b" / "file").write_text("x")
+    (path / "a" / "b").chmod(0)
+    (path / "a").chmod(0)
+
+
+def _replace_by_link(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    path.unlink()
+    path.symlink_to(other)
+
+
+def _replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _fill_with_a_terabyte(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+
+
+def _close_the_folder(path: Path) -> None:
+    path.write_text("more")
+    path.parent.chmod(0)
+
+
+def _remove(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, _remove],
+)
+def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
+    tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    files = {name: tmp_path / "files" / name for name in ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH")}
+    (tmp_path / "files").mkdir()
+    for name, path in files.items():
+        path.write_text(f"{name}\n")
+    summary = tmp_path / "files" / "summary"
+    with guarded({name: str(path) for name, path in files.items()} | {"GITHUB_STEP_SUMMARY": str(summary)}) as changed:
+        files["GITHUB_PATH"].write_text("/tmp/of-the-agent\n")
+        summary.write_text("forged")
+        harm(files["GITHUB_ENV"])
+    assert {name: path.read_text() for name, path in files.items()} == {name: f"{name}\n" for name in files}
+    assert not any(path.is_symlink() for path in files.values())
+    assert not summary.exists()
+    assert {"GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"} <= set(changed)
+
+
+def test_a_file_that_cannot_be_restored_is_told_and_the_others_are_restored(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    files = {"GITHUB_ENV": place / "env", "GITHUB_PATH": tmp_path / "path"}
+    for path in files.values():
+        path.write_text("before")
+    environment = {name: str(path) for name, path in files.items()}
+
+    def harm() -> None:
+        files["GITHUB_ENV"].unlink()
+        place.rmdir()
+        place.write_text("in the way")
+        files["GITHUB_PATH"].write_text("/tmp/of-the-agent")
+
+    with pytest.raises(OSError, match="place"), guarded(environment):
+        harm()
+    assert files["GITHUB_PATH"].read_text() == "before"

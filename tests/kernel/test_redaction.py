@@ -122,3 +122,20 @@ def test_a_megabyte_of_blanks_and_breaks_is_searched_in_no_time() -> None:
     redact = Redactor(("correct-horse-battery-staple",))
     for text in (" " * 500_000 + "\n", "\n" * 500_000, "c\n" * 250_000, "correct\n" * 60_000):
         assert redact(text) == text
+
+
+@pytest.mark.parametrize("before", ["", "-", "bearer-", "eyJ-", "x."])
+def test_a_json_web_token_is_found_whatever_it_hangs_on(before: str) -> None:
+    token = "eyJ" + "hbGciOi" * 20 + ".eyJ" + "zdWIiOi" * 2000 + "." + "c2lnbmF0" * 40
+    assert redactor_for({})(f"{before}{token} ends").endswith("[redacted: json-web-token] ends")
+
+
+def test_a_private_key_behind_another_secret_goes_too() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA7\n-----END PRIVATE KEY-----"
+    assert "MIIE" not in redactor_for({})("sk-ant-" + "a" * 40 + key)
+
+
+@pytest.mark.parametrize("value", ["correct-horse", "/9j4correct-horse"])
+def test_what_is_named_as_certain_is_a_secret_whatever_its_name_or_value_looks_like(value: str) -> None:
+    assert value in redactor_for({"QWEN_PAT": value})(value)
+    assert value not in redactor_for({"QWEN_PAT": value}, certain=["QWEN_PAT", "ABSENT"])(value)

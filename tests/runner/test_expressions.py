@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +80,16 @@ def test_deep_nesting_is_no_expression_instead_of_a_crash() -> None:
         ("$ {{ a }} ${a} {{ b }}", []),
         ("${{ a }", []),
         ("${{\n  a\n}}", ["a"]),
+        ("${{ 'it''s }}' }}", ["'it''s }}'"]),
+        ("${{ it's ${{ a }}", ["a"]),
     ],
 )
 def test_expressions_are_found_where_github_finds_them(text: str, expressions: list[str]) -> None:
     assert list(embedded(text)) == expressions
+
+
+@pytest.mark.parametrize("text", ["${{ " + "''" * 50_000, "${{ " * 50_000, "${{ '" * 50_000, "${{" + "}" * 50_000])
+def test_no_text_keeps_the_search_for_expressions_busy(text: str) -> None:
+    began = time.process_time()
+    list(embedded(text))
+    assert time.process_time() - began < 2

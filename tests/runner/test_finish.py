@@ -103,6 +103,12 @@ def test_a_run_that_is_finished_twice_says_the_same_and_makes_one_commit(run: Ru
     assert len(run.workshop.commits()) == count
 
 
+def test_a_secret_that_only_the_registry_declares_reaches_no_output(run: Run) -> None:
+    run.leave(transcript("It is correct-zebra-battery."), secret_names=["QWEN_PAT"])
+    outputs = run.outputs(environment={"QWEN_PAT": "correct-zebra-battery"})
+    assert outputs["final-message-summary"] == "It is [redacted: secret of the environment]."
+
+
 def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> None:
     run.leave(transcript("Nothing to do."))
     outputs = run.outputs()

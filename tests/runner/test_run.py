@@ -257,6 +257,23 @@ def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) 
     assert left.outputs["exit-code"] == "1"
 
 
+@pytest.mark.parametrize("name", ["QWEN_PAT", "DEPLOY_KEY"])
+def test_a_secret_stays_one_whatever_it_is_called(bench: Bench, name: str) -> None:
+    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["QWEN_PAT"]}}})
+    half = len(SECRET) // 2
+    program = (
+        f"secret = {SECRET[:half]!r} + {SECRET[half:]!r}\nprint('I used', secret)\n"
+        "open('config.ini', 'w').write('key=' + secret)"
+    )
+    arguments = bench.scripted(program)
+    arguments[1] = "mine"
+    left = bench.run(*arguments, "--registry", registry, job={"QWEN_PAT": "another-long-value", name: SECRET})
+    files = "".join(path.read_text() for path in left.folder.iterdir())
+    assert "I used [redacted: secret of the environment]" in left.text("stdout.log")
+    assert SECRET not in files + left.out + left.err + json.dumps(left.outputs)
+    assert kind(left) == "changes-unreadable"
+
+
 def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
     program = (
         "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged')\n"

@@ -56,6 +56,7 @@ def outputs(
     from accord.cli.run_step import report_run
     from accord.kernel.clock import SystemClock
     from accord.runner.evidence_given import Given, outputs_given
+    from accord.runner.registry import secrets_declared_in
 
     if (repo is None) != (base is None) or (pushed == "true" and repo is None):
         raise WrongUsage(
@@ -74,6 +75,7 @@ def outputs(
         None if pushed is None else pushed == "true",
         push_error.read_text("utf-8", "replace") if push_error else "",
     )
-    found = outputs_given(given, redactor_for(os.environ), os.environ, SystemClock())
+    redact = redactor_for(os.environ, certain=secrets_declared_in(repo or Path()))
+    found = outputs_given(given, redact, os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import stat
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +87,7 @@ def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
     """Undo what is written to the runner's files of this step meanwhile; fills the list with the names of those files.
 
     A program is not told where they are, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
+    Each is restored whatever becomes of the others; raises OSError at last when one of them could not be.
     """
     paths = {name: Path(environment[name]) for name in STEP_FILES if environment.get(name)}
     before = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
@@ -92,11 +95,44 @@ def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
     try:
         yield changed
     finally:
+        failures = []
         for name, path in paths.items():
-            is_same = path.is_file() and not path.is_symlink() and path.read_bytes() == before.get(name)
-            if is_same or (name not in before and not path.exists()):
+            if _holds(path, before.get(name)):
                 continue
             changed.append(name)
-            path.unlink(missing_ok=True)
-            if name in before:
-                path.write_bytes(before[name])
+            try:
+                _restore(path, before.get(name))
+            except OSError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _holds(path: Path, content: bytes | None) -> bool:
+    """Tell whether a path is a file of this content, or with None that nothing is there; reads none of another size."""
+    try:
+        status = path.lstat()
+        is_alike = content is not None and stat.S_ISREG(status.st_mode) and status.st_size == len(content)
+        return is_alike and path.read_bytes() == content
+    except FileNotFoundError:
+        return content is None
+    except OSError:
+        return False
+
+
+def _restore(path: Path, content: bytes | None) -> None:
+    """Put a file back in the place of whatever is there now; with None nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        path.parent.chmod(stat.S_IRWXU)
+    if path.is_dir() and not path.is_symlink():
+        path.chmod(stat.S_IRWXU)
+        for folder, below, _ in os.walk(path):
+            for name in below:
+                if not Path(folder, name).is_symlink():
+                    Path(folder, name).chmod(stat.S_IRWXU)  # os.walk goes into it next
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    if content is not None:
+        path.write_bytes(content)

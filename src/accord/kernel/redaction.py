@@ -23,9 +23,16 @@ _SHAPES = {
     "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
     "slack-token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
     "aws-key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    "json-web-token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    "private-key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\s\S]*?(?:-----END (?:[A-Z]+ )*PRIVATE KEY-----|\Z)",
+    "json-web-token": (
+        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+|(?<=-)eyJ[A-Za-z0-9_-]{10,400}+)"
+        r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}"
+    ),
 }
+"""An agent can print the beginning of a shape over and over, so none may search far from each place where it begins."""
+
+KEY_BEGIN = r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
+KEY_END = r"-----END (?:[A-Z]+ )*PRIVATE KEY-----"
+_KEY = re.compile(rf"{KEY_BEGIN}[\s\S]*?(?:{KEY_END}|\Z)")
 _SHAPE = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
 _BEGINNING = re.compile(r"gh[pousr]_|github_pat_|sk-|AIza|xox|A[KS]IA|eyJ|-----BEGIN")
 """How each of the shapes begins: a text without any of these is passed over ten times as fast."""
@@ -45,6 +52,7 @@ _BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
 """Where a text is wrapped; a known secret is found across it, while a shape would run on into the next line."""
 
 _KNOWN = "secret of the environment"
+PRIVATE_KEY = "private-key"
 _PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,40}\]")
 
 
@@ -66,10 +74,19 @@ class Redactor:
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
 
-    def find(self, text: str) -> list[Secret]:
-        """Say where secrets are, in order and apart from each other. What a placeholder says is none."""
-        hits = _SHAPE.finditer(text) if _BEGINNING.search(text) else ()
-        found = [Secret(*hit.span(), _kind(hit)) for hit in hits]
+    def and_knows(self, other: Redactor) -> Redactor:
+        """Return one that knows the values of both."""
+        return Redactor(tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
+
+    def find(self, text: str, *, keys_in: Callable[[str], Iterable[Secret]] | None = None) -> list[Secret]:
+        """Say where secrets are, in order and apart from each other. What a placeholder says is none.
+
+        ``keys_in`` says where private keys are, for who knows better where one ends.
+        """
+        found: list[Secret] = []
+        if _BEGINNING.search(text):
+            found = [Secret(*hit.span(), _kind(hit)) for hit in _SHAPE.finditer(text)]
+            found += (keys_in or private_keys)(text)
         joined = _BREAK.sub("", text) if self.values and ("\n" in text or "\r" in text) else ""
         for value in self.values:
             found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
@@ -88,6 +105,11 @@ class Redactor:
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
         return self.redact(text)[0]
+
+
+def private_keys(text: str) -> Iterator[Secret]:
+    """Say where private keys are; one without an end goes on to the end of the text."""
+    return (Secret(*hit.span(), PRIVATE_KEY) for hit in _KEY.finditer(text))
 
 
 def merged(found: Iterable[Secret]) -> list[Secret]:
@@ -149,12 +171,16 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def redactor_for(environment: Mapping[str, str]) -> Redactor:
-    """Know the secrets of this process: the values of variables whose names say that they hold one."""
+def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ()) -> Redactor:
+    """Know the secrets of this process: the values of variables whose names say that they hold one.
+
+    Variables named in ``certain`` surely do, whatever their names or values look like.
+    """
+    declared = frozenset(certain)
     values = {
         form
         for name, value in environment.items()
-        if is_secret_name(name) and not value.startswith("/")
+        if name in declared or (is_secret_name(name) and not value.startswith("/"))
         for form in _forms(value.strip())
     }
     return Redactor(tuple(sorted(values, key=len, reverse=True)))

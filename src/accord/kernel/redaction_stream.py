@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.kernel.redaction import merged, without
+from accord.kernel.redaction import KEY_BEGIN, KEY_END, PRIVATE_KEY, Secret, without
 
 if TYPE_CHECKING:
-    from accord.kernel.redaction import Redactor, Secret
+    from accord.kernel.redaction import Redactor
 
 _HELD_CHARS = 8 * 1024
 """How much of an unfinished line is held back: longer than any token."""
@@ -23,15 +22,13 @@ _HELD_CHARS = 8 * 1024
 _KEY_CHARS = 16 * 1024
 """How long a private key may be; what goes on longer without an end is none."""
 
-_BEGIN = r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
-_KEY = re.compile(
-    rf'{_BEGIN}(?:(?:\\.|[^"\\]){{0,{_KEY_CHARS}}}?-----END (?:[A-Z]+ )*PRIVATE KEY-----'
-    r"|(?:\\[nrt]|[A-Za-z0-9+/=\s])*)",
-    re.DOTALL,
-)
-"""A key to its end, or what looks like the inside of one. A bare quotation mark ends it: it ends a text of JSON."""
+_BEGIN = re.compile(KEY_BEGIN)
+_END = re.compile(KEY_END)
+_ON = re.compile(rf'(?:[^"\\-]++|\\.|-(?!{KEY_END[1:]}))*+', re.DOTALL)
+"""All up to where a key can end: its last line, or a bare quotation mark, which ends a text of JSON."""
 
-_UNFINISHED = re.compile(rf'{_BEGIN}(?:\\.|[^"\\])*\\?\Z', re.DOTALL)
+_INSIDE = re.compile(r"(?:[A-Za-z0-9+/=\s]++|\\[nrt])*+")
+"""What looks like the inside of a key; of one without an end, this goes."""
 
 
 class RedactedStream:
@@ -41,6 +38,8 @@ class RedactedStream:
         self._redactor = redactor
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._held = ""
+        self._next_look = 0
+        """So much is there before what is held back is looked through again; else each piece would cost all of it."""
         self._held_chars = max([_HELD_CHARS, *map(len, redactor.values)])
 
     def feed(self, data: bytes) -> bytes:
@@ -48,7 +47,7 @@ class RedactedStream:
         text = self._decoder.decode(data)
         self._held += text
         is_worth_a_look = "\n" in text or len(self._held) > 2 * self._held_chars
-        return self._pass_on(is_end=False) if is_worth_a_look else b""
+        return self._pass_on(is_end=False) if is_worth_a_look and len(self._held) >= self._next_look else b""
 
     def end(self) -> bytes:
         """Return what was held back."""
@@ -57,37 +56,45 @@ class RedactedStream:
 
     def _pass_on(self, *, is_end: bool) -> bytes:
         text = self._held
-        secrets = self._secrets(text)
-        cut = len(text) if is_end else self._cut(text, secrets)
+        keys, open_key = _keys(text)
+        secrets = self._redactor.find(text, keys_in=lambda _: keys)
+        cut = len(text) if is_end else self._cut(text, secrets, open_key)
         self._held = text[cut:]
+        is_stuck = "\n" in self._held or len(self._held) > self._held_chars
+        self._next_look = len(self._held) * 3 // 2 if is_stuck else 0
         ready = without([secret for secret in secrets if secret.start < cut], text[:cut])
         return ready.encode("utf-8", "surrogateescape")
 
-    def _secrets(self, text: str) -> list[Secret]:
-        """Find secrets; of a private key no more than belongs to it, and then what stands behind that."""
-        found: list[Secret] = []
-        start: int | None = 0
-        while start is not None:
-            offset, start = start, None
-            for hit in self._redactor.find(text[offset:]):
-                secret = replace(hit, start=hit.start + offset, end=hit.end + offset)
-                key = _KEY.match(text, secret.start) if secret.kind == "private-key" else None
-                if key and key.end() < secret.end:
-                    found.append(replace(secret, end=key.end()))
-                    start = key.end()
-                    break
-                found.append(secret)
-        return merged(found)
-
-    def _cut(self, text: str, secrets: list[Secret]) -> int:
+    def _cut(self, text: str, secrets: list[Secret], open_key: int | None) -> int:
         """Return up to where the text is final: nothing that comes later can make a secret of it."""
         whole_lines = text.rfind("\n") + 1
         cut = max(whole_lines, len(text) - self._held_chars)
-        open_key = _UNFINISHED.search(text, max(0, len(text) - _KEY_CHARS))
-        if open_key:
-            cut = min(cut, open_key.start())
+        if open_key is not None:
+            cut = min(cut, open_key)
         for secret in secrets:
             if secret.start < cut < secret.end or (secret.start < cut and secret.end == len(text)):
                 is_final = secret.end < len(text) or len(text) - secret.start > self._held_chars + _KEY_CHARS
                 cut = secret.end if is_final else secret.start
         return cut
+
+
+def _keys(text: str) -> tuple[list[Secret], int | None]:
+    """Say where private keys are, each no longer than what belongs to it, and where one begins that may yet end.
+
+    One pass: where a key can end is looked for once, however many begin before it.
+    """
+    keys = []
+    open_key = None
+    stop = 0
+    begin = _BEGIN.search(text)
+    while begin:
+        inside = begin.end()
+        stop = stop if stop >= inside else _ON.match(text, inside).end()  # type: ignore[union-attr]
+        last = _END.match(text, stop) if stop - inside <= _KEY_CHARS else None
+        is_open = stop >= len(text) - 1 and text[stop:] in ("", "\\") and len(text) - inside <= _KEY_CHARS
+        if is_open and open_key is None:
+            open_key = begin.start()
+        end = (last or _INSIDE.match(text, inside)).end()  # type: ignore[union-attr]
+        keys.append(Secret(begin.start(), end, PRIVATE_KEY))
+        begin = _BEGIN.search(text, end)
+    return keys, open_key

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``; GitHub ignores case, so do we."""
 
-_EMBEDDED = re.compile(r"\$\{\{((?:[^'}]|'(?:[^']|'')*'|\}(?!\}))*)\}\}")
+_EMBEDDED = re.compile(r"\$\{\{((?:[^'}]++|'[^']*+'|\}(?!\}))*+)(?:\}\}|(?P<open>))")
+"""Two texts side by side cover one with a quotation mark in it. What has no end is passed over, not read again."""
+
 _TOKEN = re.compile(
     r"\s*(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
     r"|[A-Za-z_][\w-]*|&&|\|\||[!<>=]=|[()\[\],.!<>*])"
@@ -45,7 +47,7 @@ _CONSTANT = Expression()
 
 def embedded(text: str) -> Iterator[str]:
     """Yield each expression of a text, without its ``${{`` and ``}}``."""
-    return (match.group(1).strip() for match in _EMBEDDED.finditer(text))
+    return (match.group(1).strip() for match in _EMBEDDED.finditer(text) if match["open"] is None)
 
 
 @lru_cache(maxsize=4096)

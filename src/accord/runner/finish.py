@@ -18,6 +18,7 @@ from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.outgoing import sanitise_plain
+from accord.kernel.redaction import redactor_for
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
@@ -78,6 +79,8 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
     record = _directed(read_record(run_dir), setting)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
+    declared = redactor_for(setting.environment, certain=record.secret_names)
+    setting = replace(setting, redact=setting.redact.and_knows(declared))
     evidence = _evidence(run_dir, record)
     if contract_exit_code(evidence) == 0:
         evidence = replace(evidence, account=_held_against_schema(run_dir, evidence.account))

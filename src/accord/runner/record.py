@@ -57,6 +57,7 @@ class RunRecord(BaseModel):
     """The facts of one run. Inputs stand as they were given; ``exit_code`` is None where no process ended.
 
     ``base_sha`` is the commit that the work tree stood on before the agent began, empty outside a repository.
+    ``secret_names`` are the variables that its registry declares to be secrets; never their values.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,5 +74,6 @@ class RunRecord(BaseModel):
     is_skipped: bool = False
     exit_code: int | None = None
     own: Own | None = None
+    secret_names: tuple[str, ...] = ()
     started_at: str = ""
     duration_seconds: float = 0

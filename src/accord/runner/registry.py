@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity, has_errors, pointer
 from accord.kernel.kinds import Kind
 from accord.kernel.shapes import read_shape
@@ -38,6 +38,20 @@ def load_registry(path: Path | None = None) -> Registry:
         place = f"{path}:{first.line}" if first.line else str(path)
         raise BrokenContract(f"{place}: {first.message}", findings=findings)
     return read_shape(Registry, _over_shipped(document.value))
+
+
+def declared_secrets(registry: Registry) -> frozenset[str]:
+    """Name the variables that hold a secret of any of the agents, whatever they are called."""
+    return frozenset(name for agent in registry.agents.values() for name in agent.required_secrets)
+
+
+def secrets_declared_in(directory: Path) -> frozenset[str]:
+    """Name them by a work tree's registry; one that cannot be read takes nothing away from the shipped one."""
+    own = directory / PLACE_IN_REPOSITORY
+    try:
+        return declared_secrets(load_registry(own if own.is_file() else None)) | declared_secrets(shipped_registry())
+    except (AccordError, OSError):
+        return declared_secrets(shipped_registry())
 
 
 @cache

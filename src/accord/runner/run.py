@@ -31,7 +31,7 @@ from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, read_prompt
 from accord.runner.record import Own, RunRecord
-from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
+from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
 from accord.runner.structured import validator
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from accord.runner.registry_models import Agent
     from accord.runner.signals import Told
 
-_CERTAIN = re.compile(r".*(TOKEN|KEY|SECRET|PASSWORD)", re.IGNORECASE)
+_CERTAIN = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
 """Variables whose values are surely secrets: one of them in a change stops it. Redaction takes a wider view."""
 
 _RESERVED_BYTES = 64 * 1024
@@ -84,11 +84,19 @@ class Job:
     clock: Clock
     show: Watcher
     told: Told
+    declared: frozenset[str] = frozenset()
+    """Names of variables that the registry says are secrets."""
 
     @property
     def redactor(self) -> Redactor:
         """Know the secrets of the job."""
-        return redactor_for(self.environment)
+        return redactor_for(self.environment, certain=self.certain)
+
+    @property
+    def certain(self) -> frozenset[str]:
+        """Name the variables whose values are surely secrets; a key may also be the path of one, which is none."""
+        named = (name for name, value in self.environment.items() if _CERTAIN.fullmatch(name) and value[:1] != "/")
+        return self.declared.union(named)
 
 
 @dataclass
@@ -99,6 +107,7 @@ class _Notes:
     base_sha: str = ""
     exit_code: int | None = None
     own: Own | None = None
+    declared: frozenset[str] = frozenset()
 
 
 def run_agent(request: RunRequest, job: Job) -> RunRecord:
@@ -129,7 +138,8 @@ def run_agent(request: RunRequest, job: Job) -> RunRecord:
 
 
 def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, started_at: str) -> RunRecord:
-    own = notes.own and notes.own.model_copy(update={"detail": job.redactor(notes.own.detail)})
+    redact = replace(job, declared=notes.declared).redactor
+    own = notes.own and notes.own.model_copy(update={"detail": redact(notes.own.detail)})
     return RunRecord(
         agent=request.agent,
         codec=notes.codec,
@@ -142,6 +152,7 @@ def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, starte
         is_skipped=request.is_skipped,
         exit_code=notes.exit_code,
         own=own,
+        secret_names=tuple(sorted(notes.declared)),
         started_at=started_at,
         duration_seconds=round(seconds, 3),
     )
@@ -161,6 +172,8 @@ def _prepare(request: RunRequest) -> None:
 def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     own_registry = request.directory / PLACE_IN_REPOSITORY
     registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
+    notes.declared = declared_secrets(registry)
+    job = replace(job, declared=notes.declared)
     agent = registry.agent(request.agent)
     notes.codec = agent.codec
     snapshot = take_snapshot(request.directory)
@@ -294,13 +307,11 @@ def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
 
 def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot) -> None:
     """Write the patch down. Where it cannot be had whole and free of secrets, there is none."""
-    known = {
-        name: value
-        for name, value in job.environment.items()
-        if _CERTAIN.fullmatch(name) or name in agent.required_secrets
-    }
+    certain = job.certain
+    known = {name: value for name, value in job.environment.items() if name in certain}
+    secrets = redactor_for(known, certain=certain).values
     try:
-        patch = changes_since(snapshot, droppings=agent.droppings, secrets=redactor_for(known).values)
+        patch = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
     except AccordError as error:
         raise NotRun("changes-unreadable", f"What the agent changed cannot be handed on. {error}") from None
     (request.run_dir / layout.PATCH).write_bytes(patch)
