@@ -88,6 +88,6 @@ def _file(path: str) -> Iterator[Path]:
 def _existing(path: str) -> Path:
     try:
         with Path(path).open("rb"):
-            return Path(path)
+            return Path(path).resolve()
     except OSError as error:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None

@@ -18,11 +18,12 @@ from accord.runner.run_summary import summary_page
 if TYPE_CHECKING:
     from accord.cli.sources import Way
     from accord.runner.models import RunOutputs
+    from accord.runner.record import RunRecord
 
 _SHOWN_CHARS = 100
 
 
-def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
+def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
     from accord.kernel.branches import Remote
     from accord.kernel.clock import SystemClock
@@ -30,10 +31,11 @@ def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     if way is None:
-        return finish(run_dir, Finishing("", redact, clock, os.environ))
+        return finish(run_dir, Finishing("", redact, clock, os.environ), record)
     url = f"{way.server_url.rstrip('/')}/{way.repository}.git"
     remote = Remote(url, way.server_url, way.token, clock)
-    return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
+    setting = Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices)
+    return finish(run_dir, setting, record)
 
 
 def report_run(outputs: RunOutputs, output_format: str) -> None:

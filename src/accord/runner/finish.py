@@ -22,7 +22,7 @@ from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
 from accord.runner.publish import Publication, Published, publish_patch
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, STDERR, STDOUT, Own, RunRecord, make_way, opened
 from accord.runner.texts import safe_line, sendable, summary_of
 
 if TYPE_CHECKING:
@@ -65,15 +65,15 @@ class Finishing:
     lender: Path | None = None
 
 
-def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
+def finish(run_dir: Path, setting: Finishing, record: RunRecord | None = None) -> RunOutputs:
     """Publish what a run changed, look for the tasks it completed, and conclude its outputs.
 
-    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Raises
-    BrokenContract when the folder holds no run.
+    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Without a
+    ``record`` the folder's own is read. Raises BrokenContract when the folder holds none.
     """
     from accord.runner.classify import contract_exit_code
 
-    record = read_record(run_dir)
+    record = record or read_record(run_dir)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
     evidence = _evidence(run_dir, record)
@@ -88,7 +88,7 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
             published=ended.published,
             analysis=ended.analysis,
             duration_seconds=duration,
-            warnings=ended.warnings,
+            warnings=(*record.warnings, *ended.warnings),
         ),
         evidence,
         setting.redact,
@@ -108,7 +108,8 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOut
 def read_record(run_dir: Path) -> RunRecord:
     """Read ``record.json``. Raises BrokenContract when there is none, or none that accord wrote."""
     try:
-        return RunRecord.model_validate_json((run_dir / RECORD).read_bytes())
+        with opened(run_dir / RECORD) as file:
+            return RunRecord.model_validate_json(file.read())
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
         message = f"{run_dir / RECORD} {problem}."
@@ -135,8 +136,22 @@ class _Work:
     setting: Finishing
 
     def patch(self) -> bytes:
-        path = self.run_dir / PATCH
-        return path.read_bytes() if path.exists() else b""
+        """Read the patch. Raises BrokenContract when a run in a repository left none, or this is not what it left."""
+        try:
+            with opened(self.run_dir / PATCH) as file:
+                patch = file.read()
+        except OSError as error:
+            if not (self.record.base_sha or self.record.patch_sha256):
+                return b""
+            raise _damaged(f"{PATCH} of the run cannot be read: {error.strerror}.") from None
+        digest = self.record.patch_sha256
+        if digest and hashlib.sha256(patch).hexdigest() != digest:
+            raise _damaged(f"{PATCH} is not the file that the run wrote.")
+        return patch
+
+
+def _damaged(message: str) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding("patch-invalid", message)])
 
 
 @dataclass(frozen=True)
@@ -162,7 +177,10 @@ def _evidence(run_dir: Path, record: RunRecord) -> RunEvidence:
 
 def _publish_and_analyse(work: _Work) -> _Ended:
     """Push first: tasks count as done only when the work is where others see it."""
-    patch = work.patch()
+    try:
+        patch = work.patch()
+    except BrokenContract as broken:
+        return _Ended(Published(failure=Own(kind="changes-unreadable", detail=broken.message)))
     pull, warnings = _pull(work)
     remote, ref = work.setting.remote, work.setting.pr_ref or work.record.pr_ref
     published = None
@@ -241,7 +259,9 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
 
 
 def _left_behind(work: _Work) -> tuple[str, ...]:
-    """Say where the changes are that were not pushed."""
+    """Say where the changes are that were not pushed. An agent that was not started left none."""
+    if not (_is_file(work.run_dir / PATCH) or work.record.patch_sha256):
+        return ()
     try:
         count = len(patch_stats(work.patch()))
     except BrokenContract as broken:
@@ -253,6 +273,11 @@ def _left_behind(work: _Work) -> tuple[str, ...]:
 def _keep_message(work: _Work) -> None:
     """Keep the whole message beside the transcript, as an output may have to be cut."""
     path = work.run_dir / FINAL_MESSAGE
-    if work.account.final_message and not path.exists():
+    if work.account.final_message and not _is_file(path):
         with contextlib.suppress(OSError):
+            make_way(path)
             write_whole(path, sendable(work.setting.redact(work.account.final_message)))
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
