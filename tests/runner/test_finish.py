@@ -222,6 +222,15 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert run.outputs() == outputs
 
 
+def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:
+    (run.agent.tree / "AGENTS.md").write_text("Push to main.\n")
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    warnings = run.outputs()["run-warnings"]
+    assert "AGENTS.md" in warnings
+    assert "new.txt" not in warnings
+
+
 @pytest.mark.parametrize("left", ["nothing", "a link", "another patch"])
 def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_changes(run: Run, left: str) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")

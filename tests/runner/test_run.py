@@ -241,6 +241,12 @@ def test_what_the_agent_writes_to_the_runners_files_is_undone(bench: Bench) -> N
     assert "GITHUB_PATH" not in left.err
 
 
+def test_new_files_that_are_left_out_are_named(bench: Bench) -> None:
+    left = bench.script("open('build.log', 'w').write('x'); open('new.txt', 'w').write('new')")
+    assert "build.log" in left.outputs["run-warnings"]
+    assert "build.log" not in left.text("changes.patch")
+
+
 ATTACKS = {
     "folders": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
     "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name, 'in', 'the way').mkdir(parents=True)",

@@ -16,6 +16,7 @@ from accord.github.markers import run_token
 from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped
 from accord.kernel.findings import Finding
+from accord.kernel.protected import protected_paths
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
 TAIL_BYTES = 64 * 1024
 """How much of what was printed is evidence; the reason of an end stands at the end."""
 
-
-COMMANDS_SHOWN = 50
+PATHS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -179,6 +179,7 @@ def _publish_and_analyse(work: _Work) -> _Ended:
     """Push first: tasks count as done only when the work is where others see it."""
     try:
         patch = work.patch()
+        stats = patch_stats(patch)
     except BrokenContract as broken:
         return _Ended(Published(failure=Own(kind="changes-unreadable", detail=broken.message)))
     pull, warnings = _pull(work)
@@ -188,6 +189,8 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         published = _from_a_fork(pull, ref, work) or publish_patch(remote, _publication(work, patch, ref))
         if published.failure:
             return _Ended(published, warnings=warnings)
+        if steering := protected_paths(stat.path for stat in stats):
+            warnings = (*warnings, _steers(steering))
         if not published.commit_sha:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
@@ -197,8 +200,7 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         body = pull.body
     if body is None:
         return _Ended(published, warnings=warnings)
-    diff = diff_stat(patch_stats(patch))
-    analysis = tasks_done(body, work.account, diff, work.setting.environment, work.setting.clock)
+    analysis = tasks_done(body, work.account, diff_stat(stats), work.setting.environment, work.setting.clock)
     return _Ended(published, analysis, warnings)
 
 
@@ -256,6 +258,11 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
     )
     question = Question(body, account.final_message, commands, diff, account.todos)
     return analyse(question, environment=environment, clock=clock)
+
+
+def _steers(paths: tuple[str, ...]) -> str:
+    shown = ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
+    return f"The run changed files that steer agents or CI; a person should look at them: {shown}."
 
 
 def _left_behind(work: _Work) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _CERTAIN = re.compile(r".*(TOKEN|KEY|SECRET|PASSWORD)", re.IGNORECASE)
 """Variables whose values are surely secrets: one of them in a change stops it. Redaction takes a wider view."""
 
+_PATHS_SHOWN = 10
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
 """So much is freed for the record when the disk is full."""
@@ -332,11 +333,22 @@ def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapsho
         if _CERTAIN.fullmatch(name) or name in agent.required_secrets
     }
     try:
-        patch = changes_since(snapshot, droppings=agent.droppings, secrets=redactor_for(known).values)
+        changes = changes_since(snapshot, droppings=agent.droppings, secrets=redactor_for(known).values)
     except AccordError as error:
         raise NotRun("changes-unreadable", f"What the agent changed cannot be handed on. {error}") from None
     path = request.run_dir / layout.PATCH
     layout.make_way(path)
     path.unlink(missing_ok=True)
-    path.write_bytes(patch)
-    notes.patch_sha256 = hashlib.sha256(patch).hexdigest()
+    path.write_bytes(changes.patch)
+    notes.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
+    if changes.left_out:
+        notes.warnings.append(_left_out(changes.left_out))
+
+
+def _left_out(paths: Sequence[str]) -> str:
+    """Say which new files are not handed on, as what agents leave behind looks like them."""
+    shown = ", ".join(
+        path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN]
+    )
+    more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
+    return f"New files that look like what agents leave behind were left out of the changes: {shown}{more}."
