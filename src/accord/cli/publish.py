@@ -53,7 +53,7 @@ def publish(
     Run it again at any time: what was pushed is found again. It ends with 0 whenever the outputs were written, whatever
     they say.
     """
-    from accord.cli.run_step import finished, leave_outputs, report_run
+    from accord.cli.run_step import finished, report_run
     from accord.runner.finish import outputs_without_record, read_record
 
     if not _AUTHOR.fullmatch(author):
@@ -61,10 +61,10 @@ def publish(
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        leave_outputs(outputs_without_record(broken.message, redactor_for(os.environ)))
-        raise
-    body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
-    with github_for(**options) as way:
-        outputs = finished(run_dir, way, pr_ref=pr_ref, pr_body=body, author=author, lender=checkout)
+        outputs = outputs_without_record(broken.message, redactor_for(os.environ))
+    else:
+        body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
+        with github_for(**options) as way:
+            outputs = finished(run_dir, way, pr_ref=pr_ref, pr_body=body, author=author, lender=checkout)
     report_run(outputs, output_format)
     ctx.exit(int(outputs.exit_code) if fail else 0)

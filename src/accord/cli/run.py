@@ -58,9 +58,11 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
     outputs were written, however the run ended.
     """
-    from accord.cli.run_step import finished, report_run
+    from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.signals import listening
 
+    is_published = not (no_publish or given["skip"])
+    check_step(is_published=is_published and bool(given["pr_ref"]))
     with listening() as told:
         request = _request(agent, given)
         record = _run(request, told)

@@ -12,7 +12,9 @@ import click
 from accord.cli.output import one_line
 from accord.gha.commands import command
 from accord.gha.files import write_outputs, write_summary
+from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import redactor_for
+from accord.kernel.store import can_be_written
 from accord.runner.run_summary import summary_page
 
 if TYPE_CHECKING:
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
     from accord.runner.record import RunRecord
 
 _SHOWN_CHARS = 100
+
+
+def check_step(*, is_published: bool) -> None:
+    """Find, before an agent works for nothing, what would keep its outputs or its changes from going anywhere."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path and not _can_be_appended_to(Path(path)):
+        raise WrongUsage(f"The file of GITHUB_OUTPUT, {path}, cannot be written.", mend="Outputs would be lost.")
+    for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
+        if not os.environ.get(name, "").strip():
+            raise WrongUsage(
+                f"Changes are to be published to --pr-ref, and {name} is not set.",
+                mend="Set it, or pass --no-publish and let `accord publish` of another job do that.",
+            )
+
+
+def _can_be_appended_to(path: Path) -> bool:
+    return os.access(path, os.W_OK) if path.is_file() else can_be_written(path)
 
 
 def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
