@@ -26,6 +26,7 @@ from accord.cli.kinds import KINDS
 from accord.cli.main import accord
 from accord.kernel import errors
 from accord.kernel.markdown_text import table
+from accord.kernel.protected import PROTECTED
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.yaml_files import read_yaml
 from accord.loops.reasons import ALL as ALL_LOOPS
@@ -33,7 +34,6 @@ from accord.loops.reasons import REASONS
 from accord.results.labels import shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.receipts import EXIT_CODES
-from accord.results.scope import PROTECTED
 from accord.results.status import WORK_ITEM
 from accord.runner import contract, error_rules
 from accord.runner.models import RunOutputs

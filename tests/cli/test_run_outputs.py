@@ -218,13 +218,25 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, agent: 
     assert again["commit-sha"] == workshop.tip()
 
 
-def test_publishing_what_is_not_there_fails_and_leaves_all_outputs(on_github: Accord) -> None:
+def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: Accord) -> None:
     ended = on_github("publish", on_github.home / "nowhere", "--format", "json")
-    assert ended.code == 1
+    assert ended.code == 0
     left = outputs_in(on_github.home / "output")
     assert set(left) == NAMES
+    assert ended.document == left
+    assert on_github("publish", on_github.home / "nowhere", "--fail").code == 1
     assert (left["exit-code"], left["changes-made"]) == ("1", "false")
     assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
+
+
+@pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
+def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
+    on_github.monkeypatch.chdir(agent.tree)
+    on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")
+    ended = on_github(*running(on_github))
+    assert (ended.code, missing in ended.err) == (2, True)
+    assert not (on_github.home / "run").exists()
+    assert not (agent.tree / "new.txt").exists()
 
 
 def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:

@@ -49,7 +49,7 @@ def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Pat
     git(repository, "commit", "-qm", "the agent's own")
     (repository / "src/code.py").write_text("x = 2\n")
     (repository / "new é.txt").write_text("")
-    patch = changes_since(before)
+    patch = changes_since(before).patch
     came = applied(repository, before.commit, patch, tmp_path / "there")
     assert came["committed.txt"] == "by the agent\n"
     assert came["src/code.py"] == "x = 2\n"
@@ -64,7 +64,7 @@ def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
     assert before is not None
     git(repository, *move)
     kept = (repository / "kept.txt").read_text()
-    came = applied(repository, before.commit, changes_since(before), tmp_path / "there")
+    came = applied(repository, before.commit, changes_since(before).patch, tmp_path / "there")
     assert came["kept.txt"] == kept
 
 
@@ -74,7 +74,9 @@ def test_droppings_and_ignored_files_are_left(repository: Path) -> None:
     (repository / ".gitignore").write_text("*.tmp\n")
     for name in ("a.tmp", "agent.log", ".mine-state"):
         (repository / name).write_text("x")
-    patch = changes_since(before, droppings=[".mine-*"])
+    changes = changes_since(before, droppings=[".mine-*"])
+    patch = changes.patch
+    assert changes.left_out == (".mine-state", "agent.log")
     assert b".gitignore" in patch
     assert not any(name in patch for name in (b"a.tmp", b"agent.log", b".mine-state"))
 
@@ -87,7 +89,7 @@ def test_nothing_that_an_agent_put_into_the_configuration_is_run(repository: Pat
         git(repository, "config", key, f"touch {trace}; cat")
     (repository / ".gitattributes").write_text("* filter=x diff=x\n")
     (repository / "kept.txt").write_text("changed\n")
-    assert b"+changed" in changes_since(before)
+    assert b"+changed" in changes_since(before).patch
     assert not trace.exists()
 
 
@@ -96,7 +98,7 @@ def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fai
     assert before is not None
     (repository / ".git/HEAD").unlink()
     (repository / "kept.txt").write_text("changed\n")
-    assert b"+changed" in changes_since(before)
+    assert b"+changed" in changes_since(before).patch
     subprocess.run(["rm", "-rf", repository / ".git"], check=True)
     with pytest.raises(Refused):
         changes_since(before)
@@ -107,7 +109,41 @@ def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Pat
     (repository / "src/code.py").unlink()
     before = take_snapshot(repository)
     assert before is not None
-    assert changes_since(before) == b""
+    assert changes_since(before).patch == b""
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
+    repository: Path, tmp_path: Path, is_committed: bool
+) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    inner = repository / "tools/inner"
+    (inner / "deep").mkdir(parents=True)
+    (inner / ".gitignore").write_text("*.tmp\n")
+    for name in ("a.txt", "deep/b é.txt", "c.tmp"):
+        (inner / name).write_text(name)
+    (inner / "deep-link").symlink_to("deep")
+    git(inner, "init", "-q")
+    if is_committed:
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "inner")
+    came = subprocess.run(
+        ["git", "apply", "--numstat", "-z"],
+        cwd=tmp_path,
+        input=changes_since(before).patch,
+        capture_output=True,
+        check=True,
+    )
+    paths = {entry.split("\t")[2] for entry in came.stdout.decode().split("\0")[:-1]}
+    assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
+
+
+def test_a_submodule_stays_one(repository: Path, tmp_path: Path) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "vendor/part")
+    assert b"new file mode 160000" in changes_since(before).patch
 
 
 @pytest.mark.parametrize("where", ["text", "binary", "name"])
@@ -121,7 +157,7 @@ def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Pat
         changes_since(before, secrets=[SECRET])
     (repository / name).unlink()
     (repository / "other").write_text("fine")
-    assert b"fine" in changes_since(before, secrets=[SECRET])
+    assert b"fine" in changes_since(before, secrets=[SECRET]).patch
 
 
 def test_a_secret_that_the_repository_had_already_stops_no_other_change(repository: Path) -> None:
@@ -131,7 +167,7 @@ def test_a_secret_that_the_repository_had_already_stops_no_other_change(reposito
     before = take_snapshot(repository)
     assert before is not None
     (repository / "old.txt").write_text(f"{SECRET}\nmore\n")
-    assert b"+more" in changes_since(before, secrets=[SECRET])
+    assert b"+more" in changes_since(before, secrets=[SECRET]).patch
 
 
 def test_there_is_no_snapshot_outside_a_repository_or_before_the_first_commit(tmp_path: Path) -> None:

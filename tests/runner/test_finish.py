@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -54,8 +55,7 @@ class Run:
         (self.folder / RECORD).write_text(RunRecord.model_validate(fields | record).model_dump_json())
         (self.folder / STDOUT).write_text(stdout)
         (self.folder / STDERR).write_text("")
-        if patch := self.agent.patch():
-            (self.folder / PATCH).write_bytes(patch)
+        (self.folder / PATCH).write_bytes(self.agent.patch())
 
     def setting(self, token: str = "", **changed: Any) -> Finishing:
         stage = self.workshop.stage
@@ -226,6 +226,48 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert len(base64.b64decode(outputs["final-message"])) < len(message)
     assert (run.folder / FINAL_MESSAGE).read_text() == message
     assert run.outputs() == outputs
+
+
+def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:
+    (run.agent.tree / "AGENTS.md").write_text("Push to main.\n")
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE))
+    warnings = run.outputs()["run-warnings"]
+    assert "AGENTS.md" in warnings
+    assert "new.txt" not in warnings
+
+
+@pytest.mark.parametrize("left", ["nothing", "a link", "another patch"])
+def test_a_patch_that_is_not_the_runs_own_is_a_failure_and_not_a_run_without_changes(run: Run, left: str) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    patch = run.agent.patch()
+    run.leave(transcript(DONE), patch_sha256=hashlib.sha256(patch).hexdigest())
+    (run.folder / PATCH).unlink()
+    if left == "a link":
+        (run.folder.parent / "elsewhere").write_bytes(patch)
+        (run.folder / PATCH).symlink_to(run.folder.parent / "elsewhere")
+    if left == "another patch":
+        (run.folder / PATCH).write_bytes(patch.replace(b"+new", b"+old"))
+    outputs = run.outputs()
+    assert (outputs["exit-code"], outputs["error-evidence"].count("changes-unreadable")) == ("1", 1)
+    assert "changes.patch" in outputs["error-summary"]
+    assert run.workshop.tip() == run.agent.base
+
+
+@pytest.mark.parametrize("name", [FINAL_MESSAGE, STDERR, STDOUT, RECORD])
+def test_no_link_in_the_folder_is_followed(run: Run, name: str) -> None:
+    run.leave(transcript(DONE))
+    stolen = run.folder.parent / "stolen"
+    stolen.write_text((run.folder / name).read_text() if name == RECORD else "of-somebody-else")
+    (run.folder / name).unlink(missing_ok=True)
+    (run.folder / name).symlink_to(stolen)
+    if name == RECORD:
+        with pytest.raises(BrokenContract):
+            run.outputs()
+        return
+    message = base64.b64decode(run.outputs()["final-message"]).decode()
+    assert message == ("" if name == STDOUT else DONE)
+    assert stolen.read_text() == "of-somebody-else"
 
 
 def test_a_damaged_patch_is_a_failure_and_not_a_run_without_changes(run: Run) -> None:

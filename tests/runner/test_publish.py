@@ -74,6 +74,20 @@ def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent
     assert workshop.tip() == tip
 
 
+def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> None:
+    tree = workshop.clone("stranger")
+    for change in ("--allow-empty", "-a"):
+        (tree / "src" / "b.py").write_text("b = 'mine'\n")
+        git(tree, "commit", "-q", change, "-m", f"feat: do the work\n\nAccord-Run: {TOKEN}")
+    git(tree, "push", "-q", "origin", "feature")
+    forged = workshop.tip()
+    (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    published = publish_patch(workshop.remote(), publication(agent))
+    assert published == Published(workshop.tip(), 1)
+    assert workshop.tip() != forged
+    assert publish_patch(workshop.remote(), publication(agent)) == published
+
+
 def test_another_run_with_the_same_changes_finds_them_there(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "new.txt").write_text("new\n")
     publish_patch(workshop.remote(), publication(agent))

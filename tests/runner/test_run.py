@@ -298,6 +298,38 @@ def test_what_the_agent_writes_to_the_runners_files_is_undone(bench: Bench) -> N
     assert "GITHUB_PATH" not in left.err
 
 
+def test_new_files_that_are_left_out_are_named(bench: Bench) -> None:
+    left = bench.script("open('build.log', 'w').write('x'); open('new.txt', 'w').write('new')")
+    assert "build.log" in left.outputs["run-warnings"]
+    assert "build.log" not in left.text("changes.patch")
+
+
+ATTACKS = {
+    "folders": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
+    "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name, 'in', 'the way').mkdir(parents=True)",
+    "links": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
+    "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name).symlink_to(run.parent / 'home/target')",
+    "nothing": "shutil.rmtree(run)",
+    "a file": "shutil.rmtree(run); run.write_text('mine')",
+    "no rights": "run.chmod(0)",
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None:
+    target = bench.top / "home/target"
+    target.write_text("untouched")
+    program = f"import pathlib, shutil\nrun = pathlib.Path({str(bench.top / 'run')!r})\n"
+    program += f"print('said before', flush=True)\n{ATTACKS[attack]}\nopen('new.txt', 'w').write('new')"
+    left = bench.script(program)
+    assert left.code == 0, left.err
+    assert (left.record["exit_code"], left.record["own"], left.outputs["exit-code"]) == (0, None, "0")
+    assert "+new" in left.text("changes.patch")
+    assert "said before" in left.text("stdout.log")
+    assert target.read_text() == "untouched"
+    assert ("put back" in left.outputs["run-warnings"]) == (attack != "no rights")
+
+
 def test_the_outputs_reach_the_runner(bench: Bench) -> None:
     output = bench.top / "output"
     bench.script("print('hi')", job={"GITHUB_OUTPUT": str(output)})

@@ -86,6 +86,6 @@ def _file(path: str) -> Iterator[Path]:
 def _existing(path: str) -> Path:
     try:
         with Path(path).open("rb"):
-            return Path(path)
+            return Path(path).resolve()
     except OSError as error:
         raise unreadable(path, error) from None

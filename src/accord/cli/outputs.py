@@ -12,7 +12,7 @@ from accord.cli.sources import read_bytes
 from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import redactor_for
 
-_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
 
 
 @click.command()

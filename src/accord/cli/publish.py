@@ -55,20 +55,20 @@ def publish(
     they say. Where to push and whose tasks to read is taken from RUN_DIR when no option says it, but never in a
     workflow: there the agent could have written that itself.
     """
-    from accord.cli.run_step import finished, leave_run, report_run
+    from accord.cli.run_step import finished, report_run
     from accord.runner.finish import outputs_without_record, read_record
 
     check_author(author)
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        leave_run(outputs_without_record(broken.message, redactor_for(os.environ)))
-        raise
-    told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        told = {name: value for name, value in told.items() if value}
-    body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
-    with github_for(**options) as way:
-        outputs = finished(run_dir, way, **told, pr_body=body, author=author, lender=checkout)
+        outputs = outputs_without_record(broken.message, redactor_for(os.environ))
+    else:
+        told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
+        if os.environ.get("GITHUB_ACTIONS") != "true":
+            told = {name: value for name, value in told.items() if value}
+        body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
+        with github_for(**options) as way:
+            outputs = finished(run_dir, way, None, **told, pr_body=body, author=author, lender=checkout)
     report_run(outputs, output_format)
     ctx.exit(int(outputs.exit_code) if fail else 0)

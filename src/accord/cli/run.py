@@ -58,14 +58,16 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
     outputs were written, however the run ended.
     """
-    from accord.cli.run_step import finished, report_run
+    from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.signals import listening
 
+    is_published = not (no_publish or given["skip"])
+    check_step(is_published=is_published and bool(given["pr_ref"]))
     with listening() as told:
         request = _request(agent, given)
         record = _run(request, told)
         with nullcontext() if no_publish or not _is_publishable(record) else github_for(None, None, 900) as way:
-            outputs = finished(request.run_dir, way)
+            outputs = finished(request.run_dir, way, record)
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"The run is kept in {one_line(str(request.run_dir))}")
@@ -91,7 +93,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
     more = ("model", "max_runtime_minutes", "registry", "schema", "install_dir")
     return RunRequest(
         agent=agent,
-        run_dir=run_dir.absolute(),
+        run_dir=run_dir.resolve(),
         directory=Path.cwd(),
         sandbox=given["sandbox_mode"],
         is_skipped=given["skip"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,29 +13,49 @@ import click
 from accord.cli.output import one_line
 from accord.cli.step_files import leave_outputs, leave_summary
 from accord.gha.commands import command
+from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import redactor_for
+from accord.kernel.store import can_be_written
 from accord.runner.run_summary import analysis_page, error_table, summary_page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from accord.cli.sources import Way
     from accord.runner.models import Classification, RunOutputs
+    from accord.runner.record import RunRecord
 
 _SHOWN_CHARS = 100
 
 
-def finished(run_dir: Path, way: Way | None, **choices: Any) -> RunOutputs:
+def check_step(*, is_published: bool) -> None:
+    """Find, before an agent works for nothing, what would keep its outputs or its changes from going anywhere."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path and not _can_be_appended_to(Path(path)):
+        raise WrongUsage(f"The file of GITHUB_OUTPUT, {path}, cannot be written.", mend="Outputs would be lost.")
+    for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
+        if not os.environ.get(name, "").strip():
+            raise WrongUsage(
+                f"Changes are to be published to --pr-ref, and {name} is not set.",
+                mend="Set it, or pass --no-publish and let `accord publish` of another job do that.",
+            )
+
+
+def _can_be_appended_to(path: Path) -> bool:
+    return os.access(path, os.W_OK) if path.is_file() else can_be_written(path)
+
+
+def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
     from accord.kernel.clock import SystemClock
     from accord.runner.finish import Finishing, finish
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     if way is None:
-        return finish(run_dir, Finishing("", redact, clock, os.environ))
+        return finish(run_dir, Finishing("", redact, clock, os.environ), record)
     remote = way.remote(clock)
-    return finish(run_dir, Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices))
+    setting = Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices)
+    return finish(run_dir, setting, record)
 
 
 def report_run(outputs: RunOutputs, output_format: str) -> None:

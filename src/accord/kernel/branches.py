@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.clock import timestamp
-from accord.kernel.errors import Refused, Stopped, WrongUsage
+from accord.kernel.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.kernel.git import Git, GitFailed, token_config
 from accord.kernel.patches import Change, apply_patch, changes_between
 
@@ -127,22 +127,38 @@ def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
     return git.line("rev-parse", f"refs/heads/{into}")
 
 
-def branch_facts(git: Git, token: str) -> BranchFacts:
+def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
     """Look at what was fetched."""
     base = git.line("rev-parse", "refs/heads/base")
     tip = git.attempt("rev-parse", "--verify", "--quiet", "refs/heads/work").stdout.decode().strip()
-    return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}") if tip else "")
+    return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}", patch) if tip else "")
 
 
-def commit_of_run(git: Git, token: str, commits: str) -> str:
-    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when there is none."""
-    log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode()
+def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
+    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when there is none.
+
+    Anybody who may push can copy a trailer, an author or a date, so a commit counts only when it does what the run's
+    patch does, and nothing else.
+    """
+    log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
     found = ""
     for entry in log.split("\0"):
         commit, *values = entry.split("\n")
-        if token in (value.strip() for value in values):
+        if token in (value.strip() for value in values) and _does_what(git, commit.strip(), patch):
             found = commit.strip()
     return found
+
+
+def _does_what(git: Git, commit: str, patch: bytes) -> bool:
+    """Tell whether a commit has one parent, and the patch makes its tree of the parent's."""
+    parents = git.line("rev-parse", f"{commit}^@").split()
+    if len(parents) != 1:
+        return False
+    before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}"), git.line("rev-parse", f"{commit}^{{tree}}")
+    try:
+        return before != after == apply_patch(git, patch, parents[0])
+    except AccordError:
+        return False
 
 
 def commit_patch(

@@ -109,8 +109,8 @@ def _scratch_index(git: Git) -> Iterator[Git]:
         yield replace(git, directory=top, environment=environment)
 
 
-def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> None:
-    """Take what agents leave behind out of an index, unless ``start`` has it already."""
+def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
+    """Take what agents leave behind out of an index, unless ``start`` has it already; return the paths."""
     import pathspec
 
     new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
@@ -119,6 +119,7 @@ def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> None:
     if left:
         paths = "\0".join(left).encode("utf-8", "surrogateescape")
         scratch("update-index", "--force-remove", "-z", "--stdin", data=paths)
+    return left
 
 
 def apply_patch(git: Git, patch: bytes, onto: str) -> str:

@@ -6,6 +6,7 @@ that no configuration, hook, filter or index that was written meanwhile is read,
 
 from __future__ import annotations
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,14 @@ class Snapshot:
     object_format: str = "sha1"
 
 
+@dataclass(frozen=True)
+class WorkTreeChanges:
+    """What is different: git's binary-safe patch, and the new paths that count as leftovers and are not in it."""
+
+    patch: bytes
+    left_out: tuple[str, ...] = ()
+
+
 def take_snapshot(directory: Path) -> Snapshot | None:
     """Note how the repository around a directory stands; None where there is none, or one without a commit."""
     git = Git(directory)
@@ -50,8 +59,8 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     )
 
 
-def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> bytes:
-    """Return what differs from the snapshot as git's binary-safe patch, commits and untracked files included.
+def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> WorkTreeChanges:
+    """Return what differs from the snapshot, commits and untracked files included.
 
     Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
     cannot read the work tree.
@@ -71,10 +80,45 @@ def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets:
         if snapshot.absent:
             paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
-        ours("add", "--all", "--", ".")
-        leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
+        nested = _nested_repositories(ours)
+        excluded = [b".", *(b":(exclude,literal)" + os.fsencode(folder) for folder in nested)]
+        ours("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
+        _add_files(ours, nested)
+        left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
         _refuse_secrets(ours, snapshot.commit, secrets)
-        return difference(ours, snapshot.commit)
+        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out))
+
+
+def _nested_repositories(git: Git) -> list[str]:
+    """List the folders that somebody made repositories of, but for submodules that ``.gitmodules`` knows.
+
+    Git would take no more of one than the id of its commit, which nobody else has.
+    """
+    untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
+    known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
+    submodules = {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
+    return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in submodules]
+
+
+def _add_files(git: Git, folders: Sequence[str]) -> None:
+    """Add the files below these folders as files, but for those that are ignored."""
+    found = [path for folder in folders for path in _files_below(git.directory, folder)]
+    if not found:
+        return
+    ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
+    left = [os.fsencode(path) for path in sorted({*found} - {*split_nul(ignored.stdout)})]
+    git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
+
+
+def _files_below(top: Path, folder: str) -> Iterator[str]:
+    """Yield the files and links below a folder, without what git keeps in ``.git``."""
+    for place, folders, files in os.walk(top / folder):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in [*links, *files]:
+            path = Path(place, name)
+            if name != ".git" and (path.is_symlink() or path.is_file()):
+                yield str(path.relative_to(top))
 
 
 def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:

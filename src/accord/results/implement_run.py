@@ -123,7 +123,8 @@ def _completed(
 ) -> list[ImplementOperation]:
     branch = f"accord/{work.number}"
     git = stack.enter_context(fetched(work.remote, work.base, branch, work.checkout))
-    facts = branch_facts(git, state.token)
+    patch = (result.patch or "").encode()
+    facts = branch_facts(git, state.token, patch)
     if facts.applied:
         commit, head = facts.applied, facts.tip
         changes = changes_between(git, f"{facts.applied}^", facts.applied)
@@ -136,7 +137,6 @@ def _completed(
             work.co_authors,
             prefix=work.commit_prefix,
         )
-        patch = (result.patch or "").encode()
         commit, changes = commit_patch(git, facts, patch, CommitText(work.author, summary), setting.clock.now())
         head = commit
         if not changes and not facts.tip:

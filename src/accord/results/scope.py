@@ -10,29 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.protected import protected_paths
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-PROTECTED = (
-    ".github/",
-    "CODEOWNERS",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-    "copilot-instructions.md",
-    ".claude/",
-    ".codex/",
-    ".cursor/",
-    ".cursorrules",
-    ".gemini/",
-    ".windsurfrules",
-    ".circleci/",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    "azure-pipelines.yml",
-    "Jenkinsfile",
-)
-"""Files that steer agents and CI, in gitignore's notation. A change to one is shown to a person, never dropped."""
 
 _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
 
@@ -61,7 +42,6 @@ def audit_scope(touched: Iterable[str], scope: Sequence[str], extra_protected: S
     import pathspec
 
     listed = pathspec.GitIgnoreSpec.from_lines(_pattern(path) for path in scope)
-    protected = pathspec.GitIgnoreSpec.from_lines([*PROTECTED, *extra_protected])
     groups: dict[str, list[str]] = {"in": [], "tests": [], "outside": []}
     paths = list(dict.fromkeys(touched))
     for path in paths:
@@ -71,7 +51,7 @@ def audit_scope(touched: Iterable[str], scope: Sequence[str], extra_protected: S
             groups["tests"].append(path)
         else:
             groups["outside"].append(path)
-    guarded = tuple(path for path in paths if protected.match_file(path))
+    guarded = protected_paths(paths, extra_protected)
     return ScopeReport(tuple(groups["in"]), tuple(groups["tests"]), tuple(groups["outside"]), guarded)
 
 

@@ -18,6 +18,7 @@ from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.outgoing import sanitise_plain
+from accord.kernel.protected import protected_paths
 from accord.kernel.redaction import redactor_for
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
@@ -25,7 +26,18 @@ from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
 from accord.runner.publish import Publication, Published, publish_patch
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, SCHEMA, STDERR, STDOUT, Own, RunRecord
+from accord.runner.record import (
+    FINAL_MESSAGE,
+    PATCH,
+    RECORD,
+    SCHEMA,
+    STDERR,
+    STDOUT,
+    Own,
+    RunRecord,
+    make_way,
+    opened,
+)
 from accord.runner.texts import safe_line, sendable
 
 if TYPE_CHECKING:
@@ -42,6 +54,8 @@ if TYPE_CHECKING:
 
 _BODY_CHARS = 500
 """How much of the agent's last words the commit message tells."""
+
+PATHS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -68,15 +82,15 @@ class Finishing:
     lender: Path | None = None
 
 
-def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
+def finish(run_dir: Path, setting: Finishing, record: RunRecord | None = None) -> RunOutputs:
     """Publish what a run changed, look for the tasks it completed, and conclude its outputs.
 
-    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Raises
-    BrokenContract when the folder holds no run.
+    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Without a
+    ``record`` the folder's own is read. Raises BrokenContract when the folder holds none.
     """
     from accord.runner.classify import contract_exit_code
 
-    record = _directed(read_record(run_dir), setting)
+    record = _directed(record or read_record(run_dir), setting)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), setting.redact)
     declared = redactor_for(setting.environment, certain=record.secret_names)
@@ -96,7 +110,7 @@ def finish(run_dir: Path, setting: Finishing) -> RunOutputs:
             published=ended.published,
             analysis=ended.analysis,
             duration_seconds=duration,
-            warnings=ended.warnings,
+            warnings=(*record.warnings, *ended.warnings),
         ),
         evidence,
         setting.redact,
@@ -108,7 +122,8 @@ def _held_against_schema(run_dir: Path, account: Account) -> Account:
     from accord.runner.structured import structured_result
 
     try:
-        schema = json.loads((run_dir / SCHEMA).read_bytes())
+        with opened(run_dir / SCHEMA) as file:
+            schema = json.loads(file.read())
         made = structured_result(schema, account.structured, account.final_message)
     except FileNotFoundError:
         return account
@@ -137,7 +152,8 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOut
 def read_record(run_dir: Path) -> RunRecord:
     """Read ``record.json``. Raises BrokenContract when there is none, or none that accord wrote."""
     try:
-        return RunRecord.model_validate_json((run_dir / RECORD).read_bytes())
+        with opened(run_dir / RECORD) as file:
+            return RunRecord.model_validate_json(file.read())
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
         message = f"{run_dir / RECORD} {problem}."
@@ -164,8 +180,22 @@ class _Work:
     setting: Finishing
 
     def patch(self) -> bytes:
-        path = self.run_dir / PATCH
-        return path.read_bytes() if path.exists() else b""
+        """Read the patch. Raises BrokenContract when a run in a repository left none, or this is not what it left."""
+        try:
+            with opened(self.run_dir / PATCH) as file:
+                patch = file.read()
+        except OSError as error:
+            if not (self.record.base_sha or self.record.patch_sha256):
+                return b""
+            raise _damaged(f"{PATCH} of the run cannot be read: {error.strerror}.") from None
+        digest = self.record.patch_sha256
+        if digest and hashlib.sha256(patch).hexdigest() != digest:
+            raise _damaged(f"{PATCH} is not the file that the run wrote.")
+        return patch
+
+
+def _damaged(message: str) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding("patch-invalid", message)])
 
 
 @dataclass(frozen=True)
@@ -191,7 +221,11 @@ def _evidence(run_dir: Path, record: RunRecord) -> RunEvidence:
 
 def _publish_and_analyse(work: _Work) -> _Ended:
     """Push first: tasks count as done only when the work is where others see it."""
-    patch = work.patch()
+    try:
+        patch = work.patch()
+        stats = patch_stats(patch)
+    except BrokenContract as broken:
+        return _Ended(Published(failure=Own(kind="changes-unreadable", detail=broken.message)))
     pull, warnings = _pull(work)
     remote, ref = work.setting.remote, work.record.pr_ref
     published = None
@@ -199,6 +233,8 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         published = _from_a_fork(pull, ref, work) or publish_patch(remote, _publication(work, patch, ref))
         if published.failure:
             return _Ended(published, warnings=warnings)
+        if steering := protected_paths(stat.path for stat in stats):
+            warnings = (*warnings, _steers(steering))
         if not published.commit_sha:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
@@ -208,8 +244,7 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         body = pull.body
     if body is None:
         return _Ended(published, warnings=warnings)
-    diff = diff_stat(patch_stats(patch))
-    analysis = tasks_done(body, work.account, diff, work.setting.environment, work.setting.clock)
+    analysis = tasks_done(body, work.account, diff_stat(stats), work.setting.environment, work.setting.clock)
     return _Ended(published, analysis, warnings)
 
 
@@ -269,8 +304,15 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
     return analyse(question, environment=environment, clock=clock)
 
 
+def _steers(paths: tuple[str, ...]) -> str:
+    shown = ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
+    return f"The run changed files that steer agents or CI; a person should look at them: {shown}."
+
+
 def _left_behind(work: _Work) -> tuple[str, ...]:
-    """Say where the changes are that were not pushed."""
+    """Say where the changes are that were not pushed. An agent that was not started left none."""
+    if not (_is_file(work.run_dir / PATCH) or work.record.patch_sha256):
+        return ()
     try:
         count = len(patch_stats(work.patch()))
     except BrokenContract as broken:
@@ -282,6 +324,11 @@ def _left_behind(work: _Work) -> tuple[str, ...]:
 def _keep_message(work: _Work) -> None:
     """Keep the whole message beside the transcript, as an output may have to be cut."""
     path = work.run_dir / FINAL_MESSAGE
-    if work.account.final_message and not path.exists():
+    if work.account.final_message and not _is_file(path):
         with contextlib.suppress(OSError):
+            make_way(path)
             write_whole(path, sendable(work.setting.redact(work.account.final_message)))
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from accord.kernel.redaction_stream import RedactedStream
 from accord.kernel.store import DISK_FULL
 from accord.runner.descendants import Ending, adopting_orphans
-from accord.runner.record import Own
+from accord.runner.record import Own, put_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,10 +53,14 @@ class Program:
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How it ended: ``exit_code`` as a shell reports it (128 + signal), and what accord did to it, if anything."""
+    """How it ended: ``exit_code`` as a shell reports it (128 + signal), and what accord did to it, if anything.
+
+    ``replaced`` names the files of its output that it took or replaced, and that were written again.
+    """
 
     exit_code: int | None
     own: Own | None = None
+    replaced: tuple[str, ...] = ()
 
 
 class Watcher(Protocol):
@@ -81,7 +85,7 @@ def run_program(
 
     Raises OSError when it cannot be started or the files cannot be opened.
     """
-    with stdout.open("wb", buffering=0) as out, stderr.open("wb", buffering=0) as err, adopting_orphans() as spared:
+    with stdout.open("w+b", buffering=0) as out, stderr.open("w+b", buffering=0) as err, adopting_orphans() as spared:
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
         sinks = [
@@ -94,7 +98,8 @@ def run_program(
             own = _watch(started, selector, told, limit_seconds, sinks)
             own = _end(Ending(started, spared, _PATIENCE_SECONDS[own.kind if own else ""]), selector, told, own, sinks)
         code = started.poll()
-    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, own)
+        replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if put_back(path, file))
+    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, own, replaced)
 
 
 def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:

@@ -132,7 +132,7 @@ def _facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFa
     known = _known(git, remote, work.base_sha)
     if tip:
         commits = f"{known}..{tip}" if known else tip
-        return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits))
+        return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits, work.patch))
     base = _base(git, remote, work.base_ref)
     is_seen = known and git.attempt("merge-base", "--is-ancestor", known, base).returncode == 0
     return BranchFacts(known if is_seen else base, "", "")

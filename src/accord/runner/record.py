@@ -6,13 +6,23 @@
 JSON Schema of its structured result). The record is written last: without it the run did not end.
 
 Secrets are taken out of all of them while they are written; a patch with a secret of the job in it is not written.
+
+The agent runs as the same user and can do to the folder what it likes. So no file of it is opened but by ``opened``,
+which follows no link, and none is written before ``make_way`` for it.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import errno
+import os
+import shutil
+import stat
+from typing import IO, TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 RECORD = "record.json"
 STDOUT = "stdout.log"
@@ -58,6 +68,7 @@ class RunRecord(BaseModel):
 
     ``base_sha`` is the commit that the work tree stood on before the agent began, empty outside a repository.
     ``secret_names`` are the variables that its registry declares to be secrets; never their values.
+    ``patch_sha256`` is the digest of the patch, empty where there is none; ``warnings`` are sentences for people.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,3 +88,57 @@ class RunRecord(BaseModel):
     secret_names: tuple[str, ...] = ()
     started_at: str = ""
     duration_seconds: float = 0
+    patch_sha256: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file of the folder to read it. Raises FileNotFoundError for anything but a regular file, links included.
+
+    An agent, or whoever can write to an artifact, may have put a link to a secret there, or a pipe that never ends.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO, errno.ENOTDIR):
+            raise _no_file(path) from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _no_file(path)
+    return os.fdopen(handle, "rb", buffering=1024 * 1024)
+
+
+def _no_file(path: Path) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "This is no regular file", str(path))
+
+
+def make_way(path: Path) -> None:
+    """Make a file of the folder writable: the folder is there, and nothing that is no regular file is in its place."""
+    folder = path.parent
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        folder.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        folder.chmod(0o700)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    elif path.is_symlink() or not path.is_file():
+        path.unlink(missing_ok=True)
+
+
+def put_back(path: Path, file: IO[bytes]) -> bool:
+    """Write a file of the folder again from its open handle when somebody took or replaced it; tell whether so."""
+    ours = os.fstat(file.fileno())
+    try:
+        theirs = os.lstat(path)
+    except OSError:
+        theirs = None
+    if theirs and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino):
+        return False
+    make_way(path)
+    path.unlink(missing_ok=True)
+    file.seek(0)
+    with path.open("xb") as again:
+        shutil.copyfileobj(file, again)
+    return True

@@ -6,13 +6,14 @@ is concluded from what the agent said.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _CERTAIN = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
 """Variables whose values are surely secrets: one of them in a change stops it. Redaction takes a wider view."""
 
+_PATHS_SHOWN = 10
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
 """So much is freed for the record when the disk is full."""
@@ -108,10 +110,16 @@ class _Notes:
     exit_code: int | None = None
     own: Own | None = None
     declared: frozenset[str] = frozenset()
+    has_run: bool = False
+    patch_sha256: str = ""
+    warnings: list[str] = field(default_factory=list)
 
 
 def run_agent(request: RunRequest, job: Job) -> RunRecord:
-    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage when that folder cannot be used."""
+    """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage when that folder cannot be used.
+
+    The record that is returned counts: where it cannot be written, it says so.
+    """
     _prepare(request)
     notes = _Notes()
     began = job.clock.now()
@@ -123,17 +131,32 @@ def run_agent(request: RunRequest, job: Job) -> RunRecord:
     except AccordError as error:
         notes.own = notes.own or Own(kind="not-started", detail=str(error))
     except OSError as error:
-        kind = "disk-full" if error.errno in DISK_FULL else "not-started"
-        notes.own = notes.own or Own(
-            kind=kind, detail=f"{error.filename or 'A file'} cannot be used: {error.strerror}."
-        )
+        notes.own = notes.own or _unusable(error, notes)
     except Exception as error:
         notes.own = notes.own or Own(kind="not-started", detail=f"accord failed: {type(error).__name__}: {error}")
         raise
     finally:
         record = _record(request, job, notes, (job.clock.now() - began).total_seconds(), timestamp(began))
-        (request.run_dir / _RESERVE).unlink(missing_ok=True)
-        write_whole(request.run_dir / layout.RECORD, record.model_dump_json(indent=2) + "\n")
+        record = _written(record, request.run_dir, notes)
+    return record
+
+
+def _unusable(error: OSError, notes: _Notes) -> Own:
+    """Say that a file is in the way: of the start, or of what the agent that ran has left."""
+    kind = "disk-full" if error.errno in DISK_FULL else "changes-unreadable" if notes.has_run else "not-started"
+    detail = f"{error.filename or 'A file'} cannot be used: {error.strerror}."
+    return Own.model_validate({"kind": kind, "detail": detail})
+
+
+def _written(record: RunRecord, folder: Path, notes: _Notes) -> RunRecord:
+    """Write the record, whatever the agent did to the folder."""
+    path = folder / layout.RECORD
+    try:
+        layout.make_way(path)
+        (folder / _RESERVE).unlink(missing_ok=True)
+        write_whole(path, record.model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        return record.model_copy(update={"own": record.own or _unusable(error, notes)})
     return record
 
 
@@ -155,6 +178,8 @@ def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, starte
         secret_names=tuple(sorted(notes.declared)),
         started_at=started_at,
         duration_seconds=round(seconds, 3),
+        patch_sha256=notes.patch_sha256,
+        warnings=tuple(job.redactor(text) for text in notes.warnings),
     )
 
 
@@ -199,7 +224,7 @@ def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     for name in written:
         job.show(f"accord: somebody wrote to the runner's file {name} while the agent ran. That was undone.")
     if snapshot:
-        _keep_changes(request, job, agent, snapshot)
+        _keep_changes(request, job, agent, snapshot, notes)
 
 
 def _schema(request: RunRequest) -> str:
@@ -255,6 +280,7 @@ def _run(request: RunRequest, job: Job, agent: Agent, asked: Asked, path: str, n
         words = command_line(agent, replace(asked, final_message_file=message))
         environment = agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings)
         words[0] = find_program(words[0], path, request.directory)
+        notes.has_run = True
         end = run_program(
             Program(
                 words,
@@ -271,8 +297,15 @@ def _run(request: RunRequest, job: Job, agent: Agent, asked: Asked, path: str, n
             limit_seconds=request.max_runtime_minutes * 60,
         )
         notes.exit_code, notes.own = end.exit_code, end.own
+        if end.replaced:
+            notes.warnings.append(
+                f"The agent removed or replaced files of its run, which were put back: {', '.join(end.replaced)}."
+            )
+        target = request.run_dir / layout.FINAL_MESSAGE
+        layout.make_way(target)
+        target.unlink(missing_ok=True)
         if message.is_file() and not message.is_symlink():
-            _copy_redacted(message, request.run_dir / layout.FINAL_MESSAGE, job.redactor)
+            _copy_redacted(message, target, job.redactor)
 
 
 @contextmanager
@@ -299,19 +332,34 @@ def _make_removable(function: Any, path: str, _error: object) -> None:
 
 def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
     stream = RedactedStream(redactor)
-    with source.open("rb") as read, target.open("wb") as write:
+    with layout.opened(source) as read, target.open("xb") as write:
         while data := read.read(64 * 1024):
             write.write(stream.feed(data))
         write.write(stream.end())
 
 
-def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot) -> None:
+def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot, notes: _Notes) -> None:
     """Write the patch down. Where it cannot be had whole and free of secrets, there is none."""
     certain = job.certain
     known = {name: value for name, value in job.environment.items() if name in certain}
     secrets = redactor_for(known, certain=certain).values
     try:
-        patch = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
+        changes = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
     except AccordError as error:
         raise NotRun("changes-unreadable", f"What the agent changed cannot be handed on. {error}") from None
-    (request.run_dir / layout.PATCH).write_bytes(patch)
+    path = request.run_dir / layout.PATCH
+    layout.make_way(path)
+    path.unlink(missing_ok=True)
+    path.write_bytes(changes.patch)
+    notes.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
+    if changes.left_out:
+        notes.warnings.append(_left_out(changes.left_out))
+
+
+def _left_out(paths: Sequence[str]) -> str:
+    """Say which new files are not handed on, as what agents leave behind looks like them."""
+    shown = ", ".join(
+        path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN]
+    )
+    more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
+    return f"New files that look like what agents leave behind were left out of the changes: {shown}{more}."

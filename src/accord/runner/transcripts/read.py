@@ -8,6 +8,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from accord.runner.evidence import RunEvidence
+from accord.runner.record import opened
 from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
 from accord.runner.transcripts.fold import MAX_MESSAGE_CHARS, account_of
@@ -35,7 +36,6 @@ TAIL_BYTES = 32 * 1024
 
 _STARTS = (b'{"type":"', b'{\n  "session_id"')
 _DOCUMENT_BYTES = 1024 * 1024
-_BUFFER_BYTES = 1024 * 1024
 _LINES_TO_RECOGNISE = 64
 
 
@@ -135,10 +135,10 @@ def _text(path: Path | None) -> str:
 
 
 def _opened(path: Path | None) -> IO[bytes]:
-    """Open a file; one that is not there is an empty one."""
+    """Open a file; one that is not there, or is no regular file, is an empty one."""
     if path is None:
         return io.BytesIO()
     try:
-        return path.open("rb", buffering=_BUFFER_BYTES)
+        return opened(path)
     except FileNotFoundError:
         return io.BytesIO()
