@@ -224,7 +224,11 @@ def _classification(hit: _Hit) -> Classification:
         category=cause.category,
         type=cause.type,
         recovery=cause.recovery,
-        summary=_summary(cause.means, cut(hit.message, _MESSAGE_CHARS), "" if hit.has_mend else cause.mend),
+        summary=_summary(
+            cause.means,
+            cut(hit.message, SUMMARY_CHARS if hit.has_mend else _MESSAGE_CHARS),
+            "" if hit.has_mend else cause.mend,
+        ),
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
     )
