@@ -228,6 +228,25 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert run.outputs() == outputs
 
 
+def test_a_number_that_is_none_is_told_and_costs_its_tasks_only(run: Run) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    run.leave(transcript(DONE), pr_number="1; id")
+    outputs = run.outputs()
+    assert "1; id" in outputs["run-warnings"]
+    assert (outputs["exit-code"], outputs["commit-sha"]) == ("0", run.workshop.tip())
+
+
+@pytest.mark.parametrize("case", ["ref", "link", "token"])
+def test_a_refused_push_names_the_one_thing_that_mends_it(run: Run, case: str) -> None:
+    (run.agent.tree / "new.txt").write_text("new\n")
+    if case == "link":
+        (run.agent.tree / "link").symlink_to("/etc/passwd")
+    run.leave(transcript(DONE), pr_ref="two..dots" if case == "ref" else "feature")
+    said = run.outputs(token="reader" if case == "token" else "")["error-summary"]
+    expected = {"ref": "Pass a branch", "link": "A person must look", "token": "contents: write"}
+    assert {name for name, mend in expected.items() if mend in said} == {case}, said
+
+
 def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:
     (run.agent.tree / "AGENTS.md").write_text("Push to main.\n")
     (run.agent.tree / "new.txt").write_text("new\n")

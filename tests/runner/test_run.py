@@ -112,6 +112,7 @@ def test_what_cannot_be_started_leaves_a_record_that_says_what_to_mend(bench: Be
     assert named in left.record["own"]["detail"]
     assert left.record["exit_code"] is None
     assert left.outputs["exit-code"] == "1"
+    assert "that it is installed" not in left.outputs["error-summary"]
     assert all(left.outputs[f"error-{name}"] for name in ("summary", "category", "type", "recovery", "evidence"))
 
 

@@ -79,6 +79,7 @@ class _Hit(NamedTuple):
     line: str
     message: str = ""
     delay: float | None = None
+    has_mend: bool = False
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
@@ -116,7 +117,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
 
 
 def _own_hit(own: Own) -> _Hit:
-    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail)
+    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail, has_mend=own.has_mend)
 
 
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
@@ -226,7 +227,11 @@ def _classification(hit: _Hit) -> Classification:
         category=cause.category,
         type=cause.type,
         recovery=cause.recovery,
-        summary=_summary(cause.means, cut(hit.message, _MESSAGE_CHARS), cause.mend),
+        summary=_summary(
+            cause.means,
+            cut(hit.message, SUMMARY_CHARS if hit.has_mend else _MESSAGE_CHARS),
+            "" if hit.has_mend else cause.mend,
+        ),
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
     )
@@ -234,4 +239,4 @@ def _classification(hit: _Hit) -> Classification:
 
 def _summary(means: str, message: str, mend: str) -> str:
     what = f"{means}: {message}" if message else means
-    return cut(f"{what}{'' if what.endswith(('.', '!', '?', '…')) else '.'} {mend}", SUMMARY_CHARS)
+    return cut(f"{what}{'' if what.endswith(('.', '!', '?', '…')) else '.'} {mend}".strip(), SUMMARY_CHARS)

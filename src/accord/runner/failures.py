@@ -16,4 +16,9 @@ class NotRun(AccordError):
 
     def __init__(self, kind: OwnKind, message: str, *, mend: str = "") -> None:
         super().__init__(message, mend=mend)
-        self.own = Own(kind=kind, detail=str(self))
+        self.own = own_of(kind, self)
+
+
+def own_of(kind: OwnKind, error: AccordError) -> Own:
+    """Make an error what accord itself knows of a run."""
+    return Own(kind=kind, detail=str(error), has_mend=bool(error.mend))

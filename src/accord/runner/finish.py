@@ -251,8 +251,10 @@ def _publish_and_analyse(work: _Work) -> _Ended:
 def _pull(work: _Work) -> tuple[Pull | None, tuple[str, ...]]:
     """Read the pull request of the run; without it the changes can be pushed all the same."""
     number = work.record.pr_number.strip().removeprefix("#")
-    if work.setting.github is None or not (number.isascii() and number.isdecimal()):
+    if work.setting.github is None or not number:
         return None, ()
+    if not (number.isascii() and number.isdecimal()):
+        return None, (f'"{number}" is no number of a pull request, so no tasks were looked for.',)
     try:
         pull = work.setting.github.pull(int(number))
     except (Refused, Stopped) as error:
@@ -271,7 +273,7 @@ def _from_a_fork(pull: Pull | None, ref: str, work: _Work) -> Published | None:
         f"The branch {pull.head_branch} of pull request {pull.number} is in {place}, and this job cannot push there. "
         "The changes are in the artifact of the run."
     )
-    return Published(failure=Own(kind="push-refused", detail=detail))
+    return Published(failure=Own(kind="push-refused", detail=detail, has_mend=True))
 
 
 def _publication(work: _Work, patch: bytes, ref: str) -> Publication:

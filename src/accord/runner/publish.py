@@ -33,6 +33,7 @@ from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.git import Git
 from accord.kernel.patches import PatchConflict, escaping_links
 from accord.runner.changes import patch_stats, range_stats
+from accord.runner.failures import own_of
 from accord.runner.record import Own
 
 if TYPE_CHECKING:
@@ -90,15 +91,16 @@ def publish_patch(remote: Remote, work: Publication) -> Published:
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
             return _published(git, remote, branch, work)
-    except (Unreachable, subprocess.TimeoutExpired) as error:
+    except Unreachable as error:
+        return Published(failure=own_of("push-unreachable", error))
+    except subprocess.TimeoutExpired as error:
         return Published(failure=Own(kind="push-unreachable", detail=str(error)))
     except PatchConflict as error:
-        return Published(failure=Own(kind="push-conflict", detail=str(error)))
+        return Published(failure=own_of("push-conflict", error))
     except BrokenContract as error:
-        return Published(failure=Own(kind="changes-unreadable", detail=str(error)))
+        return Published(failure=own_of("changes-unreadable", error))
     except Refused as error:
-        kind = "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
-        return Published(failure=Own.model_validate({"kind": kind, "detail": str(error)}))
+        return Published(failure=own_of("disk-full" if _DISK_FULL.search(str(error)) else "push-refused", error))
 
 
 def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
@@ -192,6 +194,6 @@ def failure_of(said: str) -> Own:
     """Tell from git's own words how a push failed that somebody else made; without evidence it may be tried again."""
     trouble = push_trouble(said)
     if trouble == "refused":
-        return Own(kind="push-refused", detail=str(push_refusal(said)))
+        return own_of("push-refused", push_refusal(said))
     detail = f"The push failed: {in_short(said)}" if said.strip() else "The push failed, and nobody said why."
     return Own(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)

@@ -55,12 +55,13 @@ and again or a patch that no longer fits; ``push-unreachable`` a network or serv
 
 
 class Own(BaseModel):
-    """What accord itself saw go wrong; ``detail`` is a sentence for people."""
+    """What accord itself saw go wrong; ``detail`` is for people, ``has_mend`` tells that it says what to do as well."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: OwnKind
     detail: str
+    has_mend: bool = False
 
 
 class RunRecord(BaseModel):

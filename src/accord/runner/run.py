@@ -27,7 +27,7 @@ from accord.kernel.store import DISK_FULL, write_whole
 from accord.runner import record as layout
 from accord.runner.command_line import Asked, command_line, setting_of
 from accord.runner.environment import agent_environment, check_credentials, furnish_home
-from accord.runner.failures import NotRun
+from accord.runner.failures import NotRun, own_of
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, read_prompt
@@ -129,7 +129,7 @@ def run_agent(request: RunRequest, job: Job) -> RunRecord:
     except NotRun as failure:
         notes.own = notes.own or failure.own
     except AccordError as error:
-        notes.own = notes.own or Own(kind="not-started", detail=str(error))
+        notes.own = notes.own or own_of("not-started", error)
     except OSError as error:
         notes.own = notes.own or _unusable(error, notes)
     except Exception as error:
@@ -346,7 +346,7 @@ def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapsho
     try:
         changes = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
     except AccordError as error:
-        raise NotRun("changes-unreadable", f"What the agent changed cannot be handed on. {error}") from None
+        raise NotRun("changes-unreadable", error.message, mend=error.mend) from None
     path = request.run_dir / layout.PATCH
     layout.make_way(path)
     path.unlink(missing_ok=True)
