@@ -6,32 +6,51 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import generate
 import pytest
+from reference.source import codes_in
+from reference.text import Problem, plain
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ["examples", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
 DEMO = "```text\nthe demo\n```"
 
 
-@pytest.fixture
-def copy(tmp_path: Path, generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of what the generator reads and writes, up to date; the demo itself is not run."""
+pytestmark = pytest.mark.xdist_group("generate")  # what is generated once is enough for all
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_demo() -> Iterator[None]:
+    """The demo itself is not run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(generate, "demo_output", lambda: DEMO)
+        yield
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory, _no_demo: None) -> Path:
+    """What the generator reads and writes, up to date."""
+    place = tmp_path_factory.mktemp("fresh")
     for name in SOURCES:
         source = ROOT / name
-        ignored = shutil.ignore_patterns("__pycache__")
         if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=ignored)
+            shutil.copytree(source, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(source, tmp_path / name)
-    monkeypatch.setattr(generate, "demo_output", lambda: DEMO)
-    assert generate.main([], tmp_path) == 0
-    return tmp_path
+            shutil.copy(source, place / name)
+    assert generate.main([], place) == 0
+    return place
 
 
-def test_what_was_just_written_is_up_to_date(copy: Path, generate: ModuleType) -> None:
+@pytest.fixture
+def copy(tmp_path: Path, fresh: Path) -> Path:
+    """A copy of it that a test may spoil."""
+    return shutil.copytree(fresh, tmp_path / "copy")
+
+
+def test_what_was_just_written_is_up_to_date(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     assert generate.main(["--check"], copy) == 0
     assert generate.main([], copy) == 0
@@ -54,7 +73,7 @@ def test_what_was_just_written_is_up_to_date(copy: Path, generate: ModuleType) -
     ],
 )
 def test_a_difference_is_shown_with_the_command_that_mends_it(
-    copy: Path, generate: ModuleType, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
+    copy: Path, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
 ) -> None:
     text = (copy / name).read_text()
     assert old in text
@@ -68,7 +87,7 @@ def test_a_difference_is_shown_with_the_command_that_mends_it(
     assert generate.main(["--check"], copy) == 0
 
 
-def test_a_schema_of_no_kind_is_found_and_deleted(copy: Path, generate: ModuleType) -> None:
+def test_a_schema_of_no_kind_is_found_and_deleted(copy: Path) -> None:
     stale = copy / "schemas" / "gone.schema.json"
     stale.write_text("{}")
     assert generate.main(["--check"], copy) == 1
@@ -76,9 +95,7 @@ def test_a_schema_of_no_kind_is_found_and_deleted(copy: Path, generate: ModuleTy
     assert not stale.exists()
 
 
-def test_a_page_without_its_marks_is_a_problem(
-    copy: Path, generate: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = copy / "docs" / "labels.md"
     page.write_text(page.read_text().replace("<!-- /labels -->", ""))
     assert generate.main([], copy) == 1
@@ -86,7 +103,7 @@ def test_a_page_without_its_marks_is_a_problem(
 
 
 def test_a_code_without_a_line_and_a_line_without_a_code_are_problems(
-    copy: Path, generate: ModuleType, capsys: pytest.CaptureFixture[str]
+    copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module = copy / "src" / "accord" / "results" / "rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')
@@ -109,14 +126,14 @@ def test_a_code_without_a_line_and_a_line_without_a_code_are_problems(
         ("\"Finding('a')\"", []),
     ],
 )
-def test_codes_are_collected_from_calls(generate: ModuleType, source: str, codes: list[tuple[str, str]]) -> None:
-    assert list(generate.codes_in(source, "module.py")) == codes
+def test_codes_are_collected_from_calls(source: str, codes: list[tuple[str, str]]) -> None:
+    assert list(codes_in(source, "module.py")) == codes
 
 
-def test_a_code_that_is_put_together_is_a_problem(generate: ModuleType) -> None:
-    with pytest.raises(generate.Problem, match=r"module\.py:1"):
-        list(generate.codes_in('Finding("label-" + name, "text")', "module.py"))
+def test_a_code_that_is_put_together_is_a_problem() -> None:
+    with pytest.raises(Problem, match=r"module\.py:1"):
+        list(codes_in('Finding("label-" + name, "text")', "module.py"))
 
 
-def test_a_cell_cannot_break_its_table(generate: ModuleType) -> None:
-    assert generate.plain("a | b\nc") == "a \\| b c"
+def test_a_cell_cannot_break_its_table() -> None:
+    assert plain("a | b\nc") == "a \\| b c"

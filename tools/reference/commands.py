@@ -1,0 +1,132 @@
+"""What the command line says of itself: its commands and options, its exit codes, and its demo."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.main import accord
+from accord.kernel import errors
+from accord.kernel.markdown_text import table
+from accord.results.receipts import EXIT_CODES
+from reference.text import WRITTEN_BY, Problem, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@cache
+def cli_reference() -> str:
+    """Describe every command and option from click's own objects."""
+    context = click.Context(accord, info_name="accord", terminal_width=100)
+    with context:
+        pieces = ["# Command line", WRITTEN_BY, *help_of(accord), "## Exit codes", exit_codes(), variables(context)]
+        for name in accord.list_commands(context):
+            command = accord.get_command(context, name)
+            if command:
+                pieces += command_reference(command, click.Context(command, parent=context, info_name=name))
+    return "\n\n".join(pieces) + "\n"
+
+
+def variables(context: click.Context) -> str:
+    """Tell how options are set by the environment, and which go by another name there."""
+    renamed = {}
+    for option in options_of(accord, context):
+        spelled = option.opts[-1].removeprefix("--").replace("-", "_").upper()
+        if option.name and option.name.upper() != spelled:
+            renamed[option.opts[-1]] = option.name.upper()
+    exceptions = ", ".join(f"`{option}` is `{name}`" for option, name in sorted(renamed.items()))
+    return (
+        "## Options from the environment\n\n"
+        "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
+        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some go by another name: {exceptions}. What the "
+        "command line says wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
+        "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
+    )
+
+
+def options_of(command: click.Command, context: click.Context) -> Iterator[click.Option]:
+    """Yield the options of a command and of all below it, without those of click's own."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            if child:
+                yield from options_of(child, context)
+    else:
+        yield from (option for option in command.params if isinstance(option, click.Option))
+
+
+def command_reference(command: click.Command, context: click.Context) -> Iterator[str]:
+    """Describe a command, and all commands of a group."""
+    level = len(context.command_path.split())
+    yield f"{'#' * level} {context.command_path}"
+    yield from help_of(command)
+    if isinstance(command, click.Group):
+        for name in sorted(command.commands):
+            child = command.commands[name]
+            yield from command_reference(child, click.Context(child, parent=context, info_name=name))
+        return
+    with context.scope(cleanup=False):
+        yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```"
+        rows = [option_row(option, context) for option in command.params if isinstance(option, click.Option)]
+    if rows:
+        yield table(["Option", "Default", "Meaning"], rows)
+
+
+def help_of(command: click.Command) -> list[str]:
+    """Return a command's help as paragraphs, without click's sign for lines that must not be wrapped."""
+    text = re.sub(r"^\s*(?:\\b|\x08)\s*$", "", command.help or "", flags=re.MULTILINE)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text)]
+    return [paragraph for paragraph in paragraphs if paragraph and not paragraph.startswith("Exit codes:")]
+
+
+def option_row(option: click.Option, context: click.Context) -> list[str]:
+    """Describe an option as a row: its spellings with what they take, its default, its help."""
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    if not (option.is_flag or option.count):
+        names += f" `{option.make_metavar(context)}`"
+    shown = f"`{option.default}`" if option.show_default and option.default is not None else ""
+    return [plain(names), "required" if option.required else shown, plain(option.help or "")]
+
+
+def exit_codes() -> str:
+    """Tell the exit codes from the error tree, with the outcomes of ``accord apply`` that lead to each."""
+    meanings = {"0": "done"}
+    for name, code, meaning in re.findall(r"^[├└]── (\w+) +(\d) +(.+)$", errors.__doc__ or "", re.MULTILINE):
+        if getattr(errors, name).exit_code != int(code):
+            raise Problem(f"The tree of accord.kernel.errors says {code} for {name}, and its class says otherwise.")
+        meanings[code] = meaning
+    rows = [
+        [
+            code,
+            plain(meaning),
+            ", ".join(f"`{outcome}`" for outcome, exit_code in EXIT_CODES.items() if exit_code == int(code)),
+        ]
+        for code, meaning in meanings.items()
+    ]
+    return table(["Code", "Meaning", "Outcomes of `apply`"], rows)
+
+
+def demo_output() -> str:
+    """Run the demo, and take what it prints, without what differs each time."""
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    for name in [name for name in environment if name.startswith(("GITHUB_", "ACCORD_"))]:
+        del environment[name]
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", "accord", "demo", "--no-stay"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    if run.returncode:
+        raise Problem(f"accord demo failed: {run.stderr}")
+    shown = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", run.stdout.strip())
+    shown = re.sub(r"(push-branch +\S+ +)[0-9a-f]{10}$", r"\1COMMIT", shown, flags=re.MULTILINE)
+    return f"```text\n{shown}\n```"

@@ -1,0 +1,74 @@
+"""What contracts say of themselves: the fields of results and outputs, protected paths and labels."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.markdown_text import table
+from accord.kernel.protected import PROTECTED
+from accord.kernel.schemas import json_schema, strict_schema
+from accord.results.labels import shipped_labels
+from accord.runner.models import RunOutputs
+from reference.text import as_json, default, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+
+@cache
+def schema_file(model: type[BaseModel], *, is_strict: bool = False) -> str:
+    """Write the JSON Schema of a kind of document as a file."""
+    return as_json(strict_schema(model) if is_strict else json_schema(model))
+
+
+@cache
+def fields_tables(model: type[BaseModel]) -> str:
+    """Describe the fields of a result, and of the objects in it, from the model's schema."""
+    schema = json_schema(model)
+    objects = {model.__name__: schema, **schema.get("$defs", {})}
+    pieces = []
+    for name, found in objects.items():
+        rows = [
+            [f"`{key}`", type_of(field), plain(field.get("description", ""))]
+            for key, field in found["properties"].items()
+        ]
+        pieces += [f"**{name}**", table(["Field", "Type", "Meaning"], rows)]
+    return "\n\n".join(pieces)
+
+
+def runner_outputs_table() -> str:
+    """List the outputs of a runner, with what they hold when nothing is known."""
+    fields = RunOutputs.model_fields.values()
+    rows = [[f"`{field.alias}`", default(field.default), plain(field.description or "")] for field in fields]
+    return table(["Output", "When unknown", "Meaning"], rows)
+
+
+def type_of(field: Mapping[str, Any]) -> str:
+    """Name the type of a field as people say it."""
+    if "anyOf" in field:
+        return " or ".join(type_of(choice) for choice in field["anyOf"])
+    if "$ref" in field:
+        return str(field["$ref"].rpartition("/")[2])
+    if "enum" in field:
+        return " or ".join(f'`"{choice}"`' for choice in field["enum"])
+    if "const" in field:
+        return f'`"{field["const"]}"`'
+    if "type" not in field:
+        return "anything"
+    if isinstance(field.get("additionalProperties"), dict):
+        return f"mapping to {type_of(field['additionalProperties'])}"
+    return f"list of {type_of(field['items'])}" if field["type"] == "array" else str(field["type"])
+
+
+def protected_paths() -> str:
+    """List the paths that only people change."""
+    return "```text\n" + "\n".join(PROTECTED) + "\n```"
+
+
+def labels_table() -> str:
+    """List the labels that accord ships."""
+    rows = [[f"`{label.name}`", plain(label.description), f"`{label.color}`"] for label in shipped_labels()]
+    return table(["Label", "Description", "Color"], rows)

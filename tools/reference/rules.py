@@ -1,0 +1,101 @@
+"""What tables of rules say of themselves: errors of runs, reasons of loops, faults and routes of the sandbox."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from accord.kernel.markdown_text import table
+from accord.loops.reasons import REASONS
+from accord.runner import error_rules
+from accord.sandbox import faults
+from accord.sandbox.routes import ROUTES
+from reference.text import Problem, plain, yaml_value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accord.loops.models import LoopName
+
+
+def causes_table() -> str:
+    """List why runs fail: the words of the contract, what happened, what mends it."""
+    rows = [
+        [
+            f"`{name}`",
+            f"`{cause.category}`",
+            f"`{cause.type}`",
+            f"`{cause.recovery}`",
+            plain(f"{cause.means}. {cause.mend}"),
+        ]
+        for name, cause in error_rules.CAUSES.items()
+    ]
+    return table(["Cause", "Category", "Type", "Recovery", "What happened, and what mends it"], rows)
+
+
+def rules_table() -> str:
+    """List the rules of classification by their evidence, in the order in which they are asked."""
+    statuses = {f"http-{status}": cause for status, cause in error_rules.STATUSES.items()}
+    exits = {
+        f"exit-{code}" + (f" ({codec})" if codec else ""): cause
+        for codec, codes in error_rules.EXITS.items()
+        for code, cause in codes.items()
+    }
+    groups: list[tuple[str, Mapping[str, str]]] = [
+        ("what accord saw", {str(kind): cause for kind, cause in error_rules.OWN.items()}),
+        ("a rate limit that names a hard quota, and no delay", {"hard-quota": "quota"}),
+        ("a class of the CLI or the provider", error_rules.KINDS),
+        ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),
+        ("a broad class", error_rules.BROAD_KINDS),
+        ("words of an error", {f"says-{cause}": cause for cause in error_rules.WORDS}),
+        ("a class that says little", error_rules.WEAK_KINDS),
+        ("the exit code", exits),
+        ("a transcript that breaks off", {"no-terminal-event": "interrupted"}),
+        ("nothing that is known", {"unknown-error": "unknown", "no-evidence": "unknown"}),
+    ]
+    rows = []
+    for evidence, rules in groups:
+        by_cause: dict[str, list[str]] = {}
+        for rule, cause in rules.items():
+            by_cause.setdefault(cause, []).append(f"`{rule}`")
+        rows += [[evidence, f"`{cause}`", ", ".join(names)] for cause, names in by_cause.items()]
+    return table(["Evidence", "Cause", "Rules"], rows)
+
+
+def runs_table(root: Path) -> str:
+    """List the recorded runs whose verdict is a choice, with the reason."""
+    rows = []
+    for row in yaml_value((root / "tools" / "runs.yml").read_bytes()):
+        error = row["error"]
+        verdict = ", ".join(f"`{error[key]}`" for key in ("category", "type", "recovery")) if error else "no error"
+        rows.append([", ".join(f"`{run}`" for run in row["runs"]), verdict, plain(row["why"])])
+    return table(["Runs", "Verdict", "Why"], rows)
+
+
+def fault_table() -> str:
+    """Take the table of faults from the module that plays them, and see that it has every kind."""
+    lines = [line for line in (faults.__doc__ or "").splitlines() if line.startswith("|")]
+    missing = [kind for kind in faults.KINDS if kind not in "\n".join(lines)]
+    if missing:
+        raise Problem(f"The table in accord.sandbox.faults lacks {', '.join(missing)}.")
+    return "\n".join(lines)
+
+
+def reasons_table(loop: LoopName) -> str:
+    """List the reasons that a loop gives, in the order of the table that decisions are made from."""
+    rows = [
+        [f"`{code}`", reason.action, plain(reason.meaning) + (" Puts `needs-human` on." if reason.asks else "")]
+        for code, reason in REASONS.items()
+        if loop in reason.loops
+    ]
+    return table(["Reason", "Action", "Meaning"], rows)
+
+
+def routes_table() -> str:
+    """List the operations of the sandbox by path."""
+    by_path: dict[str, list[str]] = {}
+    for route in ROUTES:
+        path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
+        by_path.setdefault(path, []).append(route.method)
+    return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])

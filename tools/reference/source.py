@@ -1,0 +1,109 @@
+"""What the source says of itself: its modules, and the codes of the findings that it makes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.markdown_text import table
+from reference.text import WRITTEN_BY, Problem, plain, yaml_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_MAKES_FINDINGS = re.compile(r"\b(?:Finding|warning)\(")
+
+
+def module_map(root: Path) -> str:
+    """List every module with the first sentence of its docstring, room by room."""
+    source = root / "src" / "accord"
+    pieces = []
+    for room in sorted(path.parent for path in source.glob("*/**/__init__.py")):
+        modules = [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
+        rows = [[f"`{path.stem}`", plain(first_sentence(path.read_text(encoding="utf-8")))] for path in modules]
+        pieces += [
+            f"### {room.relative_to(source)}/",
+            first_sentence((room / "__init__.py").read_text(encoding="utf-8")),
+            table(["Module", "What it is"], rows),
+        ]
+    return "\n\n".join(pieces)
+
+
+@cache
+def first_sentence(module: str) -> str:
+    """Return the first sentence of a module's docstring."""
+    text = ast.get_docstring(ast.parse(module)) or ""
+    paragraph = " ".join(text.split("\n\n")[0].split()).replace("``", "`")
+    return re.split(r"(?<=[.]) (?=[A-Z])", paragraph)[0].removesuffix("::")
+
+
+def findings_page(root: Path) -> str:
+    """Describe every finding code of the source by the table that people write."""
+    codes = codes_of(root / "src" / "accord")
+    groups = yaml_value((root / "tools" / "findings.yml").read_bytes())
+    described = {code for group in groups for code in group["codes"]}
+    if missing := sorted(codes.keys() - described):
+        raise Problem(f"Finding codes without a line in tools/findings.yml: {', '.join(missing)}.")
+    if stale := sorted(described - codes.keys()):
+        raise Problem(f"tools/findings.yml describes codes that the source does not have: {', '.join(stale)}.")
+    pieces = ["# Finding codes", WRITTEN_BY]
+    pieces.append(
+        "A finding says what breaks a contract, where, and what mends it. One error means that nothing is written; a "
+        "warning is reported and stops nothing. Codes are stable: programs may rely on them."
+    )
+    for group in groups:
+        rows = [
+            [f"`{code}`", " or ".join(sorted(codes[code])), plain(text["means"]), plain(text["mend"])]
+            for code, text in group["codes"].items()
+        ]
+        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning", "Mend"], rows)]
+    return "\n\n".join(pieces) + "\n"
+
+
+def codes_of(source: Path) -> dict[str, set[str]]:
+    """Map each finding code of the source to its severities."""
+    codes: dict[str, set[str]] = {}
+    for path in sorted(source.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for code, severity in codes_in(text, path.name) if _MAKES_FINDINGS.search(text) else ():
+            codes.setdefault(code, set()).add(severity)
+    return codes
+
+
+@cache
+def codes_in(text: str, name: str) -> Sequence[tuple[str, str]]:
+    """List code and severity of each finding that a module makes, by ``Finding``, ``warning`` or a helper of its own.
+
+    A helper is a function that hands its parameter ``code`` on. Raises Problem for a code that is no constant.
+    """
+    tree = ast.parse(text)
+    helpers = {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        if any(hands_code_on(call.args[0]) for call in calls_in(function, {"Finding", "warning"}))
+    }
+    found = []
+    for call in calls_in(tree, helpers | {"Finding", "warning"}):
+        code = call.args[0]
+        if isinstance(code, ast.Constant) and isinstance(code.value, str):
+            is_warning = isinstance(call.func, ast.Name) and call.func.id == "warning"
+            found.append((code.value, "warning" if is_warning else "error"))
+        elif not hands_code_on(code):
+            raise Problem(f"{name}:{call.lineno}: the finding's code is no constant, so it cannot be listed.")
+    return found
+
+
+def calls_in(tree: ast.AST, names: set[str]) -> Iterator[ast.Call]:
+    """Yield the calls of these functions that have an argument by position."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names and node.args:
+            yield node
+
+
+def hands_code_on(argument: ast.expr) -> bool:
+    """Tell whether an argument is the parameter ``code`` of a helper."""
+    return isinstance(argument, ast.Name) and argument.id == "code"

@@ -1,0 +1,39 @@
+"""What every part is made of: the problem that people must mend, and words that fit into a table."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from accord.kernel.yaml_files import read_yaml
+
+COMMAND = "./dev generate"
+WRITTEN_BY = f"<!-- Written by tools/generate.py; change its source, then run {COMMAND}. -->"
+
+
+class Problem(Exception):
+    """Something that the generator cannot put right by itself."""
+
+
+def plain(text: str) -> str:
+    """Write text as one line of a table's cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def default(value: Any) -> str:
+    """Write a default: text as code, booleans as YAML has them, nothing for the empty text."""
+    if value is None or value == "":
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def as_json(document: Any) -> str:
+    """Write a schema as a file."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+@cache
+def yaml_value(raw: bytes) -> Any:
+    """Read a YAML document, once for all parts that are about it."""
+    return read_yaml(raw).value
