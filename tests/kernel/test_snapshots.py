@@ -110,13 +110,18 @@ def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Pat
     assert changes_since(before) == b""
 
 
-@pytest.mark.parametrize("where", ["text", "binary", "name"])
+@pytest.mark.parametrize("where", ["text", "binary", "name", "wrapped"])
 def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Path, where: str) -> None:
     before = take_snapshot(repository)
     assert before is not None
     name = f"leak-{SECRET}" if where == "name" else "leak"
-    content = {"text": f"key = {SECRET}\n".encode(), "binary": b"\0\xff" + SECRET.encode(), "name": b""}[where]
-    (repository / name).write_bytes(content)
+    content = {
+        "text": f"key = {SECRET}\n".encode(),
+        "binary": b"\0\xff" + SECRET.encode(),
+        "name": b"",
+        "wrapped": f"key = {SECRET[:9]}\n    {SECRET[9:]}\n".encode(),
+    }
+    (repository / name).write_bytes(content[where])
     with pytest.raises(Refused, match="leak"):
         changes_since(before, secrets=[SECRET])
     (repository / name).unlink()
