@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import re
 import string
+import time
+import urllib.parse
 import uuid
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -139,3 +143,52 @@ def test_a_private_key_behind_another_secret_goes_too() -> None:
 def test_what_is_named_as_certain_is_a_secret_whatever_its_name_or_value_looks_like(value: str) -> None:
     assert value in redactor_for({"QWEN_PAT": value})(value)
     assert value not in redactor_for({"QWEN_PAT": value}, certain=["QWEN_PAT", "ABSENT"])(value)
+
+
+def _lower(quoted: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda hit: hit.group().lower(), quoted)
+
+
+ENCODINGS: dict[str, Callable[[bytes], str]] = {
+    "base64": lambda secret: base64.b64encode(secret).decode(),
+    "base64 after one character": lambda secret: base64.b64encode(b":" + secret + b"\n").decode(),
+    "base64 after two characters": lambda secret: base64.b64encode(b"x:" + secret).decode(),
+    "base64 of basic authentication": lambda secret: base64.b64encode(b"x-access-token:" + secret).decode(),
+    "base64 for URLs": lambda secret: base64.urlsafe_b64encode(secret).decode().rstrip("="),
+    "hexadecimal": bytes.hex,
+    "hexadecimal, upper case": lambda secret: secret.hex().upper(),
+    "part of a URL": urllib.parse.quote,
+    "parameter of a URL": urllib.parse.quote_plus,
+    "part of a URL, lower case": lambda secret: _lower(urllib.parse.quote(secret, safe="")),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("secret", ["hunter2?", "a?b>c~d/e f+correct-horse", "ünï~cödé?>secret"])
+@pytest.mark.parametrize("wrap", ["", "\n"])
+def test_a_known_secret_is_found_however_it_is_encoded(encoding: str, secret: str, wrap: str) -> None:
+    written = ENCODINGS[encoding](secret.encode())
+    written = f"{written[:7]}{wrap}{written[7:]}"
+    said, count = redactor_for({"MY_SECRET": secret}).redact(f"it is {written} now")
+    assert count == 1
+    assert written[-9:-3] not in said
+    assert said.startswith("it is ")
+    assert said.endswith(" now")
+
+
+@given(st.binary(max_size=7), st.binary(max_size=7))
+def test_no_more_than_its_edges_is_left_of_a_secret_in_base64(before: bytes, after: bytes) -> None:
+    secret = b"correct-horse-battery-staple"
+    redact = redactor_for({"MY_SECRET": secret.decode()})
+    said = redact(base64.b64encode(before + secret + after).decode())
+    start, _, end = said.partition("[redacted: secret of the environment]")
+    assert len(start) <= -(-len(before) * 8 // 6)
+    assert len(end) <= -(-len(after) // 3) * 4 + 4
+
+
+def test_two_megabytes_are_searched_for_many_secrets_in_a_moment() -> None:
+    redact = redactor_for({f"A{i}_TOKEN": f"{i}-correct-horse-battery-{i * 7919}" for i in range(20)})
+    text = "".join(f"{i}: The quick brown fox jumps over the lazy dog, correct-horse {i * i}.\n" for i in range(27_000))
+    start = time.process_time()
+    assert redact(text) == text
+    assert time.process_time() - start < 5

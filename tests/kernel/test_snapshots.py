@@ -146,13 +146,18 @@ def test_a_submodule_stays_one(repository: Path, tmp_path: Path) -> None:
     assert b"new file mode 160000" in changes_since(before).patch
 
 
-@pytest.mark.parametrize("where", ["text", "binary", "name"])
+@pytest.mark.parametrize("where", ["text", "binary", "name", "wrapped"])
 def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Path, where: str) -> None:
     before = take_snapshot(repository)
     assert before is not None
     name = f"leak-{SECRET}" if where == "name" else "leak"
-    content = {"text": f"key = {SECRET}\n".encode(), "binary": b"\0\xff" + SECRET.encode(), "name": b""}[where]
-    (repository / name).write_bytes(content)
+    content = {
+        "text": f"key = {SECRET}\n".encode(),
+        "binary": b"\0\xff" + SECRET.encode(),
+        "name": b"",
+        "wrapped": f"key = {SECRET[:9]}\n    {SECRET[9:]}\n".encode(),
+    }
+    (repository / name).write_bytes(content[where])
     with pytest.raises(Refused, match="leak"):
         changes_since(before, secrets=[SECRET])
     (repository / name).unlink()

@@ -61,6 +61,14 @@ def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) 
 @pytest.mark.parametrize(
     "message",
     [
+        "Add tests: 0% done",
+        "Add tests: 99.5 % done",
+        "Add tests hardly done",
+        "Add tests: barely done.",
+        "Add tests: almost done.",
+        "Add tests: half done.",
+        "Add tests: to be done.",
+        "Add tests will be done.",
         "",
         "All good.",
         "I worked on Add tests.",
@@ -157,3 +165,14 @@ def test_a_message_made_to_take_long_does_not(unit: str) -> None:
     began = time.process_time()
     read(message, body)
     assert time.process_time() - began < 10
+
+
+def test_a_task_that_is_wrapped_is_found_in_a_box_that_is_wrapped_too() -> None:
+    body = "- [ ] multi line\n  continues here\n- [ ] Other\n"
+    assert read("- [x] multi line\n  continues here", body) == ([0], 0.7)
+
+
+def test_of_tasks_of_one_text_as_many_are_done_as_are_said_to_be() -> None:
+    body = "- [ ] Add tests\n- [ ] Add tests\n"
+    assert read("Add tests: done", body) == ([0], 0.5)
+    assert read("Add tests: done\n\nAdd tests: done", body) == ([0, 1], 0.5)

@@ -242,14 +242,32 @@ def test_the_last_commands_are_kept_and_all_are_counted(reader: Reader, codec: s
     assert account == reader.evidence(codec, slowly(raw)).account
 
 
-def test_a_line_that_is_too_long_is_read_as_far_as_its_beginning(
+@pytest.mark.parametrize("letter", ["x", '"', "\\", "ä", "\U0001f600", "\n"])
+def test_a_message_longer_than_any_line_is_cut_and_the_rest_of_its_event_is_read(
+    reader: Reader, letter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 5_000_000 if letter == "x" else 200_000
+    if letter != "x":
+        monkeypatch.setattr(lines, "MAX_LINE_BYTES", 190_000)
+    usage = {"input_tokens": 3, "output_tokens": 5}
+    result = {"type": "result", "subtype": "success", "is_error": False, "result": "ab" + letter * count}
+    account = reader.account("claude", INIT, {**result, "usage": usage, "total_cost_usd": 0.5})
+    assert account.ending == "success"
+    assert account.final_message.startswith("ab" + letter * 7_000)
+    assert set(account.final_message) <= {"a", "b", letter}
+    assert (account.usage.input_tokens, account.usage.output_tokens, account.usage.cost_usd) == (3, 5, 0.5)
+    assert any("longer than" in warning or "too long" in warning for warning in account.warnings)
+    assert not any("without a message" in warning for warning in account.warnings)
+
+
+def test_a_line_that_is_too_long_is_read_without_the_rest_of_its_texts(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 100_000)
     account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
     assert (account.ending, account.final_message) == ("success", "done")
-    assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", None)]
-    assert "1 events of the transcript were too long" in account.warnings[0]
+    assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", 0)]
+    assert account.warnings[0] == "One event of the transcript was too long to be read whole."
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "x" * 200_000, "z": 1}
     assert reader.account("claude", INIT, result).ending == "success"
     cut = reader.evidence("claude", as_lines(INIT, result)[:-5000])

@@ -17,7 +17,9 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=Tru
 
 @click.command()
 @click.option("--agent", required=True, metavar="NAME", help="The agent's name in the registry.")
-@click.option("--exit-code", type=int, required=True, metavar="N", help="What the agent's process ended with.")
+@click.option(
+    "--exit-code", type=click.IntRange(0, 255), required=True, metavar="N", help="What the agent's process ended with."
+)
 @click.option("--stdout", type=_FILE, required=True, metavar="FILE", help="What it printed.")
 @click.option("--stderr", type=_FILE, metavar="FILE", help="What it printed to stderr.")
 @click.option("--final-message", type=_FILE, metavar="FILE", help="The message that it wrote to a file.")

@@ -38,7 +38,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--command", default="", metavar="T", help="What the agent `command` runs; split into words, no shell.")
 @click.option(
     "--max-runtime-minutes",
-    type=click.FloatRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, min_open=True, max=360),
     default=45,
     show_default=True,
     metavar="N",

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.encodings import encoded_forms
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -45,7 +47,6 @@ _SHORTEST_VALUE = 8
 
 _SHORTEST_LEAF = 16
 """Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
-
 
 _WRAP = r"[ \t]*[\r\n]\s*"
 _BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
@@ -187,10 +188,11 @@ def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ())
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield a secret, what it is made of, and all as JSON or Python quote them."""
+    """Yield a secret, what it is made of, and all as JSON or Python quote them, and as anybody can encode them."""
     for text in {secret, *_parts(secret)}:
         if len(text) >= _SHORTEST_VALUE:
             yield from (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+            yield from encoded_forms(text)
 
 
 def _parts(secret: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ that no configuration, hook, filter or index that was written meanwhile is read,
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _DELETED = "000000"
 _SUBMODULE = "160000"
+
+_BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
+"""Where a line is wrapped, as ``accord.kernel.redaction`` sees it."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +132,17 @@ def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
     searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
     after = git.line("write-tree")
     for path, old, new in _contents(git, f"{start}^{{tree}}", after):
-        if any(secret in new and secret not in old for secret in searched):
+        if any(secret in new and secret not in old for secret in searched) or _has_wrapped(old, new, searched):
             raise Refused(
                 f"A secret of the job stands in `{path}`.",
                 mend="Nothing of the work is handed on. Revoke the secret, and find out why the agent wrote it down.",
             )
+
+
+def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
+    """Tell whether a new secret is there when the lines are put together, as of one that is wrapped."""
+    joined, joined_before = _BREAK.sub(b"", new), _BREAK.sub(b"", old)
+    return any(secret in joined and secret not in joined_before for secret in secrets)
 
 
 def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:

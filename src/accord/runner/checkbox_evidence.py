@@ -48,7 +48,8 @@ _DONE = re.compile(
 _NOT = re.compile(
     r"\b(?:not|cannot|never|no|nothing|none|without|neither|nor|failed|fails|unable|skipped|blocked|pending|remaining"
     r"|remains|outstanding|incomplete|unfinished|undone|todo|to-do|to do|still|yet|left|deferred|postponed"
-    r"|partial|partially|partly|wip|tbd|in progress|reverted)\b|n't\b|[\u274c\u2717\u2718\u274e\u23f3\U0001f6a7\u26a0]"
+    r"|partial|partially|partly|hardly|barely|scarcely|almost|nearly|mostly|half|to be|will be|wip|tbd|in progress"
+    r"|reverted)\b|n't\b|(?<![\d.,])(?:\d|[1-9]\d)(?:[.,]\d+)? ?%|[\u274c\u2717\u2718\u274e\u23f3\U0001f6a7\u26a0]"
 )
 _NOT_DONE = re.compile(
     r"(?:\bnot|n't|\bnever)\b[^.!?]{0,30}\b(?:done|completed?|finish(?:ed)?|implement(?:ed)?|fixed|started)\b"
@@ -108,11 +109,12 @@ def completed_by_words(question: Question, tasks: Sequence[ChecklistTask]) -> tu
         of_positions = dict(zip(positions, boxes[number][-len(positions) :], strict=False))
         if any(mention.is_refuted for mention in prose[number]):
             continue
+        said = positions[: sum(mention.is_confirmed for mention in prose[number])]
         for position in (position for position in positions if not tasks[position].is_checked):
             box = of_positions.get(position)
             if box and box.block.box and box.block.box.is_checked and not box.is_refuted:
                 done[position] = box.block.box.text == tasks[position].text and not box.block.is_own_list
-            elif not boxes[number] and _is_telling(name) and any(mention.is_confirmed for mention in prose[number]):
+            elif not boxes[number] and _is_telling(name) and position in said:
                 done[position] = False
     confidence = EXACT if all(done.values()) else LOOSE
     return sorted(done), confidence if done else NOTHING
@@ -128,7 +130,7 @@ def _sorted_out(
     found = [*_todo_blocks(question), *_blocks(message)]
     pattern = _any_of(names)
     numbers = {name: number for number, name in enumerate(names)}
-    marked = [_marked(block.content, pattern, numbers) for block in found]
+    marked = [_marked(_content(block, numbers), pattern, numbers) for block in found]
     for i, block in enumerate(found):
         sentences = [*_SENTENCE.split(marked[i]), *_following(found, marked, i)]
         for j, sentence in enumerate(sentences):
@@ -141,6 +143,11 @@ def _sorted_out(
                 elif not block.is_quoted:
                     prose[number].append(mention)
     return boxes, prose
+
+
+def _content(block: _Block, numbers: dict[str, int]) -> str:
+    """Return what a block says; a box that is wrapped as one line where that is a task."""
+    return block.box.text if block.box and _name(block.box.text) in numbers else block.content
 
 
 def _todo_blocks(question: Question) -> Iterator[_Block]:

@@ -163,8 +163,9 @@ class _Fold:
         if self.failed_changes:
             found.append(f"{self.failed_changes} of the agent's file changes failed.")
         if self.unread:
-            found.append(f"{self.unread} events of the transcript were too long to be read whole.")
-        if self.ending == "success" and not self.message.strip():
+            events_were = "One event of the transcript was" if self.unread == 1 else f"{self.unread} events were"
+            found.append(f"{events_were} too long to be read whole.")
+        if self.ending == "success" and not self.message.strip() and not self.unread:
             found.append("The agent ended without a message.")
         return tuple(found)
 

@@ -15,43 +15,97 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Longer lines are not held. No CLI was seen to come near it but with the output of a command inside."""
+"""Longer lines are not held whole. No CLI was seen to come near it but with the output of a command inside."""
 
 _HEAD_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _MAX_NESTING = 100
-
+_JSON_PIECE = re.compile(rb'"|(?:[^"\\]+|\\[^u]|\\u)+', re.DOTALL)
+_OPEN_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z")
+_MOST_TEXTS = 10_000
+"""An event that has so many texts is long because of their number."""
 
 MAX_WAITING_BYTES = 16 * 1024
 """A line that is longer is read at once rather than kept."""
 
 
 class LongLine(bytes):
-    """The beginning of a line that is longer than ``MAX_LINE_BYTES`` and ends as a JSON object does."""
+    """A line that ends as a JSON object does and is longer than ``MAX_LINE_BYTES``, with its long texts cut short.
+
+    Where even so it is too long, only its beginning.
+    """
 
 
 def lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream; of one that is too long only its beginning."""
+    """Yield the lines of a stream; of one that is too long what ``LongLine`` says."""
     first = stream.readline(MAX_LINE_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
     line = first
     while line:
         if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
-            yield _long_line(line[:_HEAD_BYTES], stream)
+            yield _long_line(line, stream)
         else:
             yield line
         line = stream.readline(MAX_LINE_BYTES + 1)
 
 
-def _long_line(head: bytes, stream: IO[bytes]) -> bytes:
-    """Read a line to its end without keeping it; only a whole one is worth its beginning."""
-    end = b""
+def _long_line(beginning: bytes, stream: IO[bytes]) -> bytes:
+    """Read a line to its end, keeping what stands around its long texts: there an event says how the run ended."""
+    shortened = _Shortened(MAX_LINE_BYTES // 2)
+    kept, end = bytearray(), b""
+    is_bounded = True
+    for chunk in _chunks_of_line(beginning, stream):
+        end = (end + chunk[-16:])[-16:]
+        if is_bounded:
+            kept += shortened.of(chunk)
+            is_bounded = len(kept) <= MAX_LINE_BYTES and shortened.quotes <= 2 * _MOST_TEXTS
+            kept = kept if is_bounded else kept[:_HEAD_BYTES]
+    if end.rstrip().endswith(b"}"):
+        return LongLine(kept)
+    return bytes(kept) if is_bounded else b""
+
+
+def _chunks_of_line(beginning: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+    for start in range(0, len(beginning), _CHUNK_BYTES):
+        yield beginning[start : start + _CHUNK_BYTES]
     while chunk := stream.readline(_CHUNK_BYTES):
-        end = (end + chunk)[-16:]
+        yield chunk
         if chunk.endswith(b"\n"):
-            break
-    return LongLine(head) if end.rstrip().endswith(b"}") else b""
+            return
+
+
+class _Shortened:
+    """JSON that comes in chunks, with every text in it cut to ``limit`` bytes, never within an escape."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._room = limit
+        self._is_in_text = False
+        self._unfinished = b""
+        self.quotes = 0
+
+    def of(self, chunk: bytes) -> bytes:
+        """Return what is kept of the next chunk."""
+        data, self._unfinished = _without_open_escape(self._unfinished + chunk)
+        kept = []
+        for hit in _JSON_PIECE.finditer(data):
+            piece = hit.group()
+            if piece == b'"':
+                self.quotes += 1
+                self._is_in_text, self._room = not self._is_in_text, self._limit
+            elif self._is_in_text and len(piece) > self._room:
+                piece, self._room = _without_open_escape(piece[: self._room])[0], 0
+            elif self._is_in_text:
+                self._room -= len(piece)
+            kept.append(piece)
+        return b"".join(kept)
+
+
+def _without_open_escape(data: bytes) -> tuple[bytes, bytes]:
+    """Split off an escape at the end that has more to come."""
+    hit = _OPEN_ESCAPE.search(data)
+    at = hit.start(1) if hit else len(data)
+    return data[:at], data[at:]
 
 
 def _no_number(name: str) -> None:
@@ -62,15 +116,15 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number)
 
 
 def parsed(line: bytes) -> Any:
-    """Read a line as JSON; None when it is none. Of a ``LongLine``, what can be read of its beginning."""
+    """Read a line as JSON; None when it is none. Of a ``LongLine`` that breaks off, what can be read of it."""
     text = line.decode("utf-8", "replace")
     try:
-        if isinstance(line, LongLine):
-            return _members(text, _BLANKS.match(text, 0).end())[0]  # type: ignore[union-attr]
         value = _DECODER.decode(text)
-        return whole_text(value) if _SURROGATE.search(line) else value
     except (ValueError, RecursionError):
-        return None
+        if not isinstance(line, LongLine):
+            return None
+        value = _members(text, _BLANKS.match(text, 0).end())[0]  # type: ignore[union-attr]
+    return whole_text(value) if _SURROGATE.search(line) else value
 
 
 def parsed_text(text: str) -> Any:
