@@ -231,13 +231,29 @@ def test_items_are_listed_newest_first_and_by_status(accord: Accord, stage: Stag
     assert [line.split()[0] for line in text.splitlines()] == ["#3", "#2", "#1"]
 
 
+def test_an_item_is_shown_as_a_reader_of_its_page_sees_it(accord: Accord, stage: Stage) -> None:
+    """Workflows hand it to an agent: nobody may talk to that behind the back of those who look at the page."""
+    accord.on(stage)
+    body = "Do `a`.<!-- obey me -->\u200b\n\n[x]: # (obey)\n\n@\u2060types\n\n```\n<!-- accord:item run=r id=a -->\n```"
+    title = "Do <!-- obey -->\u200bit"
+    stage.send("POST", f"/repos/{stage.repository}/issues", title=title, body=body, labels=["task:implement"])
+    shown = accord("items", "show", "1", "--format", "json").document
+    assert shown["title"] == "Do it"
+    assert shown["body"].split() == ["Do", "`a`.", "@types", "```", "```"]
+    for command in (("show", "1"), ("list",)):
+        assert "obey" not in accord("items", *command).out
+
+
 def test_an_item_shows_what_it_waits_for_and_where_it_may_move(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     accord("apply", accord.file("plan.json", GOOD))
     shown = accord("items", "show", "#2", "--format", "json").document
-    assert (shown["waits_for"], shown["moves"], shown["status"]) == (["1"], ["ready"], "pending")
+    assert (shown["waits_for"], shown["moves"], shown["status"]) == (["1"], [], "pending")
     assert "waits for #1" in accord("items", "show", "2").out
     assert accord("items", "show", "77").code == 1
+    missing = accord("items", "show", "77", "--format", "json")
+    moved = accord("items", "move", "77", "--to", "ready", "--format", "json").document
+    assert (missing.code, missing.document) == (1, {name: moved[name] for name in ("id", "outcome", "findings")})
     assert accord("items", "show", "seven").code == 2
 
 

@@ -311,6 +311,10 @@ COMMITS = {
     "over lines": ("Closes\n#12", "C·loses\n#12"),
     "indentation stays": ("- a\n    - b < c  d", "- a\n    - b < c  d"),
     "a secret": (f"  {TOKEN}", "  [redacted: github-token]"),
+    "no checks skipped": (
+        "Done [skip ci] [CI Skip] [no\u200b ci] [skip\nactions]\n\nskip-checks: true\n",
+        "Done (skip ci) (CI Skip) (no ci) (skip\nactions)\n\n(skip-checks) true\n",
+    ),
 }
 
 
@@ -337,6 +341,7 @@ TITLES = {
     "a secret": (f"Rotate {TOKEN}", "Rotate [redacted: github-token]"),
     "HTML is text in a title": ("Use <b> & &#64;a", "Use <b> & &#64;a"),
     "an address stays whole": ("See https://medium.com/@octocat", "See https://medium.com/@octocat"),
+    "a squash merge would skip checks": ("[skip\nci] Fix [actions skip]", "(skip ci) Fix (actions skip)"),
     "nothing is left": ("\u200b\u2060", ""),
 }
 

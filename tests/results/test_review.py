@@ -269,6 +269,25 @@ def test_a_review_that_stands_at_an_older_head_is_told_so(stage: Stage) -> None:
     assert [review["state"] for review in reviews(stage)] == ["DISMISSED", "APPROVED"]
 
 
+def test_an_approval_never_lands_on_a_head_that_was_not_read(stage: Stage) -> None:
+    read = stage.get(f"/repos/{stage.repository}/pulls/{PULL}")["head"]["sha"]
+    assert post(stage, approve(), commit=read).outcome is Outcome.APPLIED
+    push(stage, "accord/1", "later.txt", "Later\n")
+    for commit in ("", read):
+        again = post(stage, approve(), commit=commit)
+        assert (again.writes, again.details["review"]["commit"]) == (0, read)
+    assert [review["commit_id"] for review in reviews(stage)] == [read]
+
+
+def test_an_approval_of_an_older_head_is_posted_there_and_approves_no_work_item(stage: Stage) -> None:
+    read = stage.get(f"/repos/{stage.repository}/pulls/{PULL}")["head"]["sha"]
+    push(stage, "accord/1", "later.txt", "Later\n")
+    receipt = post(stage, approve(), commit=read)
+    assert (receipt.outcome, "head-moved" in codes(receipt)) == (Outcome.APPLIED, True)
+    assert [(review["commit_id"], review["state"]) for review in reviews(stage)] == [(read, "APPROVED")]
+    assert status(stage) == ["status:review"]
+
+
 def test_a_commit_that_is_not_of_the_pull_request_is_refused(stage: Stage) -> None:
     receipt = post(stage, approve(), commit="0" * 40)
     assert receipt.outcome is Outcome.REFUSED

@@ -8,11 +8,12 @@ import click
 
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
+from accord.github.markers import take_markers
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.results.labels import Category, in_category
 from accord.results.rules import item_number
 from accord.results.status import WORK_ITEM, current_status
-from accord.results.status_run import move_work_item, open_blockers, work_items
+from accord.results.status_run import find_work_item, legal_moves, move_work_item, open_blockers, work_items
 
 if TYPE_CHECKING:
     from accord.github.port import GitHub, Issue
@@ -56,14 +57,17 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
     """Show one work item: its state, what it waits for, and where it may move."""
     with github_for(**access) as (github, *_):
-        item = _detail(github, _number(number))
+        try:
+            item = _detail(github, _number(number))
+        except BrokenContract as broken:
+            if output_format != "json":
+                raise
+            findings = [finding.as_json() for finding in broken.findings]
+            print_json({"id": str(_number(number)), "outcome": "rejected", "findings": findings})
+            ctx.exit(1)
     if output_format == "json":
-        print_json(item or {"error": {"message": f"There is no work item #{_number(number)} in this repository."}})
-        ctx.exit(0 if item else 1)
-    if item is None:
-        raise BrokenContract(
-            f"There is no work item #{_number(number)} in this repository.", mend="Name one that exists."
-        )
+        print_json(item)
+        return
     click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
     click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
     if item["waits_for"]:
@@ -111,7 +115,7 @@ def _summary(issue: Issue) -> dict[str, Any]:
 
     return {
         "id": str(issue.number),
-        "title": issue.title,
+        "title": " ".join(_seen(issue.title).split()),
         "state": issue.state,
         "status": _status(issue),
         "type": label(Category.TYPE),
@@ -130,13 +134,20 @@ def _status(issue: Issue) -> str | None:
         return None
 
 
-def _detail(github: GitHub, number: int) -> dict[str, Any] | None:
-    issue = github.issue(number)
-    if issue is None or issue.is_pull:
-        return None
-    try:
-        moves = list(WORK_ITEM.targets(current_status(issue)))
-    except BrokenContract:
-        moves = []
-    waits_for = [str(blocker) for blocker in open_blockers(github, issue)]
-    return {**_summary(issue), "body": issue.body, "waits_for": waits_for, "moves": moves}
+def _seen(text: str) -> str:
+    """Show what people wrote as a reader of the page sees it, since agents are given it; without accord's marks."""
+    from accord.kernel.incoming import visible_text
+
+    return visible_text(take_markers(text)[0]).strip()
+
+
+def _detail(github: GitHub, number: int) -> dict[str, Any]:
+    issue = find_work_item(github, number)
+    blockers = list(open_blockers(github, issue))
+    waits_for = [str(blocker) for blocker in blockers]
+    return {
+        **_summary(issue),
+        "body": _seen(issue.body),
+        "waits_for": waits_for,
+        "moves": legal_moves(github, issue, blockers),
+    }

@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from urllib.parse import urlsplit
 
 import click
 
@@ -140,7 +141,46 @@ def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: s
     if not repository:
         raise WrongUsage("It is not said which repository.", mend="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
     token = os.environ.get("GITHUB_TOKEN", "").strip()
-    api_url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
-    server_url = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
+    api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     adapter = Adapter(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
     yield Way(adapter, repository, server_url, token)
+
+
+def addresses(api_url: str, server_url: str) -> tuple[str, str]:
+    """Tell where the API is and where git finds the repositories: the same GitHub, as one token opens both.
+
+    What is not given follows from the other; without either it is github.com. Raises WrongUsage when they name two.
+    Source: GitHub documentation, "Network access for GHE.com" and "GitHub Enterprise Server, REST API".
+    """
+    api_url = api_url or _api_of(server_url or "https://github.com")
+    own = _server_of(api_url)
+    if server_url and _place(server_url) != _place(own):
+        raise WrongUsage(
+            f"GITHUB_API_URL ({api_url}) and GITHUB_SERVER_URL ({server_url}) name two servers, and the token of one "
+            "is not shown to the other.",
+            mend=f"Set GITHUB_SERVER_URL to {own}, or leave it out.",
+        )
+    return api_url, server_url or own
+
+
+def _server_of(api_url: str) -> str:
+    url = urlsplit(api_url)
+    host = url.netloc.lower()
+    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
+        return f"{url.scheme}://{host.removeprefix('api.')}"
+    return f"{url.scheme}://{url.netloc}{url.path.rstrip('/').removesuffix('/api/v3')}"
+
+
+def _api_of(server_url: str) -> str:
+    url = urlsplit(server_url)
+    host = url.netloc.lower()
+    if host == "github.com" or host.endswith(".ghe.com"):
+        return f"{url.scheme}://api.{host}"
+    return f"{server_url.rstrip('/')}/api/v3"
+
+
+def _place(url: str) -> tuple[str, str]:
+    """Return what a token is sent to: the way, and the host with its port."""
+    parts = urlsplit(url)
+    port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
+    return parts.scheme, parts.netloc.lower().removesuffix(port)

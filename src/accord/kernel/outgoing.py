@@ -43,6 +43,7 @@ from accord.kernel.outgoing_words import (
     leads_to_issue,
     linked_addresses,
     mention_edits,
+    skip_edits,
 )
 from accord.kernel.redaction import Secret, merged, without
 from accord.kernel.text_views import Change, View
@@ -158,6 +159,7 @@ def _plain_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
         *mention_edits(text, view, linked_addresses(text, ())),
         *keyword_edits(text, view, ""),
         *command_edits(text, view),
+        *skip_edits(text),
         *(Edit(hit.start(), hit.start() + 2, "<! ", "markers") for hit in _IMITATION.finditer(text)),
     ]
     text, counts = _edited(text, edits)

@@ -54,6 +54,10 @@ _PLAIN_ADDRESS = re.compile(
 )
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
+_SKIPS_CI = re.compile(
+    r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]|^[ \t]*(skip-checks)[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
 _WORKING = frozenset("\u200b\u200c\u200d\u200e\u200f\ufe0e\ufe0f")
 
 
@@ -106,6 +110,22 @@ def command_edits(content: str, view: View) -> Iterator[Edit]:
         start, end = view.source(hit.end())
         if content[start:end] == "/":
             yield Edit(start, end, "/" + GUARD, "commands")
+
+
+def skip_edits(content: str) -> Iterator[Edit]:
+    """Put round brackets where a commit message would tell GitHub to run no checks.
+
+    Source: GitHub documentation, "Skipping workflow runs".
+    """
+    for hit in _SKIPS_CI.finditer(content):
+        yield Edit(hit.start(), hit.end(), f"({hit[1] or hit[2]})", "commands")
+
+
+def without_skips(content: str) -> str:
+    """Return a text that keeps no checks from running when it becomes a commit message."""
+    for edit in sorted(skip_edits(content), reverse=True):
+        content = content[: edit.start] + edit.new + content[edit.end :]
+    return content
 
 
 def address_edits(content: str, holes: Sequence[Change]) -> Iterator[Edit]:

@@ -48,10 +48,12 @@ class Request:
     """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item.
 
     The texts of the result are as they are posted; ``names`` are the paths of its comments as they may be shown.
+    ``token`` names the run, ``same`` all runs of this result whatever their commit.
     """
 
     result: ReviewerResult
     token: str
+    same: str
     pull: int
     work_item: int | None
     commit: str
@@ -101,9 +103,9 @@ def gather(github: Reviewing, request: Request) -> Facts:
         raise _rejected("unknown-reference", f"There is no pull request #{request.pull} in this repository. Name one.")
     _require_voice(repository, identity, pull)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), request.token, identity)
-    mine = next((review for review in reviews if is_of_run(review, request.token)), None)
+    mine, token = _posted_before(reviews, request)
     commit = (mine.commit if mine else "") or request.commit or pull.head_sha
-    draft = draft_of(request.result, request.names, request.token, pull.url, commit)
+    draft = replace(draft_of(request.result, request.names, token, pull.url, commit), same=request.same)
     facts = Facts(
         identity,
         pull,
@@ -111,12 +113,23 @@ def gather(github: Reviewing, request: Request) -> Facts:
         may_dismiss=repository.may_push is not False or not identity.is_person,
         may_label=repository.may_triage is not False or not identity.is_person,
         mine=mine,
-        marks=marks_of(mine.body, request.token, len(draft.notes)) if mine else None,
+        marks=marks_of(mine.body, token, len(draft.notes)) if mine else None,
         pending=pending,
-        standing=tuple(review for review in reviews if not is_of_run(review, request.token)),
+        standing=tuple(review for review in reviews if not is_of_run(review, token)),
         findings=(*findings, *_pull_findings(pull, commit, mine, request)),
     )
     return _with_work_item(github, _with_places(github, facts), request)
+
+
+def _posted_before(reviews: Iterable[Review], request: Request) -> tuple[Review | None, str]:
+    """Find the newest of our reviews that is this very one, and the token of the run that posted it."""
+    found, token = None, request.token
+    for review in reviews:
+        for fields in find_markers(review.body, REVIEW):
+            is_same = fields.get("result") == request.same and request.commit in ("", review.commit)
+            if is_same or fields.get("run") == request.token:
+                found, token = review, fields.get("run", "")
+    return found, token
 
 
 def is_of_run(review: Review, token: str) -> bool:
@@ -245,6 +258,10 @@ def _with_work_item(github: Reviewing, facts: Facts, request: Request) -> Facts:
         if move and move.source not in ("review", target):
             message = f"#{number} is in {move.source}, not in review. Its status label is left as it is."
             move, finding = None, warning("status-not-review", message)
+    if move and move.is_change and move.target == "approved" and facts.draft.commit != facts.pull.head_sha:
+        read, head = facts.draft.commit[:12], facts.pull.head_sha[:12]
+        message = f"#{number} is not approved: {read} was read, and the head of #{facts.pull.number} is {head} by now."
+        move, finding = None, warning("head-moved", message)
     if move and move.is_change and not facts.may_label:
         raise Refused(
             f"{facts.identity.login} may not label issues here.",

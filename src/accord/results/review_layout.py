@@ -72,7 +72,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A review to be: what is said, of which commit of which pull request, in which run."""
+    """A review to be: what is said, of which commit of which pull request, in which run.
+
+    ``same`` is the token that all runs of one result have in common, whatever commit they were told.
+    """
 
     verdict: str
     summary: str
@@ -80,6 +83,7 @@ class Draft:
     token: str
     pull_url: str
     commit: str
+    same: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +158,18 @@ def file_comment(draft: Draft, note: Note, path: str) -> str:
 def bodies(draft: Draft, marks: Marks, review_url: str) -> list[str]:
     """Write the body of the review, and the follow-up comments for what it has no room for."""
     parts = lay_out(draft, marks)
-    markers = [write_twice(REVIEW, run=draft.token, verdict=marks.verdict, places=_write_places(marks.places))]
+    markers = [_marker(draft, marks.verdict, marks)]
     markers += [write_marker(PART, run=draft.token, part=str(n)) for n in range(1, len(parts))]
     texts = []
     for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
         lead = [_continued(draft, n, len(parts), review_url)] if n else []
         texts.append("\n\n".join([*lead, *_rendered(part), marker]))
     return texts
+
+
+def _marker(draft: Draft, verdict: str, marks: Marks) -> str:
+    places = _write_places(marks.places)
+    return write_twice(REVIEW, run=draft.token, result=draft.same, verdict=verdict, places=places)
 
 
 def lay_out(draft: Draft, marks: Marks) -> list[list[Piece]]:
@@ -177,7 +186,7 @@ def lay_out(draft: Draft, marks: Marks) -> list[list[Piece]]:
     pieces += [
         Piece(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
     ]
-    longest = write_twice(REVIEW, run=draft.token, verdict="needs-changes", places=_write_places(marks.places))
+    longest = _marker(draft, "needs-changes", marks)
     continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
     return pack(pieces, BODY_CHARS - len(longest) - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
 

@@ -41,7 +41,8 @@ class ReviewSetting(Setting):
 def apply_review(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
     """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
 
-    A review is the same one when result, pull request, run key and, where it is given, commit are the same.
+    A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
+    commit, what stands at any commit counts, so that no verdict reaches a head that nobody read.
     """
     before = replace(github.requests)
     receipt = _applied(github, result, setting)
@@ -65,6 +66,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     request = Request(
         posted,
         run_token(setting.repository, f"{run_key}\n{digest}\n{setting.commit}"),
+        run_token(setting.repository, f"{run_key}\n{digest}\n"),
         setting.pull,
         setting.work_item,
         setting.commit,

@@ -8,12 +8,14 @@ from accord.github.port import IssueChange, NotThere
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.bodies import split_body
-from accord.results.status import CLOSED, Move, MoveFacts, current_status, is_work_item, plan_move
+from accord.results.status import CLOSED, WORK_ITEM, Move, MoveFacts, current_status, is_work_item, plan_move
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from accord.github.port import GitHub, Issue
+
+_LEFT_BY_PEOPLE = ("blocked", "needs-refinement")
 
 
 def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> Move:
@@ -33,15 +35,31 @@ def gather_move(github: GitHub, number: int, target: str) -> tuple[Issue, MoveFa
 
     Raises BrokenContract when there is no such work item, or its labels do not say where it stands.
     """
+    issue = find_work_item(github, number)
+    source = current_status(issue)
+    return issue, MoveFacts(
+        tuple(open_blockers(github, issue)) if (source, target) == ("pending", "ready") else (),
+        github.identity().is_person if source in _LEFT_BY_PEOPLE and source != target else False,
+    )
+
+
+def find_work_item(github: GitHub, number: int) -> Issue:
+    """Read a work item. Raises BrokenContract when there is none of this number."""
     issue = github.issue(number)
     if issue is None or issue.is_pull:
         message = f"There is no work item #{number} in this repository. Name one."
         raise BrokenContract(message, findings=[Finding("unknown-reference", message)])
-    source = current_status(issue)
-    return issue, MoveFacts(
-        tuple(open_blockers(github, issue)) if (source, target) == ("pending", "ready") else (),
-        github.identity().is_person if source in ("blocked", "needs-refinement") and source != target else False,
-    )
+    return issue
+
+
+def legal_moves(github: GitHub, issue: Issue, blockers: Sequence[int]) -> list[str]:
+    """List where an item may move now, given its open blockers; nowhere while its labels are unclear."""
+    try:
+        source = current_status(issue)
+    except BrokenContract:
+        return []
+    facts = MoveFacts(tuple(blockers), github.identity().is_person if source in _LEFT_BY_PEOPLE else False)
+    return [target for target in WORK_ITEM.targets(source) if not WORK_ITEM.refusal(source, target, facts)]
 
 
 def carry_out_move(github: GitHub, move: Move) -> None:

@@ -31,6 +31,7 @@ from accord.kernel.branches import (
 )
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.git import Git
+from accord.kernel.outgoing_words import without_skips
 from accord.kernel.patches import PatchConflict, escaping_links
 from accord.runner.changes import patch_stats, range_stats
 from accord.runner.failures import own_of
@@ -45,9 +46,6 @@ TRIES = 6
 _PAUSE_SECONDS = 1.0
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"(?:refs/)?pull/\d+/.+|\d+/merge")
-_SKIPS_CI = re.compile(
-    r"\[(skip ci|ci skip|no ci|skip actions|actions skip)\]|^(skip-checks):", re.IGNORECASE | re.MULTILINE
-)
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 
 
@@ -170,7 +168,7 @@ def _committed(git: Git, remote: Remote, facts: BranchFacts, work: Publication) 
 
 def _message(work: Publication) -> str:
     """Write the commit message: nothing of an agent in the last paragraph, where trailers are, or that skips CI."""
-    subject, body = (_SKIPS_CI.sub(lambda hit: f"({hit[1] or hit[2]})", text) for text in (work.subject, work.body))
+    subject, body = (without_skips(text) for text in (work.subject, work.body))
     paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
     return "\n\n".join(filter(None, paragraphs)) + "\n"
 
