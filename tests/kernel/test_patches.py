@@ -11,7 +11,8 @@ import pytest
 
 from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
-from accord.kernel.patches import apply_patch, changes_between, escaping_links, extract_patch
+from accord.kernel.links import escaping_links, stays_inside
+from accord.kernel.patches import apply_patch, extract_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +192,36 @@ def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bo
     (tree / "folder" / "link").symlink_to(target)
     made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
     inside = Git(tree)
-    assert bool(escaping_links(inside, changes_between(inside, "base", made))) == is_outside
+    assert bool(escaping_links(inside, "base", made)) == is_outside
+
+
+@pytest.mark.parametrize(
+    ("links", "is_inside"),
+    [
+        ({"d1/d2/up": "../.."}, True),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/../outside"}, False),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/inside"}, True),
+        ({"d": "e", "e": "f", "x": "d/../y"}, True),
+        ({"x": "y", "y": "x"}, False),
+        ({"d/up": "..", "x": "d/up/.git/config"}, False),
+        ({"x": "folder/.GIT"}, False),
+    ],
+)
+def test_a_link_is_followed_through_the_other_links_of_its_tree(links: dict[str, str], is_inside: bool) -> None:
+    assert all(stays_inside(path, links) for path in links) == is_inside
+
+
+def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outside_is_not(tree: Path) -> None:
+    (tree / "old").symlink_to("folder/up/../outside")
+    (tree / "stale").symlink_to("/etc/hosts")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "links")
+    before = git(tree, "rev-parse", "HEAD")
+    (tree / "folder" / "up").symlink_to("..")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "up")
+    found = escaping_links(Git(tree), before, "HEAD")
+    assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 
 def test_a_base_that_is_not_there_is_said_so(tree: Path, tmp_path: Path) -> None:

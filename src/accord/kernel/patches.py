@@ -6,7 +6,6 @@ or HEAD: an index and an object store of their own are thrown away afterwards.
 
 from __future__ import annotations
 
-import posixpath
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
-
-_SYMLINK = "120000"
 
 
 class PatchConflict(Refused):
@@ -153,16 +150,3 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
     fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
     entries = zip(fields[::2], fields[1::2], strict=True)
     return [Change(path, meta.split()[1], meta.split()[3]) for meta, path in entries]
-
-
-def escaping_links(git: Git, changes: Sequence[Change]) -> list[Finding]:
-    """Find symbolic links among the changes that lead out of the repository."""
-    found = []
-    for change in changes:
-        if change.mode == _SYMLINK:
-            target = git("cat-file", "blob", change.blob).decode("utf-8", "surrogateescape")
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
-            if target.startswith("/") or place.split("/", 1)[0] == ".." or place.split("/", 1)[0] == ".git":
-                message = f"`{change.path}` is a link to `{target}`, outside of the repository. Remove it."
-                found.append(Finding("link-outside", message, "/patch"))
-    return found

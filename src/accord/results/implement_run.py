@@ -17,7 +17,8 @@ from accord.kernel.branches import (
 )
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
-from accord.kernel.patches import changes_between, escaping_links
+from accord.kernel.links import escaping_links
+from accord.kernel.patches import changes_between
 from accord.results.facts import require_writable
 from accord.results.implement_apply import Implementation, State, carry_out, entry_of
 from accord.results.implement_plan import (
@@ -148,7 +149,7 @@ def _completed(
         if not changes and not facts.tip:
             reason = f"The patch changes nothing on {work.base}, so the work is not done.\n\n{result.summary}"
             return _not_completed(github, "validation-failure", reason, state)
-        if links := escaping_links(git, changes):
+        if links := escaping_links(git, facts.tip or facts.base, commit):
             raise BrokenContract("A link leads out of the repository.", findings=links)
     is_pushed = bool(facts.applied) or not changes
     state.git, state.head = git, facts.tip if is_pushed else head
