@@ -270,6 +270,32 @@ def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None
     assert state(stage) == before
 
 
+@pytest.mark.parametrize("place", ["text", "binary", "name", "link"])
+def test_a_secret_of_the_job_is_never_pushed(stage: Stage, tmp_path: Path, place: str) -> None:
+    secret = "correct-horse-battery"
+    tree = clone(stage, tmp_path / "agent")
+    if place == "link":
+        (tree / "src" / "link").symlink_to(secret)
+    else:
+        name, content = {"text": ("f", secret), "binary": ("f", f"\0{secret}"), "name": (secret, "x")}[place]
+        (tree / "src" / name).write_text(content)
+    before = state(stage)
+    setting = Setting(stage.repository, stage.clock, Redactor((secret,)))
+    result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
+    receipt = apply_implementation(stage.adapter(), result, Implementation(1, remote(stage)), setting)
+    assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"secret-in-patch"})
+    assert secret not in str(receipt.as_json())
+    assert state(stage) == before
+
+
+def test_what_looks_like_a_token_is_told_with_its_path(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / "src" / "a.py").write_text(f"a = 'ghp_{'a1' * 18}'\n")
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
+    assert (receipt.outcome, codes(receipt)) == (Outcome.APPLIED, {"token-in-patch"})
+    assert "src/a.py" in receipt.findings[0].message
+
+
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "checkout")
     (tree / "dirty.txt").write_text("dirty\n")

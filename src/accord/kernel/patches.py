@@ -29,11 +29,14 @@ class PatchConflict(Refused):
 
 @dataclass(frozen=True)
 class Change:
-    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away."""
+    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away; ``was`` is the
+    blob before, of zeros when there was none.
+    """
 
     path: str
     mode: str
     blob: str
+    was: str
 
 
 def extract_patch(work_tree: Path, base: str) -> bytes:
@@ -149,4 +152,4 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
     """List what differs between two trees or commits, renames as a removal and an addition."""
     fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
     entries = zip(fields[::2], fields[1::2], strict=True)
-    return [Change(path, meta.split()[1], meta.split()[3]) for meta, path in entries]
+    return [Change(path, meta.split()[1], meta.split()[3], meta.split()[2]) for meta, path in entries]

@@ -18,6 +18,7 @@ from accord.kernel.branches import (
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
 from accord.kernel.links import escaping_links
+from accord.kernel.patch_secrets import secret_findings
 from accord.kernel.patches import changes_between
 from accord.results.facts import require_writable
 from accord.results.implement_apply import Implementation, State, carry_out, entry_of
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
     from accord.github.adapter import Adapter
     from accord.github.comments import Comment
+    from accord.kernel.git import Git
+    from accord.kernel.patches import Change
     from accord.results.models import ImplementorResult
     from accord.results.run import Setting
 
@@ -149,8 +152,7 @@ def _completed(
         if not changes and not facts.tip:
             reason = f"The patch changes nothing on {work.base}, so the work is not done.\n\n{result.summary}"
             return _not_completed(github, "validation-failure", reason, state)
-        if links := escaping_links(git, facts.tip or facts.base, commit):
-            raise BrokenContract("A link leads out of the repository.", findings=links)
+        state.findings += _examined(git, facts.tip or facts.base, commit, changes, setting)
     is_pushed = bool(facts.applied) or not changes
     state.git, state.head = git, facts.tip if is_pushed else head
     state.scope = audit_scope((change.path for change in changes), read_body(state.issue.body).in_scope, work.protected)
@@ -170,6 +172,14 @@ def _completed(
     if state.scope.protected:
         operations.append(LabelRevision(branch, NEEDS_HUMAN, skipped(bool(pull and NEEDS_HUMAN in pull.labels))))
     return [*operations, *_move(state, "review", is_settled=is_pushed and is_written)]
+
+
+def _examined(git: Git, before: str, commit: str, changes: Sequence[Change], setting: Setting) -> list[Finding]:
+    """Look for what must not be pushed. Raises BrokenContract with it; returns what a person should know."""
+    found = [*escaping_links(git, before, commit), *secret_findings(git, changes, setting.redact)]
+    if has_errors(found):
+        raise BrokenContract("The patch has what must not be pushed.", findings=found)
+    return found
 
 
 def _not_completed(github: Adapter, outcome: str, summary: str, state: State) -> list[ImplementOperation]:
