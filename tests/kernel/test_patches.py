@@ -168,6 +168,62 @@ def test_a_conflict_is_refused_with_its_paths(tree: Path) -> None:
         apply_patch(Git(tree), patch, "main")
 
 
+def inner(tree: Path, text: str, name: str = "folder/inner.txt") -> None:
+    (tree / name).write_text(text)
+
+
+def gone(tree: Path) -> None:
+    (tree / "folder" / "inner.txt").unlink()
+
+
+EDITED = "inner\n" * 19 + "outer\n"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "left"),
+    [
+        (gone, gone, None),
+        (rename, rename, "inner\n" * 20),
+        (rename, lambda t: (rename(t), inner(t, EDITED, "moved.txt")), EDITED),
+    ],
+)
+def test_what_the_branch_has_deleted_or_renamed_already_is_no_conflict(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object], left: str | None
+) -> None:
+    mine(tree)
+    (tree / "more.txt").write_text("more\n")
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    made = apply_patch(Git(tree), patch, "main", "main")
+    assert git(tree, "show", f"{made}:more.txt") == "more"
+    assert "folder/inner.txt" not in git(tree, "ls-tree", "-r", "--name-only", made)
+    assert left is None or git(tree, "show", f"{made}:moved.txt") == left.strip()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        (gone, lambda t: inner(t, EDITED)),
+        (lambda t: inner(t, EDITED), gone),
+        (rename, lambda t: inner(t, EDITED)),
+    ],
+)
+def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_its_path(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object]
+) -> None:
+    mine(tree)
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    with pytest.raises(Refused, match=r"inner\.txt|moved\.txt"):
+        apply_patch(Git(tree), patch, "main", "main")
+
+
 @pytest.mark.parametrize(
     "patch",
     [

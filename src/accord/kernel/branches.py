@@ -149,7 +149,7 @@ def commit_patch(
     Raises PatchConflict when it does not fit, BrokenContract when it is none.
     """
     parent = facts.tip or facts.base
-    tree = apply_patch(git, patch, parent)
+    tree = apply_patch(git, patch, parent, facts.base)
     changes = changes_between(git, parent, tree)
     name, _, address = text.author.rpartition(" <")
     who: dict[str, str] = {}
