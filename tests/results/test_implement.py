@@ -261,6 +261,43 @@ def test_what_a_person_decided_since_is_left_alone_by_a_second_run(stage: Stage,
     assert state(stage) == before
 
 
+def again_in_progress(stage: Stage) -> None:
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+
+
+def test_what_is_protected_is_told_of_the_whole_branch_and_an_older_result_undoes_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / ".github").mkdir()
+    (tree / ".github" / "CODEOWNERS").write_text("* @me\n")
+    first = completed(extract_patch(tree, "origin/main").decode(), "First.")
+    apply(stage, first)
+    again_in_progress(stage)
+    second = clone(stage, tmp_path / "second")
+    (second / "src" / "a.py").write_text("a = 2\n")
+    receipt = apply(stage, completed(extract_patch(second, "origin/main").decode(), "Second."))
+    assert receipt.details["scope"]["protected"] == [".github/CODEOWNERS"]
+    assert "`.github/CODEOWNERS`" in state(stage)["pulls"][0][2]
+
+    again_in_progress(stage)
+    before = state(stage)
+    replayed = apply(stage, first)
+    assert (replayed.outcome, replayed.writes, codes(replayed)) == (Outcome.UNCHANGED, 0, {"revision-superseded"})
+    assert state(stage) == before
+
+
+def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stage, patch: str) -> None:
+    apply(stage, completed(patch))
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
+    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
+    stage.clock.sleep(5)
+    again_in_progress(stage)
+    assert apply(stage, completed(patch)).outcome is Outcome.APPLIED
+    assert sorted(pull[4] for pull in state(stage)["pulls"]) == ["closed", "open"]
+    assert apply(stage, completed(patch)).outcome is Outcome.UNCHANGED
+
+
 def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "agent")
     (tree / "src" / "link").symlink_to("../../etc/passwd")

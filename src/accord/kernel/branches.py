@@ -141,6 +141,11 @@ def commit_of_run(git: Git, token: str, commits: str) -> str:
     return found
 
 
+def has_commit_of_runs(git: Git, commits: str) -> bool:
+    """Tell whether any run made one of these commits (``base..tip``)."""
+    return bool(git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).strip())
+
+
 def commit_patch(
     git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
 ) -> tuple[str, list[Change]]:
