@@ -11,7 +11,8 @@ import pytest
 
 from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
-from accord.kernel.patches import apply_patch, changes_between, escaping_links, extract_patch
+from accord.kernel.links import escaping_links, stays_inside
+from accord.kernel.patches import apply_patch, extract_patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,6 +168,62 @@ def test_a_conflict_is_refused_with_its_paths(tree: Path) -> None:
         apply_patch(Git(tree), patch, "main")
 
 
+def inner(tree: Path, text: str, name: str = "folder/inner.txt") -> None:
+    (tree / name).write_text(text)
+
+
+def gone(tree: Path) -> None:
+    (tree / "folder" / "inner.txt").unlink()
+
+
+EDITED = "inner\n" * 19 + "outer\n"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "left"),
+    [
+        (gone, gone, None),
+        (rename, rename, "inner\n" * 20),
+        (rename, lambda t: (rename(t), inner(t, EDITED, "moved.txt")), EDITED),
+    ],
+)
+def test_what_the_branch_has_deleted_or_renamed_already_is_no_conflict(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object], left: str | None
+) -> None:
+    mine(tree)
+    (tree / "more.txt").write_text("more\n")
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    made = apply_patch(Git(tree), patch, "main", "main")
+    assert git(tree, "show", f"{made}:more.txt") == "more"
+    assert "folder/inner.txt" not in git(tree, "ls-tree", "-r", "--name-only", made)
+    assert left is None or git(tree, "show", f"{made}:moved.txt") == left.strip()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        (gone, lambda t: inner(t, EDITED)),
+        (lambda t: inner(t, EDITED), gone),
+        (rename, lambda t: inner(t, EDITED)),
+    ],
+)
+def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_its_path(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object]
+) -> None:
+    mine(tree)
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    with pytest.raises(Refused, match=r"inner\.txt|moved\.txt"):
+        apply_patch(Git(tree), patch, "main", "main")
+
+
 @pytest.mark.parametrize(
     "patch",
     [
@@ -191,7 +248,36 @@ def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bo
     (tree / "folder" / "link").symlink_to(target)
     made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
     inside = Git(tree)
-    assert bool(escaping_links(inside, changes_between(inside, "base", made))) == is_outside
+    assert bool(escaping_links(inside, "base", made)) == is_outside
+
+
+@pytest.mark.parametrize(
+    ("links", "is_inside"),
+    [
+        ({"d1/d2/up": "../.."}, True),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/../outside"}, False),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/inside"}, True),
+        ({"d": "e", "e": "f", "x": "d/../y"}, True),
+        ({"x": "y", "y": "x"}, False),
+        ({"d/up": "..", "x": "d/up/.git/config"}, False),
+        ({"x": "folder/.GIT"}, False),
+    ],
+)
+def test_a_link_is_followed_through_the_other_links_of_its_tree(links: dict[str, str], is_inside: bool) -> None:
+    assert all(stays_inside(path, links) for path in links) == is_inside
+
+
+def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outside_is_not(tree: Path) -> None:
+    (tree / "old").symlink_to("folder/up/../outside")
+    (tree / "stale").symlink_to("/etc/hosts")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "links")
+    before = git(tree, "rev-parse", "HEAD")
+    (tree / "folder" / "up").symlink_to("..")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "up")
+    found = escaping_links(Git(tree), before, "HEAD")
+    assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 
 def test_a_base_that_is_not_there_is_said_so(tree: Path, tmp_path: Path) -> None:

@@ -261,6 +261,43 @@ def test_what_a_person_decided_since_is_left_alone_by_a_second_run(stage: Stage,
     assert state(stage) == before
 
 
+def again_in_progress(stage: Stage) -> None:
+    stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
+
+
+def test_what_is_protected_is_told_of_the_whole_branch_and_an_older_result_undoes_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / ".github").mkdir()
+    (tree / ".github" / "CODEOWNERS").write_text("* @me\n")
+    first = completed(extract_patch(tree, "origin/main").decode(), "First.")
+    apply(stage, first)
+    again_in_progress(stage)
+    second = clone(stage, tmp_path / "second")
+    (second / "src" / "a.py").write_text("a = 2\n")
+    receipt = apply(stage, completed(extract_patch(second, "origin/main").decode(), "Second."))
+    assert receipt.details["scope"]["protected"] == [".github/CODEOWNERS"]
+    assert "`.github/CODEOWNERS`" in state(stage)["pulls"][0][2]
+
+    again_in_progress(stage)
+    before = state(stage)
+    replayed = apply(stage, first)
+    assert (replayed.outcome, replayed.writes, codes(replayed)) == (Outcome.UNCHANGED, 0, {"revision-superseded"})
+    assert state(stage) == before
+
+
+def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stage, patch: str) -> None:
+    apply(stage, completed(patch))
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
+    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/heads/accord/1")
+    stage.clock.sleep(5)
+    again_in_progress(stage)
+    assert apply(stage, completed(patch)).outcome is Outcome.APPLIED
+    assert sorted(pull[4] for pull in state(stage)["pulls"]) == ["closed", "open"]
+    assert apply(stage, completed(patch)).outcome is Outcome.UNCHANGED
+
+
 def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "agent")
     (tree / "src" / "link").symlink_to("../../etc/passwd")
@@ -268,6 +305,32 @@ def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None
     receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"link-outside"})
     assert state(stage) == before
+
+
+@pytest.mark.parametrize("place", ["text", "binary", "name", "link"])
+def test_a_secret_of_the_job_is_never_pushed(stage: Stage, tmp_path: Path, place: str) -> None:
+    secret = "correct-horse-battery"
+    tree = clone(stage, tmp_path / "agent")
+    if place == "link":
+        (tree / "src" / "link").symlink_to(secret)
+    else:
+        name, content = {"text": ("f", secret), "binary": ("f", f"\0{secret}"), "name": (secret, "x")}[place]
+        (tree / "src" / name).write_text(content)
+    before = state(stage)
+    setting = Setting(stage.repository, stage.clock, Redactor((secret,)))
+    result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
+    receipt = apply_implementation(stage.adapter(), result, Implementation(1, remote(stage)), setting)
+    assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"secret-in-patch"})
+    assert secret not in str(receipt.as_json())
+    assert state(stage) == before
+
+
+def test_what_looks_like_a_token_is_told_with_its_path(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / "src" / "a.py").write_text(f"a = 'ghp_{'a1' * 18}'\n")
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
+    assert (receipt.outcome, codes(receipt)) == (Outcome.APPLIED, {"token-in-patch"})
+    assert "src/a.py" in receipt.findings[0].message
 
 
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tmp_path: Path) -> None:

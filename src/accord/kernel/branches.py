@@ -161,6 +161,11 @@ def _does_what(git: Git, commit: str, patch: bytes) -> bool:
         return False
 
 
+def has_commit_of_runs(git: Git, commits: str) -> bool:
+    """Tell whether any run made one of these commits (``base..tip``)."""
+    return bool(git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).strip())
+
+
 def commit_patch(
     git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
 ) -> tuple[str, list[Change]]:
@@ -169,7 +174,7 @@ def commit_patch(
     Raises PatchConflict when it does not fit, BrokenContract when it is none.
     """
     parent = facts.tip or facts.base
-    tree = apply_patch(git, patch, parent)
+    tree = apply_patch(git, patch, parent, facts.base)
     changes = changes_between(git, parent, tree)
     name, _, address = text.author.rpartition(" <")
     who: dict[str, str] = {}

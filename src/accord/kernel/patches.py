@@ -6,7 +6,6 @@ or HEAD: an index and an object store of their own are thrown away afterwards.
 
 from __future__ import annotations
 
-import posixpath
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
-
-_SYMLINK = "120000"
+_BASES_TRIED = 100
+"""How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
 
 
 class PatchConflict(Refused):
@@ -32,11 +31,14 @@ class PatchConflict(Refused):
 
 @dataclass(frozen=True)
 class Change:
-    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away."""
+    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away; ``was`` is the
+    blob before, of zeros when there was none.
+    """
 
     path: str
     mode: str
     blob: str
+    was: str
 
 
 def extract_patch(work_tree: Path, base: str) -> bytes:
@@ -122,11 +124,12 @@ def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[s
     return left
 
 
-def apply_patch(git: Git, patch: bytes, onto: str) -> str:
+def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
     """Apply a patch to a commit in a bare repository; return the new tree's id.
 
-    Falls back to a 3-way merge where the context has moved on. Raises PatchConflict with the paths, and
-    BrokenContract with what git finds wrong with a patch that cannot be read.
+    Falls back to a 3-way merge where the context has moved on, file by file; where files are gone, of whole trees, from
+    the commit of ``base``'s history that the patch was made on. Raises PatchConflict with the paths, and BrokenContract
+    with what git finds wrong with a patch that cannot be read.
     """
     with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
         inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
@@ -134,8 +137,52 @@ def apply_patch(git: Git, patch: bytes, onto: str) -> str:
         applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
         if applied.returncode:
             conflicts = [entry.partition("\t")[2] for entry in split_nul(inside("ls-files", "--unmerged", "-z"))]
+            merged = "" if conflicts or not base else _merged(inside, patch, onto, base)
+            if merged:
+                return merged
             raise _unfit(conflicts, applied.stderr.decode("utf-8", "replace"))
         return inside.line("write-tree")
+
+
+def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
+    """Merge what the patch makes of its own base into a commit; empty when nobody knows its base.
+
+    The merge may change no path but those of the patch: where the commit has renamed a file, a person must look.
+    """
+    start = _applicable(inside, patch, base)
+    if not start:
+        return ""
+    theirs = inside.line("write-tree")
+    root = _nameless(inside, f"{start}^{{tree}}")
+    sides = [_nameless(inside, tree, "-p", root) for tree in (f"{onto}^{{tree}}", theirs)]
+    merge = inside.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
+    if merge.returncode not in (0, 1):
+        return ""
+    tree, *conflicts = [field for field in split_nul(merge.stdout) if field]
+    if not merge.returncode:
+        named = {change.path for change in changes_between(inside, start, theirs)}
+        conflicts = [change.path for change in changes_between(inside, onto, tree) if change.path not in named]
+    if conflicts:
+        raise _unfit(conflicts, "")
+    return tree
+
+
+def _applicable(inside: Git, patch: bytes, base: str) -> str:
+    """Find the latest commit of a history to which a patch applies as it is; it is in the index then."""
+    if inside.attempt("apply", "--numstat", "-", data=patch).returncode:
+        return ""
+    for commit in inside.line("rev-list", "--first-parent", f"--max-count={_BASES_TRIED}", base).split():
+        inside("read-tree", commit)
+        if not inside.attempt("apply", "--cached", "--whitespace=nowarn", "-", data=patch).returncode:
+            return commit
+    return ""
+
+
+def _nameless(git: Git, tree: str, *parents: str) -> str:
+    """Make a commit that exists for a merge only, of which nothing but the trees counts."""
+    who = {f"GIT_{role}_{part}": "accord" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    named = replace(git, environment={**dict(git.environment), **who})
+    return named.line("commit-tree", tree, *parents, "-m", "x")
 
 
 def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
@@ -153,17 +200,4 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
     """List what differs between two trees or commits, renames as a removal and an addition."""
     fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
     entries = zip(fields[::2], fields[1::2], strict=True)
-    return [Change(path, meta.split()[1], meta.split()[3]) for meta, path in entries]
-
-
-def escaping_links(git: Git, changes: Sequence[Change]) -> list[Finding]:
-    """Find symbolic links among the changes that lead out of the repository."""
-    found = []
-    for change in changes:
-        if change.mode == _SYMLINK:
-            target = git("cat-file", "blob", change.blob).decode("utf-8", "surrogateescape")
-            place = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
-            if target.startswith("/") or place.split("/", 1)[0] == ".." or place.split("/", 1)[0] == ".git":
-                message = f"`{change.path}` is a link to `{target}`, outside of the repository. Remove it."
-                found.append(Finding("link-outside", message, "/patch"))
-    return found
+    return [Change(path, meta.split()[1], meta.split()[3], meta.split()[2]) for meta, path in entries]

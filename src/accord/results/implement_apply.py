@@ -108,7 +108,7 @@ def _write_revision(github: Adapter, operation: WriteRevision, state: State, set
         return github.change_pull(operation.pull.number, title=operation.title, body=operation.body)
 
     def find() -> Pull | None:
-        pull, is_written = our_pull(github.pulls_from(operation.branch), state.identity, state.token)
+        pull, is_written = our_pull(github.pulls_from(operation.branch, state="open"), state.identity, state.token)
         return pull if is_written else None
 
     return send_once(

@@ -10,7 +10,7 @@ from accord.kernel.findings import Finding, warning
 from accord.results.revision_texts import OUTCOME, REVISION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from accord.github.comments import Comment
     from accord.github.port import Identity
@@ -109,16 +109,36 @@ class MoveWorkItem:
 ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem
 
 
-def our_pull(pulls: Sequence[Pull], identity: Identity, token: str) -> tuple[Pull | None, bool]:
+def our_pull(
+    pulls: Sequence[Pull], identity: Identity, token: str, commits: Collection[str] = ()
+) -> tuple[Pull | None, bool]:
     """Choose the pull request of the branch that this run goes on with; tell whether this run wrote it already.
 
-    One that this run wrote counts in any state: if a person merged or closed it, there is nothing to open again.
+    An open one comes first. One that this run wrote counts when it was merged, and when a person closed it while it
+    had the run's commit (``commits`` are that one and those after it): there is nothing to open again then.
     """
-    ours = [pull for pull in pulls if identity.counts(pull.author)]
-    for pull in ours:
-        if any(fields.get("run") == token for fields in find_markers(pull.body, REVISION)):
-            return pull, True
-    return next((pull for pull in pulls if pull.state == "open"), None), False
+    written = [pull for pull in pulls if _is_of_run(pull, identity, token)]
+    still = [pull for pull in pulls if pull.state == "open"]
+    if still:
+        return next(((pull, True) for pull in still if pull in written), (still[0], False))
+    return next(((pull, True) for pull in written if pull.is_merged or pull.head_sha in commits), (None, False))
+
+
+def is_over(pulls: Sequence[Pull], identity: Identity, token: str, *, has_branch: bool) -> bool:
+    """Tell whether this run's pull request was merged, and the branch is gone or another one is open for it."""
+    is_merged = any(pull.is_merged and _is_of_run(pull, identity, token) for pull in pulls)
+    return is_merged and (not has_branch or any(pull.state == "open" for pull in pulls))
+
+
+def _is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
+    marks = find_markers(pull.body, REVISION) if identity.counts(pull.author) else []
+    return any(fields.get("run") == token for fields in marks)
+
+
+def superseded() -> Finding:
+    """Say that a result is older than what the branch or its pull request has."""
+    message = "The work went on after this result (a later run's commit, or a merge), so it changes nothing any more."
+    return warning("revision-superseded", message)
 
 
 def our_comment(comments: Sequence[Comment], identity: Identity, number: int) -> Comment | None:

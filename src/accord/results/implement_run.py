@@ -12,10 +12,13 @@ from accord.kernel.branches import (
     branch_facts,
     commit_patch,
     fetched,
+    has_commit_of_runs,
 )
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
-from accord.kernel.patches import changes_between, escaping_links
+from accord.kernel.links import escaping_links
+from accord.kernel.patch_secrets import secret_findings
+from accord.kernel.patches import changes_between
 from accord.results.facts import require_writable
 from accord.results.implement_apply import Implementation, State, carry_out, entry_of
 from accord.results.implement_plan import (
@@ -27,9 +30,11 @@ from accord.results.implement_plan import (
     WriteComment,
     WriteRevision,
     is_comment_of,
+    is_over,
     our_comment,
     our_pull,
     scope_findings,
+    superseded,
 )
 from accord.results.implementor_rules import implementor_findings
 from accord.results.operations import Status, adopted, skipped
@@ -46,6 +51,9 @@ if TYPE_CHECKING:
 
     from accord.github.adapter import Adapter
     from accord.github.comments import Comment
+    from accord.kernel.branches import BranchFacts
+    from accord.kernel.git import Git
+    from accord.kernel.patches import Change
     from accord.results.models import ImplementorResult
     from accord.results.run import Setting
 
@@ -125,10 +133,14 @@ def _completed(
     git = stack.enter_context(fetched(work.remote, work.base, branch, work.checkout))
     patch = (result.patch or "").encode()
     facts = branch_facts(git, state.token, patch)
-    if facts.applied:
-        commit, head = facts.applied, facts.tip
-        changes = changes_between(git, f"{facts.applied}^", facts.applied)
-    else:
+    pulls = github.pulls_from(branch)
+    is_older = bool(facts.applied) and has_commit_of_runs(git, f"{facts.applied}..{facts.tip}")
+    if is_older or is_over(pulls, state.identity, state.token, has_branch=bool(facts.tip)):
+        state.findings.append(superseded())
+        return []
+    is_pushed = bool(facts.applied)
+    commit, since = facts.applied, _since(git, facts)
+    if not is_pushed:
         summary = commit_message(
             state.title,
             posted_message(result.summary, setting.redact),
@@ -138,16 +150,14 @@ def _completed(
             prefix=work.commit_prefix,
         )
         commit, changes = commit_patch(git, facts, patch, CommitText(work.author, summary), setting.clock.now())
-        head = commit
+        is_pushed = not changes
         if not changes and not facts.tip:
             reason = f"The patch changes nothing on {work.base}, so the work is not done.\n\n{result.summary}"
             return _not_completed(github, "validation-failure", reason, state)
-        if links := escaping_links(git, changes):
-            raise BrokenContract("A link leads out of the repository.", findings=links)
-    is_pushed = bool(facts.applied) or not changes
-    state.git, state.head = git, facts.tip if is_pushed else head
-    state.scope = audit_scope((change.path for change in changes), read_body(state.issue.body).in_scope, work.protected)
-    pull, is_written = our_pull(github.pulls_from(branch), state.identity, state.token)
+        state.findings += _examined(git, facts.tip or facts.base, commit, changes, setting)
+    state.git, state.head = git, facts.tip if is_pushed else commit
+    state.scope = audit_scope(_touched(git, facts, state.head), read_body(state.issue.body).in_scope, work.protected)
+    pull, is_written = our_pull(pulls, state.identity, state.token, since)
     state.pull = pull
     state.findings += scope_findings(state.scope, pull)
     revision = WriteRevision(
@@ -163,6 +173,25 @@ def _completed(
     if state.scope.protected:
         operations.append(LabelRevision(branch, NEEDS_HUMAN, skipped(bool(pull and NEEDS_HUMAN in pull.labels))))
     return [*operations, *_move(state, "review", is_settled=is_pushed and is_written)]
+
+
+def _since(git: Git, facts: BranchFacts) -> list[str]:
+    """List this run's commit and those that came on the branch after it."""
+    return git.line("rev-list", f"{facts.applied}^..{facts.tip}").split() if facts.applied else []
+
+
+def _touched(git: Git, facts: BranchFacts, head: str) -> list[str]:
+    """List the paths that the whole branch changes: the pull request has all of it, whichever run it came from."""
+    start = git.attempt("merge-base", facts.base, head).stdout.decode().strip() or facts.base
+    return [change.path for change in changes_between(git, start, head)]
+
+
+def _examined(git: Git, before: str, commit: str, changes: Sequence[Change], setting: Setting) -> list[Finding]:
+    """Look for what must not be pushed. Raises BrokenContract with it; returns what a person should know."""
+    found = [*escaping_links(git, before, commit), *secret_findings(git, changes, setting.redact)]
+    if has_errors(found):
+        raise BrokenContract("The patch has what must not be pushed.", findings=found)
+    return found
 
 
 def _not_completed(github: Adapter, outcome: str, summary: str, state: State) -> list[ImplementOperation]:

@@ -31,8 +31,9 @@ from accord.kernel.branches import (
 )
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.git import Git
+from accord.kernel.links import escaping_links
 from accord.kernel.outgoing_words import without_skips
-from accord.kernel.patches import PatchConflict, escaping_links
+from accord.kernel.patches import PatchConflict
 from accord.runner.changes import patch_stats, range_stats
 from accord.runner.failures import own_of
 from accord.runner.record import Own
@@ -112,7 +113,7 @@ def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Publ
         commit, changes = _committed(git, remote, facts, work)
         if not changes:
             return Published()
-        if links := escaping_links(git, changes):
+        if links := escaping_links(git, facts.tip or facts.base, commit):
             raise Refused(links[0].message, mend="A person must look at what the agent did.")
         if push(git, remote, commit, branch, facts.tip):
             return Published(commit, len(range_stats(git, facts.tip or facts.base, commit)))

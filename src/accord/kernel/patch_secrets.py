@@ -1,0 +1,51 @@
+"""Secrets in what a patch adds: a push publishes them, and no later commit takes that back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.kernel.findings import Finding, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from accord.kernel.git import Git
+    from accord.kernel.patches import Change
+    from accord.kernel.redaction import Redactor
+
+_SUBMODULE = "160000"
+_GONE = "000000"
+
+
+def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
+    """Find secrets that changed files or their names have and had not before.
+
+    A value that this process holds is an error: it is certain. What merely looks like a token is a warning, since
+    tests and documentation have such texts too. Neither says the value, nor a path that holds one.
+    """
+    for change in changes:
+        if change.mode in (_GONE, _SUBMODULE):
+            continue
+        new, old = _content(git, change.blob), _content(git, change.was)
+        shown = redactor(change.path)
+        named = change.path if not old else ""
+        if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
+            message = f"`{shown}` holds a secret of this job. Nothing is pushed; revoke the secret, an agent saw it."
+            yield Finding("secret-in-patch", message, "/patch")
+        elif _tokens(redactor, new) - _tokens(redactor, old):
+            message = f"`{shown}` gets a text that looks like a token. Revoke it, if it is a real one."
+            yield warning("token-in-patch", message, "/patch")
+
+
+def _content(git: Git, blob: str) -> bytes:
+    """Read a blob; what is none (nothing before, or a submodule) has no content."""
+    return git.attempt("cat-file", "blob", blob).stdout if blob.strip("0") else b""
+
+
+def _values(redactor: Redactor, content: bytes) -> set[str]:
+    return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
+
+
+def _tokens(redactor: Redactor, content: bytes) -> set[str]:
+    text = content.decode("utf-8", "replace")
+    return {text[secret.start : secret.end] for secret in redactor.find(text)}
