@@ -241,3 +241,13 @@ def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: A
 
 def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:
     assert on_github("publish", "run", "--author", "nobody").code == 2
+
+
+@pytest.mark.parametrize("minutes", ["nan", "inf", "1e400", "0", "-1"])
+def test_a_time_limit_that_never_comes_is_wrong_usage(accord: Accord, minutes: str) -> None:
+    accord.file("prompt.md", "Do it.")
+    ended = accord(
+        "run", "--agent", "command", "--command", "true", "--prompt-file", "prompt.md", "--no-publish",
+        "--max-runtime-minutes", minutes,
+    )  # fmt: skip
+    assert ended.code == 2

@@ -20,7 +20,7 @@ from accord.runner.outputs import BUDGET, RunFacts, outputs_of
 from accord.runner.publish import Published
 from accord.runner.record import Own
 from accord.runner.run_summary import summary_page
-from accord.runner.texts import CUT, SUMMARY_CHARS
+from accord.runner.texts import CUT, SUMMARY_CHARS, safe_line
 from accord.runner.transcripts.account import Account, Usage
 
 CONTRACT = {
@@ -407,3 +407,8 @@ def test_whatever_happened_the_outputs_keep_the_contract(facts: RunFacts) -> Non
         assert SECRET not in text
         assert ODD_SECRET not in text
         assert "ghp_" + "a1B2" * 9 not in text
+
+
+def test_an_error_summary_holds_nothing_that_a_comment_would_render() -> None:
+    line = safe_line("Failed <!-- ![a](http://example.org/) <details> `x`", Redactor())
+    assert not {"<", ">", "![", "`"} & {*line, *(line[i : i + 2] for i in range(len(line)))}

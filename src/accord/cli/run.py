@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import tempfile
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
+def _finite(minutes: float) -> float:
+    """Refuse ``nan``, which is in every range."""
+    if not math.isfinite(minutes):
+        raise WrongUsage("The time limit is no number of minutes.", mend="Pass --max-runtime-minutes 45.")
+    return minutes
+
+
 @click.command()
 @click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
 @click.option("--prompt-file", type=_FILE, metavar="F", help="What the agent is asked; a file of the workspace.")
@@ -39,6 +47,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--max-runtime-minutes",
     type=click.FloatRange(min=0, min_open=True, max=360),
+    callback=lambda _context, _option, minutes: _finite(minutes),
     default=45,
     show_default=True,
     metavar="N",

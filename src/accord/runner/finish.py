@@ -239,6 +239,8 @@ def _publish_and_analyse(work: _Work) -> _Ended:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
         warnings = (*warnings, *_left_behind(work))
+        if stats:
+            return _Ended(published, warnings=warnings)
     body = work.setting.pr_body
     if body is None and pull:
         body = pull.body
@@ -253,7 +255,7 @@ def _pull(work: _Work) -> tuple[Pull | None, tuple[str, ...]]:
     number = work.record.pr_number.strip().removeprefix("#")
     if work.setting.github is None or not number:
         return None, ()
-    if not (number.isascii() and number.isdecimal()):
+    if not (number.isascii() and number.isdecimal() and len(number) < 19):
         return None, (f'"{number}" is no number of a pull request, so no tasks were looked for.',)
     try:
         pull = work.setting.github.pull(int(number))

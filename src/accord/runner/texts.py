@@ -23,7 +23,13 @@ LINE_CHARS = 500
 CUT = "\n\n[accord cut the message here, as GitHub takes no longer output; the run's artifact has all of it]\n"
 
 _QUOTES = str.maketrans(
-    {**dict.fromkeys("\"'`\u2018\u201a\u201b\u201c\u201d\u201e", "\u2019"), "$": "\uff04", "\\": "/"}
+    {
+        **dict.fromkeys("\"'`\u2018\u201a\u201b\u201c\u201d\u201e", "\u2019"),
+        "$": "\uff04",
+        "\\": "/",
+        "<": "\u2039",
+        ">": "\u203a",
+    }
 )
 _COMMAND = re.compile(r"##(?=\[)|^\s*:(?=:)", re.MULTILINE)
 """What a runner obeys when somebody prints it: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
@@ -63,6 +69,7 @@ def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
     The contract's own example puts ``error-summary`` between double quotes of a script.
     """
     line = sanitise_line(sendable(redact(text))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
+    line = line.replace("![", "! [")
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
     return redact(inert(line))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
@@ -103,7 +103,7 @@ class _Fold:
                 self.ending, self.failure, self.trouble = "success", None, None
                 self._keep_result(message, structured)
             case events.Counted(usage, model):
-                self.usage, self.model = usage, self.model or cut(model, 100)
+                self.usage, self.model = _possible(usage), self.model or cut(model, 100)
 
     def _keep_for_later(self, later: events.Later) -> None:
         self.has_worked, self.trouble = True, None
@@ -189,3 +189,9 @@ class _Fold:
             has_begun=self.has_begun,
             has_worked=self.has_worked,
         )
+
+
+def _possible(usage: Usage) -> Usage:
+    """Leave out what nobody can have used: a number below zero."""
+    spent = {name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
+    return Usage(**spent)
