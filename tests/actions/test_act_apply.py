@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Running
 
+pytestmark = pytest.mark.unmeasured
+
 EXAMPLE = (ROOT / "examples/planner-result.json").read_text(encoding="utf-8")
 APPLY = f"""
 on: workflow_dispatch

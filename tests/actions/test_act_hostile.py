@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Running
 
+pytestmark = pytest.mark.unmeasured
+
 WORKFLOW = """
 on: workflow_dispatch
 jobs:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Running
 
+pytestmark = pytest.mark.unmeasured
+
 OTHER = "octo/other"
 FILE = """
 - {name: "kind:task", description: Work, color: "112233"}

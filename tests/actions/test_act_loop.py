@@ -32,6 +32,8 @@ from accord.sandbox.show import document
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+pytestmark = pytest.mark.unmeasured
+
 SOURCE = Path(__file__).parent / "consumer"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()}
 EXAMPLES = {path.stem: path.read_text() for path in (ROOT / "examples/workflows").glob("*.yml")}

@@ -16,6 +16,8 @@ from support.model_server import chat, serving_models
 if TYPE_CHECKING:
     from support.act import Bench
 
+pytestmark = pytest.mark.unmeasured
+
 CALLS = {
     "no-changes": Call("looks"),
     "with-changes": Call("works"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from support.act import Bench
 
+pytestmark = pytest.mark.unmeasured
+
 SECRETS = {
     "OPENAI_API_KEY": "agents-own-openai-key-0b7e",
     "CODEX_AUTH_JSON": json.dumps({"tokens": {"access_token": "agents-own-access-token-77c1", "account_id": "a1"}}),

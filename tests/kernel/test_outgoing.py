@@ -359,6 +359,7 @@ MILLION = 1_000_000
 ENORMOUS = ["[", "![", "<", "****", "@", "@a", "> ", "<!--", "&#", "\\", "[a](", "`a", "1. ", "fix #1 "]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("piece", ENORMOUS)
 def test_a_megabyte_made_to_confuse_is_shown_as_code(piece: str) -> None:
     text = piece * (MILLION // len(piece))
@@ -382,6 +383,7 @@ def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
     assert clean(text) == Sanitised(f"{text}\n{text}", {"fences": 1})
 
 
+@pytest.mark.unmeasured
 def test_many_small_things_are_each_broken() -> None:
     text = "@a fixes #1 <x>\n\n" * 4_000
     result = clean(text)

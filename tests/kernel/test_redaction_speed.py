@@ -14,6 +14,8 @@ from accord.kernel.redaction_stream import RedactedStream
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.unmeasured
+
 REDACTOR = redactor_for({"MY_SECRET": "correct horse battery staple"})
 BEGINNINGS = [
     "-----BEGIN PRIVATE KEY-----\n",

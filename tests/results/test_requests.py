@@ -55,6 +55,7 @@ def test_an_empty_plan_asks_nothing(old_stage: Stage) -> None:
     assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.UNCHANGED, 0, 0)
 
 
+@pytest.mark.unmeasured
 def test_a_thousand_items_wait_for_githubs_limits_instead_of_running_into_them(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -164,6 +164,7 @@ PIECES = {
 }
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("codec", PIECES)
 @pytest.mark.parametrize("is_one_line", [False, True])
 def test_memory_stays_small_however_long_the_transcript(codec: str, is_one_line: bool) -> None:
