@@ -303,3 +303,20 @@ def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Re
     assert found
     assert found.evidence.line == "RuntimeError: the tool loop lost its state"
     assert "RuntimeError: the tool loop lost its state" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("stream error: unexpected status 503 Service Unavailable", "transient"),
+        ("unexpected status 401 Unauthorized: Incorrect API key provided", "auth"),
+        ("No space left on device (os error 28)", "resource"),
+        ("I handled the unexpected status 401 Unauthorized", "unknown"),
+    ],
+)
+def test_what_codex_prints_as_plain_text_is_evidence_and_prose_about_it_is_none(
+    reader: Reader, line: str, category: str
+) -> None:
+    found = reader.classify("plain", f"{line}\n".encode(), exit_code=1)
+    assert found is not None
+    assert found.category == category

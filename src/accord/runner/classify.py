@@ -56,6 +56,8 @@ _VERBATIM = re.compile(
     r"Invalid API key · |Not logged in · |Credit balance is too low$|Prompt is too long(?: ·|$)|"
     r"Failed to authenticate\. |"
     r"You've hit your [\w-]+ limit · |There's an issue with the selected model \(|Request too large \(|"
+    r"(?:stream error: )?unexpected status [45]\d\d [A-Z]|stream disconnected before completion: |"
+    r"No space left on device(?: \(os error 28\))?$|"
     r"<--- Last few GCs|FATAL ERROR: )"
 )
 """What the known CLIs print without such a beginning."""
