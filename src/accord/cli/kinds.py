@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from accord.handoffs.kinds import KINDS as HANDOFFS
 from accord.kernel.documents import read_object, shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.loops.kinds import KINDS as LOOPS
+from accord.missions.kinds import KINDS as MISSIONS
 from accord.results.kinds import KINDS as RESULTS
 from accord.runner.kinds import KINDS as RUNNERS
 from accord.runner.registry import KINDS as REGISTRIES
+from accord.sessions.kinds import KINDS as SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord.kernel.kinds import Kind, Reader
 
-KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in (*RESULTS, *RUNNERS, *REGISTRIES, *LOOPS)}
+_OFFERED: tuple[Kind[Any], ...] = (*RESULTS, *RUNNERS, *REGISTRIES, *LOOPS, *SESSIONS, *MISSIONS, *HANDOFFS)
+
+KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in _OFFERED}
 
 
 def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:

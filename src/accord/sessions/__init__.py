@@ -1,0 +1,4 @@
+"""Agent sessions: the documents of a session folder, its states, and what people are asked.
+
+Source: global agent contract.
+"""
