@@ -101,6 +101,21 @@ def test_what_was_pushed_is_told_from_the_work_tree(accord: Accord, evidence: tu
     assert pushed["commit-sha"] == git(agent.tree, "rev-parse", "HEAD")
 
 
+@pytest.mark.parametrize("pushed", [(), ("--pushed", "false")])
+def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
+    accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
+) -> None:
+    body = accord.file("body.md", "- [ ] Add the thing\n")
+    where = ("--repo", agent.tree, "--base", agent.base, "--pr-body", body)
+    (agent.tree / "new.txt").write_text("new\n")
+    waiting = accord(*evidence, *where, *pushed).document
+    assert (waiting["llm-completed-tasks"], waiting["llm-analysis-run"]) == ("[]", "false")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "The agent's own")
+    there = accord(*evidence, *where, "--pushed", "true").document
+    assert json.loads(there["llm-completed-tasks"]) == ["Add the thing"]
+
+
 @pytest.mark.parametrize(
     ("said", "recovery"),
     [

@@ -25,7 +25,7 @@ from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
-from accord.runner.publish import Publication, Published, publish_patch
+from accord.runner.publish import Publication, Published, is_where_others_see_it, publish_patch
 from accord.runner.record import (
     FINAL_MESSAGE,
     PATCH,
@@ -239,8 +239,8 @@ def _publish_and_analyse(work: _Work) -> _Ended:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
         warnings = (*warnings, *_left_behind(work))
-        if stats:
-            return _Ended(published, warnings=warnings)
+    if not is_where_others_see_it(published, has_changes=bool(stats)):
+        return _Ended(published, warnings=warnings)
     body = work.setting.pr_body
     if body is None and pull:
         body = pull.body

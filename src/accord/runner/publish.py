@@ -80,6 +80,14 @@ class Published:
     failure: Own | None = None
 
 
+def is_where_others_see_it(published: Published | None, *, has_changes: bool) -> bool:
+    """Tell whether the tasks of a run may count as completed: nothing of its work waits to be pushed.
+
+    ``published`` is None where nothing was pushed, and nobody tried.
+    """
+    return published.failure is None if published else not has_changes
+
+
 def publish_patch(remote: Remote, work: Publication) -> Published:
     """Put a run's patch on its branch as one commit, on top of whatever came in between.
 
