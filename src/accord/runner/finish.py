@@ -56,6 +56,8 @@ _BODY_CHARS = 500
 """How much of the agent's last words the commit message tells."""
 
 PATHS_SHOWN = 10
+_STEERING = "The run changed files that steer agents or CI; a person should look at them"
+_TOKENS = "The run pushed files with texts that look like tokens; revoke them, if they are real ones"
 
 
 @dataclass(frozen=True)
@@ -234,7 +236,9 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         if published.failure:
             return _Ended(published, warnings=warnings)
         if steering := protected_paths(stat.path for stat in stats):
-            warnings = (*warnings, _steers(steering))
+            warnings = (*warnings, f"{_STEERING}: {_listed(steering)}.")
+        if published.with_tokens:
+            warnings = (*warnings, f"{_TOKENS}: {_listed(published.with_tokens)}.")
         if not published.commit_sha:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
@@ -308,9 +312,8 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
     return analyse(question, environment=environment, clock=clock)
 
 
-def _steers(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
-    return f"The run changed files that steer agents or CI; a person should look at them: {shown}."
+def _listed(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
 
 
 def _left_behind(work: _Work) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.git import Git
 from accord.kernel.links import escaping_links
 from accord.kernel.outgoing_words import without_skips
-from accord.kernel.patches import PatchConflict
+from accord.kernel.patch_secrets import paths_with_tokens
+from accord.kernel.patches import PatchConflict, changes_between
 from accord.runner.changes import patch_stats, range_stats
 from accord.runner.failures import own_of
 from accord.runner.record import Own
@@ -72,12 +73,14 @@ class Publication:
 class Published:
     """What came of it. Without commit and failure the branch had all of the changes already.
 
-    ``files_changed`` counts the paths of the pushed commit, a renamed file as one.
+    ``files_changed`` counts the paths of the pushed commit, a renamed file as one; ``with_tokens`` are those of them
+    that got a text which looks like a token.
     """
 
     commit_sha: str = ""
     files_changed: int = 0
     failure: Own | None = None
+    with_tokens: tuple[str, ...] = ()
 
 
 def is_where_others_see_it(published: Published | None, *, has_changes: bool) -> bool:
@@ -117,18 +120,24 @@ def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Publ
             remote.clock.sleep(_PAUSE_SECONDS * tries)
         facts = _facts(git, remote, branch, work)
         if facts.applied:
-            return Published(facts.applied, len(range_stats(git, f"{facts.applied}^", facts.applied)))
+            return _pushed(git, f"{facts.applied}^", facts.applied)
         commit, changes = _committed(git, remote, facts, work)
         if not changes:
             return Published()
         if links := escaping_links(git, facts.tip or facts.base, commit):
             raise Refused(links[0].message, mend="A person must look at what the agent did.")
         if push(git, remote, commit, branch, facts.tip):
-            return Published(commit, len(range_stats(git, facts.tip or facts.base, commit)))
+            return _pushed(git, facts.tip or facts.base, commit)
     raise PatchConflict(
         f"The branch {branch} moved {TRIES} times while the changes were being pushed.",
         mend="Run it again when the branch is quiet.",
     )
+
+
+def _pushed(git: Git, before: str, commit: str) -> Published:
+    """Tell of a commit that the remote has, the same whether it was pushed now or by an earlier try."""
+    tokens = paths_with_tokens(git, changes_between(git, before, commit))
+    return Published(commit, len(range_stats(git, before, commit)), with_tokens=tuple(tokens))
 
 
 def _facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
