@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from accord.kernel.git import Git
     from accord.kernel.patches import Change
 
-SECRET_IN_PATCH = "secret-in-patch"  # noqa: S105 - the code of a finding
-TOKEN_IN_PATCH = "token-in-patch"  # noqa: S105 - the code of a finding
-
 _SUBMODULE = "160000"
 _GONE = "000000"
 
@@ -31,10 +28,10 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
         named = change.path if not old else ""
         if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
             message = f"`{shown}` holds a secret of this job. Nothing is pushed; revoke the secret, an agent saw it."
-            yield Finding(SECRET_IN_PATCH, message, "/patch")
+            yield Finding("secret-in-patch", message, "/patch")
         elif _tokens(redactor, new) - _tokens(redactor, old):
             message = f"`{shown}` gets a text that looks like a token. Revoke it, if it is a real one."
-            yield warning(TOKEN_IN_PATCH, message, "/patch")
+            yield warning("token-in-patch", message, "/patch")
 
 
 def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
