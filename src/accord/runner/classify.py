@@ -219,8 +219,15 @@ def _unknown(evidence: RunEvidence) -> _Hit:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
     if reported := _reported(evidence.stderr, _STDERR, evidence.account):
         return _Hit("unknown-error", "unknown", _STDERR, reported[-1].line, reported[-1].message)
-    lines = [line.strip() for line in (evidence.stderr or evidence.text).splitlines() if line.strip()]
-    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), (lines or [_exit_line(evidence)])[-1])
+    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
+
+
+def _last_words(evidence: RunEvidence) -> str:
+    """Quote the last line that was printed, as it may mean something to a person."""
+    for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
+        if lines := [line.strip() for line in _ANSI.sub("", text).splitlines() if line.strip()]:
+            return f'the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
+    return f"it ended with {_exit_line(evidence)} and printed nothing that reports an error"
 
 
 def _classification(hit: _Hit) -> Classification:
