@@ -254,6 +254,28 @@ def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: A
     assert not (agent.tree / "new.txt").exists()
 
 
+@pytest.mark.parametrize("more", [(), ("--no-publish",)])
+@pytest.mark.parametrize("ref", ["-x", "refs/heads//x", "a..b", "a b", "refs/heads/", "x.lock", "-"])
+def test_no_agent_works_for_a_branch_that_cannot_be(
+    on_github: Accord, agent: Agent, ref: str, more: tuple[str, ...]
+) -> None:
+    on_github.monkeypatch.chdir(agent.tree)
+    ended = on_github(*running(on_github, f"--pr-ref={ref}", *more))
+    assert (ended.code, "pr_ref" in ended.err) == (2, True), ended.err
+    assert not (on_github.home / "run").exists()
+    assert on_github(*running(on_github, f"--pr-ref={ref}", *more, "--skip")).code == 0
+
+
+def test_a_ref_that_nobody_can_push_to_can_be_looked_at_without_publishing(on_github: Accord, agent: Agent) -> None:
+    on_github.monkeypatch.chdir(agent.tree)
+    (agent.tree / "prompt.md").write_text("Look.")
+    refused = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge"))
+    assert (refused.code, "github.head_ref" in refused.err) == (2, True)
+    assert not (on_github.home / "run").exists()
+    looked = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge", "--no-publish"))
+    assert (looked.code, looked.document["exit-code"]) == (0, "0"), looked.err
+
+
 def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:
     assert on_github("publish", "run", "--author", "nobody").code == 2
 

@@ -29,7 +29,7 @@ from accord.kernel.branches import (
     push_trouble,
     scratch_repository,
 )
-from accord.kernel.errors import BrokenContract, Refused
+from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
 from accord.kernel.links import escaping_links
 from accord.kernel.outgoing_words import without_skips
@@ -201,9 +201,26 @@ def branch_of(ref: str) -> str:
         )
     if name.startswith("refs/") or _SHA.fullmatch(name):
         raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', mend="Pass a branch as pr_ref.")
-    if Git(Path()).attempt("check-ref-format", f"refs/heads/{name}").returncode:
+    if not _is_legal(name):
         raise Refused(f'"{ref}" cannot be the name of a branch.', mend="Pass a branch as pr_ref.")
     return name
+
+
+def check_ref(ref: str, *, is_pushed: bool) -> None:
+    """Raise WrongUsage for what no ref can be called and, where it ``is_pushed`` to, for what nobody can push to."""
+    if is_pushed:
+        try:
+            branch_of(ref)
+        except Refused as refused:
+            raise WrongUsage(refused.message, mend=refused.mend) from None
+    elif ref.strip() and not _is_legal(ref.strip()):
+        raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', mend="Pass a branch as pr_ref.")
+
+
+def _is_legal(name: str) -> bool:
+    """Tell whether git takes a name: of a branch, or of any ref when it begins with ``refs/``."""
+    ref = name if name.startswith("refs/") else f"refs/heads/{name}"
+    return not name.startswith("-") and Git(Path()).attempt("check-ref-format", ref).returncode == 0
 
 
 def failure_of(said: str) -> Own:
