@@ -244,6 +244,31 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
 
 
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ("gone", "no branch \u2019gone\u2019"),
+        ("refs/heads/gone", "no branch"),
+        ("refs/heads//x", "cannot be the name"),
+        ("feature", "Run it again"),
+        ("refs/heads/feature", "Run it again"),
+        ("0" * 40, "Run it again"),
+    ],
+)
+def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_job(
+    on_github: Accord, ref: str, said: str
+) -> None:
+    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref, "--format", "json").document
+    assert said in outputs["error-summary"]
+    assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
+
+
+def test_what_is_left_of_a_lost_run_is_told_without_a_way_to_the_repository(on_github: Accord) -> None:
+    on_github.monkeypatch.setenv("GITHUB_TOKEN", "wrong")
+    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", "gone", "--format", "json").document
+    assert "record.json is missing" in outputs["error-summary"]
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
     on_github.monkeypatch.chdir(agent.tree)

@@ -242,11 +242,16 @@ def _fetch(git: Git, remote: Remote, refspec: str) -> None:
     _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
 
 
+def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:
+    """Say where the remote has these refs, as far as it has them. Raises Refused or Unreachable when it cannot tell."""
+    listed = _patiently(git, remote, "ls-remote", remote.url, *refs).decode("utf-8", "surrogateescape")
+    lines = (line.split("\t") for line in listed.splitlines())
+    return {name: commit for commit, name in lines if name in refs}
+
+
 def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
     ref = f"refs/heads/{branch}"
-    listed = _patiently(git, remote, "ls-remote", remote.url, ref).decode("utf-8", "surrogateescape")
-    lines = (line.split("\t") for line in listed.splitlines())
-    return next((commit for commit, name in lines if name == ref), "")
+    return refs_of(git, remote, ref).get(ref, "")
 
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:

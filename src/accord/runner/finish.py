@@ -166,11 +166,14 @@ def read_record(run_dir: Path) -> RunRecord:
         ) from None
 
 
-def outputs_without_record(problem: str, redact: Redactor) -> RunOutputs:
-    """Write the outputs of a run of which nothing is left: all outputs are there even then."""
+def outputs_without_record(problem: str, redact: Redactor, likely: str = "") -> RunOutputs:
+    """Write the outputs of a run of which nothing is left: all outputs are there even then.
+
+    ``likely`` is what may have ended the agent's job, with what mends it; empty where nothing is known.
+    """
     from accord.runner.transcripts.account import Account
 
-    own = Own(kind="record-missing", detail=problem)
+    own = Own(kind="record-missing", detail=f"{problem} {likely}".strip(), has_mend=bool(likely))
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 

@@ -27,6 +27,7 @@ from accord.kernel.branches import (
     push,
     push_refusal,
     push_trouble,
+    refs_of,
     scratch_repository,
 )
 from accord.kernel.errors import BrokenContract, Refused, WrongUsage
@@ -215,6 +216,23 @@ def check_ref(ref: str, *, is_pushed: bool) -> None:
             raise WrongUsage(refused.message, mend=refused.mend) from None
     elif ref.strip() and not _is_legal(ref.strip()):
         raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', mend="Pass a branch as pr_ref.")
+
+
+def absence(remote: Remote, ref: str) -> str:
+    """Say that a remote has nothing of this name to check out, and what mends it; empty when it has, or for a commit.
+
+    Raises Refused or Unreachable when the remote cannot be asked.
+    """
+    name = ref.strip()
+    if not name or _SHA.fullmatch(name):
+        return ""
+    if not _is_legal(name):
+        return f'"{name}" cannot be the name of a branch. Pass a branch as pr_ref.'
+    names = (name,) if name.startswith("refs/") else (f"refs/heads/{name}", f"refs/tags/{name}")
+    with scratch_repository(remote, None) as git:
+        if refs_of(git, remote, *names):
+            return ""
+    return f'The repository has no branch "{name}", and a job that checks it out ends there. Push it first.'
 
 
 def _is_legal(name: str) -> bool:
