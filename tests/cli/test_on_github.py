@@ -85,6 +85,20 @@ def test_each_way_to_fail_has_its_exit_code_and_its_receipt(
         assert ended.document["error"]["mend"]
 
 
+@pytest.mark.parametrize(
+    ("method", "said"), [("GET", "stopped before anything was written; run"), ("POST", "stopped part-way: ")]
+)
+def test_a_run_that_stopped_says_how_far_it_came_and_what_to_do(
+    accord: Accord, stage: Stage, method: str, said: str
+) -> None:
+    accord.on(stage)
+    stage.server.faults.add(Fault("secondary-403", nth=1, method=method, seconds=500, times=99))
+    ended = accord("apply", accord.file("plan.json", GOOD), "--max-wait", "1")
+    assert ended.code == 3
+    assert said in ended.out
+    assert "run the same command again to continue" in ended.out
+
+
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
 def test_without_token_or_repository_the_missing_variable_is_named(accord: Accord, stage: Stage, name: str) -> None:
     accord.on(stage)
