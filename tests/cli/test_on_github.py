@@ -313,6 +313,15 @@ def test_labels_drift_is_told_rehearsed_mended_and_gone(accord: Accord, stage: S
     assert accord("labels", "check", *use).code == 0
 
 
+def test_a_list_of_labels_has_the_form_of_a_check_and_a_sync(accord: Accord) -> None:
+    listed = accord("labels", "list", "--file", accord.file("labels.yml", FILE), "--format", "json")
+    assert listed.code == 0
+    assert listed.document["outcome"] == "listed"
+    assert [(label["name"], label["action"]) for label in listed.document["labels"]] == [
+        ("one", "listed"), ("two", "listed"),
+    ]  # fmt: skip
+
+
 def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     stage.send("POST", f"/repos/{stage.repository}/labels", name="by hand", color="222222")
