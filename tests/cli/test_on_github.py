@@ -354,7 +354,7 @@ def test_a_broken_label_file_exits_1_and_asks_github_nothing(accord: Accord, sta
 
 def test_the_shipped_labels_are_listed_without_github(accord: Accord) -> None:
     found = accord("labels", "list", "--format", "json").document["labels"]
-    assert {"name", "description", "color", "aliases"} == set(found[0])
+    assert {"name", "action", "description", "color", "aliases"} == set(found[0])
     hostile = json.dumps([{"name": "::add-mask::e\x1b[31m", "color": "000000", "description": HOSTILE}])
     assert_harmless(accord("labels", "list", "--file", accord.file("labels.json", hostile)).out)
 
