@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -305,6 +306,18 @@ def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None
     receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"link-outside"})
     assert state(stage) == before
+
+
+def test_a_squash_merge_skips_no_checks(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / "src" / "[no ci].py").write_text("a = 2\n")
+    summary = "Did it. [skip ci]\n\n`[ci skip]`\n\n```\n[skip\nactions]\n```\n\nskip-checks: true"
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode(), summary))
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:", body)
+    assert "Did it. (skip ci)" in body
+    assert "`src/(no ci).py`" in body
+    assert receipt.sanitised["commands"] == 5
 
 
 @pytest.mark.parametrize("place", ["text", "binary", "name", "link"])

@@ -47,10 +47,13 @@ def pull_title(title: str) -> str:
 
 
 def pull_body(summary: str, number: int, scope: ScopeReport, token: str, desk: Desk) -> str:
-    """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it."""
+    """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it.
+
+    A squash merge makes a commit message of it, and that must not keep the checks of the base branch from running.
+    """
     marker = write_marker(REVISION, run=token, item=str(number))
-    rest = "\n\n".join([scope_report(scope, desk), f"Closes #{number}", marker])
-    return f"{_fitted(summary, BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+    rest = "\n\n".join([desk.message(scope_report(scope, desk)), f"Closes #{number}", marker])
+    return f"{_fitted(desk.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
 
 
 def outcome_comment(outcome: str, summary: str, number: int, token: str) -> str:
