@@ -161,9 +161,10 @@ def _does_what(git: Git, commit: str, patch: bytes) -> bool:
         return False
 
 
-def has_commit_of_runs(git: Git, commits: str) -> bool:
-    """Tell whether any run made one of these commits (``base..tip``)."""
-    return bool(git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).strip())
+def runs_of(git: Git, commits: str) -> list[str]:
+    """Name the runs that made some of these commits (``base..tip``), the latest first."""
+    found = git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
+    return list(dict.fromkeys(found.split()))
 
 
 def commit_patch(
