@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.github.markers import find_markers
 from accord.kernel.findings import Finding, warning
+from accord.results.operations import MoveWorkItem
 from accord.results.revision_texts import OUTCOME, REVISION, runs_before
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from accord.github.pull_port import Pull
     from accord.results.operations import Status
     from accord.results.scope import ScopeReport
-    from accord.results.status import Move
 
 NEEDS_HUMAN = "needs-human"
 
@@ -90,20 +90,6 @@ class WriteComment:
     def key(self) -> str:
         """The work item."""
         return f"#{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class MoveWorkItem:
-    """Move the work item to the status that the outcome asks for."""
-
-    op: ClassVar[str] = "move-work-item"
-    move: Move
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The work item and where it goes."""
-        return f"#{self.move.issue.number} to {self.move.target}"
 
 
 ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem

@@ -25,7 +25,6 @@ from accord.results.implement_plan import (
     NEEDS_HUMAN,
     ImplementOperation,
     LabelRevision,
-    MoveWorkItem,
     PushBranch,
     WriteComment,
     WriteRevision,
@@ -38,7 +37,7 @@ from accord.results.implement_plan import (
     was_followed,
 )
 from accord.results.implementor_rules import implementor_findings
-from accord.results.operations import Status, adopted, skipped
+from accord.results.operations import MoveWorkItem, Status, adopted, skipped
 from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
 from accord.results.revision_texts import (
