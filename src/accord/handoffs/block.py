@@ -1,8 +1,8 @@
 """The hidden block in an issue's body in which a handoff travels with its work item.
 
 It is a marker like any other of accord (``accord.github.markers``): one HTML comment whose values cannot end it. The
-document is packed (zlib, base64), because bodies have 65,536 characters. It stands first, where no open code fence of the
-body can show it; all other text of the body stays as it is, byte for byte.
+document is packed (zlib, base64), because bodies have 65,536 characters. It stands first, where no open code fence of
+the body can show it; all other text of the body stays as it is, byte for byte.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MARKER = "handoff"
-_BLOCK = re.compile(r"<!-- accord:handoff(?: [a-z]+=[^\s>]*)* -->\n?")
+_BLOCK = re.compile(r"^<!-- accord:handoff commit=[0-9a-f]{40,64}(?: data=[^\s>]*)? -->(?:\r?\n)?", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """What a block says: the commit that vouches for it, and the document; None where that did not fit or is spoiled."""
+    """What a block says: the commit that vouches for it, and the document; None where it did not fit or is spoiled."""
 
     commit: str
     task: dict[str, Any] | None
@@ -34,9 +34,11 @@ class Block(NamedTuple):
 
 def read_block(body: str) -> Block | None:
     """Read the first block of a body; None where there is none. It proves nothing by itself."""
-    for fields in find_markers(body, MARKER):
-        return Block(fields.get("commit", ""), _unpacked(fields.get("data", "")))
-    return None
+    found = _BLOCK.search(body)
+    if found is None:
+        return None
+    (fields,) = find_markers(found.group(), MARKER)
+    return Block(fields["commit"], _unpacked(fields.get("data", "")))
 
 
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:

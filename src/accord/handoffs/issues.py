@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 TRIES = 12
 PAUSE_SECONDS = 1.0
 README = (
-    "This ref is kept by accord. The message of each commit holds one version of the handoff of a work item; the newest "
-    "one also travels in the body of the issue.\n"
+    "This ref is kept by accord. The message of each commit holds one version of the handoff of a work item; the "
+    "newest one also travels in the body of the issue.\n"
 )
 _TOLD_APART = re.compile("[@#<>/]")
 """What GitHub would read as a mention, a reference or an address in the message of a commit."""

@@ -13,7 +13,7 @@ from accord.handoffs.changes import Place, changes, deep_merged, is_empty, lies_
 from accord.handoffs.models import Handoff, Metadata
 from accord.handoffs.mutability import TASK_ID_PLACE, mutability_findings
 from accord.handoffs.normal import TASK_ID, as_patch, has_task_id, normalised
-from accord.handoffs.roles import DONE, PLAN, PLANNED, REVIEW, VERIFICATION, role_findings
+from accord.handoffs.roles import DONE, PLAN, PLANNED, REVIEW, VERIFICATION, engine_findings, role_findings
 from accord.handoffs.rules import read_handoff
 from accord.handoffs.runtime import moved, refused
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
@@ -80,7 +80,7 @@ def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Auth
     ``target`` is the status that the same command moves to, which the patch may name.
     """
     wanted = as_patch(patch)
-    reasons = [*_misplaced(wanted), *_status_findings(task, wanted, target)]
+    reasons = [*_misplaced(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
     if reasons:
         return Decided(dict(task), tuple(reasons))
     wanted.pop("status", None)
@@ -119,8 +119,7 @@ def decide_move(
     if not reasons:
         return Decided(moved(now, target, author.at))
     if redirects and _can_redirect(now["status"], target, reasons):
-        asked = _with_question(now, target, reasons, author)
-        return Decided(moved(asked, AWAITING, author.at, reasons), tuple(reasons), is_redirected=True)
+        return Decided(_redirected(now, target, reasons, author), tuple(reasons), is_redirected=True)
     return Decided(refused(task, target, author.at, reasons), tuple(reasons))
 
 
@@ -134,7 +133,14 @@ def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
 
 def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
     is_missing = any(reason.code.startswith("missing-") for reason in reasons)
-    return is_missing and target != AWAITING and AWAITING in HANDOFF.targets(source)
+    return is_missing and target != AWAITING and (source == AWAITING or AWAITING in HANDOFF.targets(source))
+
+
+def _redirected(task: dict[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
+    """Ask a person in place of the move. A task that waits for one already waits on, with the question it has."""
+    if task["status"] == AWAITING:
+        return task
+    return moved(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
 
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:

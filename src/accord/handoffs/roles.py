@@ -8,13 +8,13 @@ closed to every role.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from accord.handoffs.changes import lies_in, touch
+from accord.handoffs.changes import lies_in, touch, value_at
 from accord.kernel.findings import Finding, pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from accord.handoffs.changes import Change, Place
 
@@ -64,15 +64,21 @@ ROLES = {
 def role_findings(role: str, changed: Iterable[Change]) -> Iterator[Finding]:
     """Name each change that the role must not make."""
     for place, _, _ in changed:
-        if any(touch(place, own) for own in ENGINE):
-            yield Finding(
-                "engine-field",
-                f"{pointer(*place)} is kept by the engine and written by no role. Leave it out of the patch.",
-                pointer(*place),
-            )
-        elif not ROLES[role].may_change(place):
+        if not ROLES[role].may_change(place):
             yield Finding(
                 "role-must-not-write",
                 f"The role {role} must not change {pointer(*place)}. Leave it out, or hand it to a role that may.",
+                pointer(*place),
+            )
+
+
+def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
+    """Name each of the engine's places that a patch speaks of, even where it would change nothing."""
+    for place in ENGINE:
+        holder = value_at(patch, place[:-1])
+        if isinstance(holder, dict) and place[-1] in holder:
+            yield Finding(
+                "engine-field",
+                f"{pointer(*place)} is kept by the engine and written by no role. Leave it out of the patch.",
                 pointer(*place),
             )

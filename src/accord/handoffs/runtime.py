@@ -59,12 +59,14 @@ def reason_code(finding: Finding) -> str:
     return finding.code.upper().replace("-", "_")
 
 
-def moved(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding] = ()) -> dict[str, Any]:
-    """Make a legal move, and write it down; ``reasons`` say why it is a redirect.
+def moved(
+    task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding] = (), wanted: str = ""
+) -> dict[str, Any]:
+    """Make a legal move, and write it down; ``reasons`` say why it is a redirect, in place of a move to ``wanted``.
 
     Entering done sets the task's ``completedAt``, leaving it clears it.
     """
-    source, action = task["status"], f"move:{target}"
+    source, action = task["status"], f"redirect:{wanted}" if wanted else f"move:{target}"
     runtime = runtime_of(task)
     leaving = _entry(task, at, "onExit", source, action, reasons)
     result = {**task, "status": target}
