@@ -109,7 +109,7 @@ def decide_move(
 
     ``redirects``: where something is missing for the move, ask a person instead, if the status allows that.
     """
-    patched = decide_patch(task, patch or {}, author, target)
+    patched = decide_patch(task, patch, author, target) if patch else Decided(dict(task))
     if patched.reasons:
         return Decided(refused(task, target, author.at, patched.reasons), patched.reasons)
     now = patched.task
