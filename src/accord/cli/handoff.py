@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.handoff_github import dispatch, file_changer, gate, issue_changer
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, reading_options, repository_options
-from accord.handoffs.files import change_file, read_file
+from accord.handoffs.files import read_file
 from accord.handoffs.normal import OLD_STATUSES
 from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
 from accord.handoffs.roles import ROLES
@@ -139,68 +140,6 @@ def move(
     _change(ctx, decide, path, issue, role, actor, **more)
 
 
-@handoff.command()
-@click.option("--pull", required=True, type=click.IntRange(min=1), metavar="N", help="The pull request.")
-@click.option("--work-item", type=click.IntRange(min=1), metavar="N", help='Its work item; "Closes #n" when not given.')
-@click.option(
-    "--to",
-    "target",
-    type=click.Choice(["review", "verification", "done"]),
-    default="review",
-    show_default=True,
-    help="What the handoff must have: all that this stage asks for.",
-)
-@click.option("--dry-run", is_flag=True, help="Judge, and set no check.")
-@repository_options
-@format_option
-@click.pass_context
-def gate(
-    ctx: click.Context,
-    /,
-    pull: int,
-    work_item: int | None,
-    target: str,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
-    """Judge the handoff of a pull request's work item, and set the check accord/handoff on its head.
-
-    Exits 1 when something blocks it.
-    """
-    from accord.cli.step import report_handoff
-    from accord.handoffs.gate import judge_pull, show
-    from accord.results.review_facts import closing_references
-
-    clock, redact = SystemClock(), redactor_for(os.environ)
-    with github_for(**access) as (github, repository, *_):
-        found = github.pull(pull)
-        if found is None:
-            raise WrongUsage(f"There is no pull request #{pull} in {repository}.", mend="Name one with --pull.")
-        numbers = [work_item] if work_item else closing_references(found.body, repository)
-        judged = judge_pull(github, found, numbers, target, clock)
-        shown, is_new = (None, False) if dry_run else show(github, found, judged, clock, redact)
-    outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
-    document = {
-        "ok": judged.is_open,
-        "outcome": outcome,
-        "pull": str(pull),
-        "workItem": str(numbers[0]) if len(numbers) == 1 else None,
-        "to": target,
-        "status": judged.status or None,
-        "blockingReasons": [as_reason(reason) for reason in judged.reasons],
-        "check": {"kind": shown.kind, "url": shown.url} if shown else None,
-    }
-    report_handoff(document, judged.reasons)
-    if output_format == "json":
-        print_json(document)
-    else:
-        print_findings(judged.reasons, f"#{pull}")
-        color, word = ("green", "open") if judged.is_open else ("red", "blocked")
-        click.echo(f"#{pull}: {click.style(word, fg=color)} for {target}; check {outcome}")
-    ctx.exit(0 if judged.is_open else 1)
-
-
 def _change(
     ctx: click.Context,
     decide: Callable[[Author, dict[str, Any]], Decided],
@@ -215,8 +154,7 @@ def _change(
     **access: Any,
 ) -> None:
     """Decide, write if that is asked for, print, and end with the exit code of what was decided."""
-    clock = SystemClock()
-    author = Author(role, timestamp(clock.now()), actor)
+    author = Author(role, timestamp(SystemClock().now()), actor)
     name = f"#{issue}" if issue else path
     before: list[dict[str, Any]] = []
 
@@ -226,13 +164,10 @@ def _change(
 
     try:
         if issue is None:
-            decided = change_file(Path(path), decided_on, writes=write)
+            decided = file_changer(path)(decided_on, write)
         else:
-            from accord.handoffs.issues import Place, change, load
-
             with github_for(**access) as (github, *_):
-                place = Place(github, issue, clock, redactor_for(os.environ), adopt)
-                decided = change(place, decided_on) if write else decided_on(load(place).task)
+                decided = issue_changer(github, issue, adopts=adopt)(decided_on, write)
     except BrokenContract as broken:
         _print(None, broken.findings, "rejected", name, output_format)
         ctx.exit(1)
@@ -289,3 +224,7 @@ def _print(
     also = " (redirected: a person is asked)" if is_redirected else ""
     hint = "  add --write to write it" if outcome == "planned" else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}{hint}")
+
+
+handoff.add_command(gate)
+handoff.add_command(dispatch)
