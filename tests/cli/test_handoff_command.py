@@ -74,6 +74,11 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Any) -> None:
     assert accord("check", path, "--format", "json").document["documents"][0]["kind"] == "handoff"
 
 
+def test_a_handoff_is_checked_from_stdin_too(accord: Any) -> None:
+    ended = accord.process("handoff", "check", "-", "--format", "json", given=json.dumps(handoff("review")))
+    assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
+
+
 def test_nothing_is_written_unless_it_is_asked_for(accord: Any) -> None:
     path = accord.file("task.json", handoff("backlog"))
     before = path.read_bytes()
@@ -197,6 +202,14 @@ def test_a_finished_handoff_of_another_branch_opens_nothing(accord: Any, stage: 
     assert [reason["code"] for reason in ended.document["blockingReasons"]] == ["HANDOFF_OF_ANOTHER"] * 2
     (run,) = check_runs(stage)
     assert not any(line.startswith("# Big") for line in run["output"]["summary"].splitlines())
+
+
+def test_the_pull_request_of_a_cancelled_task_does_not_pass(accord: Any, stage: Stage) -> None:
+    accord.on(stage, GITHUB_TOKEN=JOB)
+    ready(accord)
+    accord("handoff", "move", "--issue", 1, "--to", "cancelled", "--role", "human", "--write")
+    ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
+    assert [reason["code"] for reason in ended.document["blockingReasons"]] == ["HANDOFF_CANCELLED"]
 
 
 @pytest.mark.parametrize(("body", "count"), [("", "no work item"), ("Closes #1, closes #3", "several work items")])

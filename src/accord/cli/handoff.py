@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,7 +10,6 @@ import click
 from accord.cli.handoff_github import dispatch, file_changer, gate, issue_changer
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, reading_options, repository_options
-from accord.handoffs.files import read_file
 from accord.handoffs.normal import OLD_STATUSES
 from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
 from accord.handoffs.roles import ROLES
@@ -66,7 +64,7 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
     task: dict[str, Any] | None = None
     try:
         if issue is None:
-            task, findings = checked(read_file(Path(path)))
+            task, findings = checked(read_object(read_bytes(path)).value)
         else:
             from accord.handoffs.issues import Place, load
 

@@ -32,7 +32,7 @@ def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], *, writ
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", mend="Name a file in a folder that may be written.")
     with _alone(path):
-        found = read_file(path)
+        found = _read(path)
         task = normalised(found)
         read_handoff(task)
         if not has_task_id(task):
@@ -43,7 +43,7 @@ def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], *, writ
     return decided
 
 
-def read_file(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object."""
     try:
         with path.open("rb") as file:

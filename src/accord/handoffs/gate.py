@@ -81,7 +81,7 @@ def judge(held: Held, pull: Pull, number: int, target: str) -> Judged:
         message = f"#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
         return Judged(target, "", (Finding("handoff-missing", message),))
     handoff = read_handoff(held.task)
-    found = [*_of_another(handoff, pull), *handoff_findings(handoff), *gate_findings("", target, handoff.metadata)]
+    found = [*_not_of(handoff, pull), *handoff_findings(handoff), *gate_findings("", target, handoff.metadata)]
     errors = [finding for finding in dict.fromkeys(found) if finding.severity is Severity.ERROR]
     return Judged(target, handoff.status, tuple(errors))
 
@@ -134,12 +134,17 @@ def _show_status(github: Checking, sha: str, verdict: Verdict, clock: Clock) -> 
         return None, False
 
 
-def _of_another(handoff: Handoff, pull: Pull) -> list[Finding]:
-    """Name what binds the handoff to another branch or pull request, so that none can borrow a finished one."""
+def _not_of(handoff: Handoff, pull: Pull) -> list[Finding]:
+    """Name what keeps this pull request from resting on the handoff: none can borrow one that is finished."""
     workflow = handoff.metadata.workflow
+    is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()
     found = []
-    if workflow and workflow.branch_name and workflow.branch_name != pull.head_branch:
-        message = f"The handoff belongs to the branch {workflow.branch_name}, not to {pull.head_branch}."
+    if handoff.status == "cancelled":
+        message = "The task was cancelled. Close the pull request, or take the task up again."
+        found.append(Finding("handoff-cancelled", message, "/status"))
+    if workflow and workflow.branch_name and (workflow.branch_name != pull.head_branch or not is_from_here):
+        where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
+        message = f"The handoff belongs to the branch {workflow.branch_name} of this repository, not to {where}."
         found.append(Finding("handoff-of-another", message, "/metadata/workflow/branchName"))
     if workflow and workflow.pull_request_url and workflow.pull_request_url.rstrip("/") != pull.url.rstrip("/"):
         message = f"The handoff belongs to {workflow.pull_request_url}, not to {pull.url}."

@@ -97,6 +97,8 @@ class ReviewArtifact(StageArtifact):
     change_summary: Texts = Field([], alias="changeSummary", description="What changed; only grows.")
     files_touched: Texts = Field([], alias="filesTouched")
     known_risks: Texts = Field([], alias="knownRisks")
+    findings: list[Any] = []
+    remediation_items: list[Any] = Field([], alias="remediationItems")
     decision: Literal["approved", "changes_requested"] | None = None
 
 
