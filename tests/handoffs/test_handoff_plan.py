@@ -57,8 +57,14 @@ def test_a_patch_of_the_wrong_form_is_refused() -> None:
     assert codes(decided.reasons) == [("schema", "/metadata/reviewArtifact/decision")]
 
 
+def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
+    bare = decide_patch(handoff(), BOTH, by("tester"))
+    assert bare.task == decide_patch(handoff(), patch(**BOTH), by("tester")).task != handoff()
+    assert decide_patch(handoff(), BOTH, by("planner")).reasons != ()
+
+
 def test_an_artifact_beside_the_metadata_is_a_mistake_that_is_named() -> None:
-    decided = decide_patch(handoff(), {"reviewArtifact": REVIEW}, by("reviewer"))
+    decided = decide_patch(handoff(), {"reviewArtifact": REVIEW, "title": "T"}, by("reviewer"))
     assert codes(decided.reasons) == [("misplaced-artifact", "/reviewArtifact")]
 
 

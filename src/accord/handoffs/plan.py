@@ -79,7 +79,7 @@ def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Auth
 
     ``target`` is the status that the same command moves to, which the patch may name.
     """
-    wanted = as_patch(patch)
+    wanted = as_patch(_whole(patch))
     reasons = [*_misplaced(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
     if reasons:
         return Decided(dict(task), tuple(reasons))
@@ -163,6 +163,11 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
         "updatedBy": "accord",
     }
     return {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}}
+
+
+def _whole(patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read a patch that holds artifacts and nothing else as one of the metadata, which is all that it can mean."""
+    return {"metadata": patch} if patch and _KEPT_BY_ROLES.issuperset(patch) else patch
 
 
 def _misplaced(patch: Mapping[str, Any]) -> list[Finding]:
