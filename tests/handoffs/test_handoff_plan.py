@@ -156,6 +156,13 @@ def test_a_redirect_that_is_tried_again_asks_once() -> None:
     assert (again.task, again.is_ok, again.is_redirected) == (once, True, True)
 
 
+def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:
+    other = patch(awaitingHumanArtifact={"question": "May I?"})
+    once = decide_move(handoff(), "review", by("tester"), other, redirects=True).task
+    assert "no reviewArtifact" in once["metadata"]["awaitingHumanArtifact"]["question"]
+    assert decide_move(once, "review", by("tester", LATER), other, redirects=True).task == once
+
+
 def test_a_redirect_is_for_what_is_missing_and_not_for_what_is_forbidden() -> None:
     changes = {**BOTH, "doneArtifact": DONE, "reviewArtifact": {**REVIEW, "decision": "changes_requested"}}
     for task, target in (

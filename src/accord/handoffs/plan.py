@@ -119,7 +119,8 @@ def decide_move(
     if not reasons:
         return Decided(moved(now, target, author.at))
     if redirects and _can_redirect(now["status"], target, reasons):
-        return Decided(_redirected(now, target, reasons, author), tuple(reasons), is_redirected=True)
+        asked = _waiting_on(task, now) if now["status"] == AWAITING else _asked(now, target, reasons, author)
+        return Decided(asked, tuple(reasons), is_redirected=True)
     return Decided(refused(task, target, author.at, reasons), tuple(reasons))
 
 
@@ -136,10 +137,14 @@ def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
     return is_missing and target != AWAITING and (source == AWAITING or AWAITING in HANDOFF.targets(source))
 
 
-def _redirected(task: dict[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
-    """Ask a person in place of the move. A task that waits for one already waits on, with the question it has."""
-    if task["status"] == AWAITING:
-        return task
+def _waiting_on(before: Mapping[str, Any], task: dict[str, Any]) -> dict[str, Any]:
+    """Let a task that waits for a person wait on, with the question it has: that of the redirect, if one came first."""
+    question = before["metadata"].get("awaitingHumanArtifact")
+    return {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}} if question else task
+
+
+def _asked(task: dict[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
+    """Ask a person in place of the move."""
     return moved(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
 
 
