@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.cli.kinds import KINDS
+from accord.handoffs.stages import HANDOFF
 from accord.loops.reasons import ALL as ALL_LOOPS
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
@@ -79,6 +80,7 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/errors.md", lambda: runs_table(root), "runs")
     for loop in ALL_LOOPS:
         yield Part("docs/keepalive.md", lambda loop=loop: reasons_table(loop), f"reasons-{loop}")  # type: ignore[misc]
+    yield Part("docs/handoffs.md", lambda: f"```mermaid\n{HANDOFF.mermaid()}\n```", "machine")
     yield Part("docs/labels.md", labels_table, "labels")
     for page, result in RESULTS.items():
         yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]

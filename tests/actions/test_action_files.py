@@ -35,6 +35,7 @@ COMMANDS = {
     "actions/artifact/action.yml": ["artifact"],
     "actions/check/action.yml": ["check"],
     "actions/classify-error/action.yml": ["classify"],
+    "actions/handoff/action.yml": ["handoff gate"],
     "actions/labels/action.yml": ["labels check", "labels sync"],
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],

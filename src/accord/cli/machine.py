@@ -10,7 +10,10 @@ import click
 if TYPE_CHECKING:
     from accord.kernel.machine import Machine
 
-MACHINES = {"work-item": "accord.results.status:WORK_ITEM"}
+MACHINES = {
+    "handoff": "accord.handoffs.stages:HANDOFF",
+    "work-item": "accord.results.status:WORK_ITEM",
+}
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""
 
 

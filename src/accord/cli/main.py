@@ -30,6 +30,7 @@ COMMANDS = {
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
+    "handoff": ("accord.cli.handoff", "Check a task's handoff, and move it through its stages."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),

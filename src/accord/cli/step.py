@@ -97,6 +97,26 @@ def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
     leave_summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
 
 
+def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
+    """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
+    _outputs(
+        {
+            "ok": str(document["ok"]).lower(),
+            "status": document["status"] or "",
+            "blocking-reasons": _compact(document["blockingReasons"]),
+        }
+    )
+    item = f" of #{document['workItem']}" if document["workItem"] else ""
+    verdict = "✅ open" if document["ok"] else "❌ blocked"
+    parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]
+    if document["outcome"] == "not-allowed":
+        parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
+    if reasons:
+        parts.append(_findings_table(reasons))
+    leave_summary("\n\n".join(parts))
+    _annotate(reasons, None)
+
+
 def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     _outputs({"outcome": outcome})

@@ -8,11 +8,13 @@ from urllib.parse import quote
 
 from accord.github.artifacts import ArtifactMethods
 from accord.github.comments import CommentMethods
+from accord.github.events import EventMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods
 from accord.github.refs import RefMethods
 from accord.github.reviews import ReviewMethods
+from accord.github.verdicts import VerdictMethods
 from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(ArtifactMethods, CommentMethods, PullMethods, RefMethods, ReviewMethods):
+class Adapter(ArtifactMethods, CommentMethods, EventMethods, PullMethods, RefMethods, ReviewMethods, VerdictMethods):
     """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:

@@ -48,6 +48,8 @@ def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     needed = headers.get("x-accepted-github-permissions", "")
     if needed:
         return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
+    if request.endswith("/dispatches") and "/actions/" not in request:
+        return 'The token may not send events: grant the job "contents: write".'
     if "/git/" in request:
         return 'The token may not write git data: grant the job "contents: write".'
     if "/actions/" in request:

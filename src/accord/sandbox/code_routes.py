@@ -12,6 +12,7 @@ from accord.sandbox import (
     git_objects,
     protection,
     pulls,
+    repository_events,
     statuses,
 )
 from accord.sandbox.route import Route
@@ -49,6 +50,9 @@ ROUTES = (
         "commits/statuses#get-the-combined-status-for-a-specific-reference",
     ),
     Route("POST", f"{_REPO}/statuses/{{sha}}", statuses.create_status, "commits/statuses#create-a-commit-status"),
+    Route(
+        "POST", f"{_REPO}/dispatches", repository_events.create_event, "repos/repos#create-a-repository-dispatch-event"
+    ),
     Route("POST", f"{_REPO}/check-runs", checks.create_check_run, "checks/runs#create-a-check-run"),
     Route("GET", _CHECK, checks.get_check_run, "checks/runs#get-a-check-run"),
     Route("PATCH", _CHECK, checks.update_check_run, "checks/runs#update-a-check-run"),
