@@ -32,7 +32,12 @@ def _finite(minutes: float) -> float:
 
 @click.command()
 @click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
-@click.option("--prompt-file", type=_FILE, metavar="F", help="What the agent is asked, a file of the workspace; else the shipped prompt of the mode.")
+@click.option(
+    "--prompt-file",
+    type=_FILE,
+    metavar="F",
+    help="What the agent is asked, a file of the workspace; else the shipped prompt of the mode.",
+)
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
