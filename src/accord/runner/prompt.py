@@ -7,6 +7,7 @@ from a workflow, and the file from a checkout that strangers may have written to
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
@@ -15,7 +16,9 @@ from accord.runner.failures import NotRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "prompts"
+"""Prompts for the loops, each by its mode."""
 
 MOST_BYTES = 1024 * 1024
 """Some 250,000 tokens: a longer file was not meant as a prompt."""
@@ -49,6 +52,14 @@ def read_prompt(path: Path, workspace: Path) -> str:
     if not text.strip():
         raise _invalid(f"The prompt file {path} is empty.", "Say in it what the agent is to do.")
     return text
+
+
+def shipped_prompt(mode: str) -> str:
+    """Return the prompt that comes with accord for what a run is for. Raises NotRun where there is none."""
+    path = SHIPPED / f"{mode}.md"
+    if path.name not in {known.name for known in SHIPPED.glob("*.md")}:
+        raise _invalid("There is no prompt file.", "Name one by --prompt-file.")
+    return path.read_text(encoding="utf-8")
 
 
 def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
