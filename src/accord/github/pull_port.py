@@ -22,6 +22,7 @@ class Pull:
     """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
 
     ``updated_at`` is when anything last happened to it, a push or else.
+    ``merge_commit`` is what came of it in its base, empty until it is merged.
     """
 
     number: int
@@ -39,6 +40,7 @@ class Pull:
     head_repository: str
     base_branch: str
     base_sha: str
+    merge_commit: str = ""
     updated_at: datetime | None = None
 
 

@@ -93,5 +93,6 @@ def read_pull(data: dict[str, Any]) -> Pull:
         head_repository=(head.get("repo") or {}).get("full_name", ""),
         base_branch=data["base"]["ref"],
         base_sha=data["base"]["sha"],
+        merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
         updated_at=moment_if_any(data.get("updated_at")),
     )
