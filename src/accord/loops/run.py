@@ -85,7 +85,13 @@ def _begun(known: Gathered, decision: Decision) -> Turn:
     """Record the run by compare-and-set; who comes second learns what the first one has made of it."""
     site, loop = known.site, known.loop
     kept = known.kept or load(site.place(loop.name))
-    running = Running(run_id=site.run_id, head_sha=known.pull.head_sha, started_at=site.now(), minutes=site.minutes)
+    running = Running(
+        run_id=site.run_id,
+        head_sha=known.pull.head_sha,
+        started_at=site.now(),
+        minutes=site.minutes,
+        about=loop.given(known),
+    )
 
     def step(state: LoopState) -> LoopState | None:
         started = begun_by(_decider(known), known.facts, state, running)
@@ -163,7 +169,7 @@ def _plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], 
     budgets = read_settings(told.pull.body, loop.first_facts(site, told.pull).budgets).budgets
     follows = aftermath(after, budgets, told.outputs.error_summary)
     pull = _as_it_will_be(told, running, completed, follows)
-    known, _ = gather(loop, site, pull, Kept(after), for_prompt=False)
+    known, _ = gather(loop, site, pull, Kept(after), for_prompt=False, more=completed.facts)
 
     def step(state: LoopState) -> LoopState | None:
         if state.running is None or state.running.run_id != site.run_id:
@@ -177,8 +183,10 @@ def _plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], 
             remove_labels=(*follows.remove_labels, *decision.remove_labels),
             asks=follows.notify or NEEDS_HUMAN in decision.add_labels,
             is_due=bool(workflow) and decision.action in RUNS,
+            about=running.about,
         )
-        return telling(over.model_copy(update={"ending": ending}), decision, follows.said, site.redact)
+        update = {"ending": ending, "verified": completed.verified or state.verified}
+        return telling(over.model_copy(update=update), decision, follows.said, site.redact)
 
     return step
 
@@ -231,7 +239,7 @@ def _carry_out(told: Told, ending: Ending, state: LoopState, workflow: str) -> N
     site = told.site
     if ending.body:
         _tick(told, ending.body)
-    told.loop.carry_out(told)
+    told.loop.carry_out(replace(told, state=state), ending)
     if ending.asks:
         ask_once(site, told.loop.name, state)
     relabel(site, told.pull.labels, ending.add_labels, ending.remove_labels)
