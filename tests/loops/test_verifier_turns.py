@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from support.reviewing_turns import SECRET, answered, begun, ended, seen
 from support.stage import Stage, staged
-from support.turns import SECRET, answered, begun, ended, seen
 
 from accord.github.markers import write_marker
 from accord.kernel.errors import AccordError

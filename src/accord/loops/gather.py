@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.github.port import Forbidden
 from accord.kernel.errors import Refused
 from accord.loops.ledger import as_before
 from accord.loops.models import CheckFacts, GoAhead
@@ -95,7 +96,10 @@ def _has_ended(running: Running, site: Site) -> bool:
     """Ask GitHub whether the workflow run of a run under way is over; one at a terminal is known to nobody."""
     if not running.run_id.isdecimal():
         return False
-    run = site.github.workflow_run(int(running.run_id))
+    try:
+        run = site.github.workflow_run(int(running.run_id))
+    except Forbidden:  # it counts as lost in the end all the same
+        return False
     return run is None or run.has_ended
 
 

@@ -109,10 +109,10 @@ def given(known: Gathered) -> tuple[str, ...]:
     """Name the commit that is judged, and the criteria as they are now."""
     facts = known.facts
     assert isinstance(facts, VerifyFacts)  # noqa: S101 (the loop's own facts)
-    return facts.commit, identity_of(facts.work_items)
+    return facts.commit, criteria_identity(facts.work_items)
 
 
-def identity_of(items: Sequence[WorkItem]) -> str:
+def criteria_identity(items: Sequence[WorkItem]) -> str:
     """Name the criteria by a digest: a verdict is about those that the run was shown."""
     return hashlib.sha256("\0".join(criteria_of(items)).encode("utf-8", "replace")).hexdigest()[:20]
 
@@ -135,7 +135,7 @@ _MISSING = decided("verdict-missing", "The agent gave no verdict of the shape th
 
 def follows(items: Sequence[WorkItem], verdict: Verdict, shown: str) -> Decision:
     """Decide what follows a verdict about the criteria of this digest. Pure."""
-    if identity_of(items) != shown:
+    if criteria_identity(items) != shown:
         return decided(
             "verdict-inconsistent", "The criteria were changed while they were judged. Ask for a new verdict."
         )
@@ -158,7 +158,7 @@ def carry_out(told: Told, ending: Ending) -> None:
     items = work_items(told.site, told.pull)
     is_left = told.state.told is not None and told.state.told.reason == "verdict-fail"
     made = _follow_up(told, verdict, items[0]) if is_left and items else None
-    criteria = criteria_of(items) if [identity_of(items)] == list(ending.about[1:]) else []
+    criteria = criteria_of(items) if [criteria_identity(items)] == list(ending.about[1:]) else []
     _tell(told, page(verdict, criteria, ending.about[0], made.number if made else None, told.site.redact))
 
 
