@@ -55,7 +55,7 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
             appendix=turn.decision.appendix,
             mode=turn.loop.name,
             pr_number=str(turn.pull.number),
-            pr_ref=turn.pull.head_branch,
+            pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
             base_ref=turn.pull.base_branch,
             iteration=str(turn.decision.iteration),
             max_runtime_minutes=choices.max_runtime_minutes,

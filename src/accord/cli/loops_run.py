@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from accord.loops.site import Site
     from accord.runner.models import RunOutputs
 
+_ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
+"""Events by which a person asks, and the terminal, where there is none."""
+
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
@@ -122,6 +125,8 @@ def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
         redact=redactor_for(os.environ),
         token=token_facts(os.environ),
         minutes=choices.max_runtime_minutes,
+        bots=tuple(registry.review_bots),
+        is_asked=os.environ.get("GITHUB_EVENT_NAME", "") in _ASKING,
     )
 
 

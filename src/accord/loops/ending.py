@@ -44,15 +44,17 @@ def plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], L
     after = ended(told.state, iteration)
     budgets = read_settings(told.pull.body, loop.first_facts(site, told.pull).budgets).budgets
     follows = aftermath(after, budgets, told.outputs.error_summary)
-    known, _ = gather(loop, site, _as_it_will_be(told, completed, iteration, follows), Kept(after), for_prompt=False)
+    pull = _as_it_will_be(told, completed, iteration, follows)
+    known, _ = gather(loop, site, pull, Kept(after), for_prompt=False, more=completed.facts)
 
     def step(state: LoopState) -> LoopState | None:
         if state.running is None or state.running.run_id != site.run_id:
             return None
         over = ended(state, iteration)
         decision = completed.decision or loop.decide(anew(known.facts, over), site.redact)
-        ending = _ending(told, completed, follows, decision, workflow)
-        return telling(over.model_copy(update={"ending": ending}), decision, follows.said, site.redact)
+        ending = _ending(told, completed, follows, decision, workflow).model_copy(update={"about": running.about})
+        update = {"ending": ending, "verified": completed.verified or state.verified}
+        return telling(over.model_copy(update=update), decision, follows.said, site.redact)
 
     return step
 
@@ -75,7 +77,7 @@ def carry_out(told: Told, ending: Ending, state: LoopState, workflow: str) -> No
     site = told.site
     if ending.body:
         tick_body(site, told.pull, told.outputs, ending.body)
-    told.loop.carry_out(told)
+    told.loop.carry_out(replace(told, state=state), ending)
     if ending.asks:
         ask_once(site, told.loop.name, state)
     relabel(site, told.pull.labels, ending.add_labels, ending.remove_labels)

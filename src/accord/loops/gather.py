@@ -18,7 +18,7 @@ from accord.loops.reasons import NEEDS_HUMAN
 from accord.loops.store import Kept, load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from accord.github.checks import Check
@@ -56,15 +56,21 @@ class Gathered:
 
 
 def gather(
-    loop: Loop, site: Site, pull: Pull | None = None, kept: Kept | None = None, *, for_prompt: bool = True
+    loop: Loop,
+    site: Site,
+    pull: Pull | None = None,
+    kept: Kept | None = None,
+    *,
+    for_prompt: bool = True,
+    more: Mapping[str, object] | None = None,
 ) -> tuple[Gathered, Decision]:
     """Ask GitHub for as much as the decision takes, and decide.
 
-    ``pull`` and ``kept`` are taken as given where the caller has them. Not ``for_prompt``: whether the agent runs is
-    all that is asked.
+    ``pull`` and ``kept`` are taken as given where the caller has them, and so are ``more`` facts. Not
+    ``for_prompt``: whether the agent runs is all that is asked.
     """
     pull = pull or site.pull()
-    known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept)
+    known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept).knows(**(more or {}))
     decision = known.decision()
     for stage in (*loop.stages, *(loop.details if for_prompt else ())):
         if decision.action not in RUNS:

@@ -76,7 +76,13 @@ def _begun(known: Gathered, decision: Decision) -> Turn:
     """Record the run by compare-and-set; who comes second learns what the first one has made of it."""
     site, loop = known.site, known.loop
     kept = known.kept or load(site.place(loop.name))
-    running = Running(run_id=site.run_id, head_sha=known.pull.head_sha, started_at=site.now(), minutes=site.minutes)
+    running = Running(
+        run_id=site.run_id,
+        head_sha=known.pull.head_sha,
+        started_at=site.now(),
+        minutes=site.minutes,
+        about=loop.given(known),
+    )
 
     def step(state: LoopState) -> LoopState | None:
         started = begun_by(_decider(known), known.facts, state, running)
