@@ -7,6 +7,8 @@ from a workflow, and the file from a checkout that strangers may have written to
 from __future__ import annotations
 
 import os
+from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
@@ -15,7 +17,6 @@ from accord.runner.failures import NotRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 MOST_BYTES = 1024 * 1024
 """Some 250,000 tokens: a longer file was not meant as a prompt."""
@@ -23,7 +24,28 @@ MOST_BYTES = 1024 * 1024
 MOST_ARGUMENT_BYTES = 128 * 1024 - 1
 """Linux takes 128 KiB a word of a command line, with the NUL at its end (MAX_ARG_STRLEN)."""
 
+MODES = ("keepalive", "autofix", "verifier", "bot-comments")
+"""The loops, each of which has a prompt of accord's own."""
+
+FOLDER = Path(".github/prompts")
+"""Where a repository has its own prompt of a mode, as ``MODE.md``."""
+
 _MOST_CONTEXT_CHARS = 200
+
+
+def prompt_for(path: Path | None, mode: str, workspace: Path) -> str:
+    """Read the prompt file; where none is named, the repository's own prompt of the mode, else that of accord.
+
+    Raises NotRun, ``prompt-invalid``.
+    """
+    if path is not None:
+        return read_prompt(path, workspace)
+    if mode not in MODES:
+        raise _invalid("There is no prompt file.", "Name one by --prompt-file.")
+    own = FOLDER / f"{mode}.md"
+    if (workspace / own).exists():
+        return read_prompt(own, workspace)
+    return (files("accord.runner") / "prompts" / f"{mode}.md").read_text("utf-8")
 
 
 def read_prompt(path: Path, workspace: Path) -> str:
