@@ -48,12 +48,20 @@ class PullPort(Protocol):
         """List the pull requests whose head is this branch of this repository, newest first."""
         ...
 
+    def open_pulls(self) -> Iterator[Pull]:
+        """List the open pull requests, oldest first, page by page as they are consumed."""
+        ...
+
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """Open a pull request. Raises AnswerLost when it is unknown whether it was opened."""
         ...
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
         """Change title and body in one request; safe to repeat."""
+        ...
+
+    def change_body(self, number: int, *, was: str, body: str) -> bool:
+        """Replace a body that still is what it was; False where somebody else changed it. Safe to repeat."""
         ...
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from accord.github.pull_port import Pull
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class PullMethods(Rest):
@@ -37,6 +37,12 @@ class PullMethods(Rest):
         found = [read_pull(data) for page in self._transport.pages(f"{self._root}/pulls", params) for data in page.data]
         return [pull for pull in found if pull.head_branch == branch]
 
+    def open_pulls(self) -> Iterator[Pull]:
+        """GET …/pulls, page by page."""
+        params = {"state": "open", "sort": "created", "direction": "asc", "per_page": PAGE_SIZE}
+        for page in self._transport.pages(f"{self._root}/pulls", params):
+            yield from page.read(lambda data: [read_pull(entry) for entry in data])
+
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """POST …/pulls."""
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
@@ -47,6 +53,18 @@ class PullMethods(Rest):
         """PATCH …/pulls/{n}."""
         content = {"title": title, "body": body}
         return read_pull(self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).data)
+
+    def change_body(self, number: int, *, was: str, body: str) -> bool:
+        """GET and, if it still is what it was, PATCH …/pulls/{n}.
+
+        GitHub changes a body without asking what was in it, so the moment between the two requests remains.
+        """
+        pull = self.pull(number)
+        if pull is None or pull.body not in (was, body):
+            return False
+        if pull.body != body:
+            self._transport.call("PATCH", f"{self._root}/pulls/{number}", body={"body": body})
+        return True
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
         """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
