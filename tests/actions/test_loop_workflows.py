@@ -51,7 +51,9 @@ def test_a_loop_runs_its_agent_as_the_runner_workflow_does(name: str) -> None:
         assert found[step] == wanted[step]
     given, expected = found["Run the agent"], wanted["Run the agent"]
     assert (given["uses"], given["env"]) == (expected["uses"], expected["env"])
-    differing = {key for key in {*given["with"], *expected["with"]} if given["with"].get(key) != expected["with"].get(key)}
+    differing = {
+        key for key in {*given["with"], *expected["with"]} if given["with"].get(key) != expected["with"].get(key)
+    }
     assert differing == {"mode", "registry", "schema"} | (set() if name in PUSHES else {"pr-ref"})
     assert given["with"]["mode"] == name
 
@@ -78,7 +80,9 @@ def test_the_job_that_runs_an_agent_reads_and_the_jobs_that_write_run_none(name:
     for job in ("decide", "publish"):
         assert not agents & set(re.findall(r"secrets\.(\w+)", str(jobs[job])))
         assert "run-agent" not in str(jobs[job])
-    assert {step["with"]["phase"] for job in jobs.values() for step in job["steps"] if "phase" in step.get("with", {})} == {
+    assert {
+        step["with"]["phase"] for job in jobs.values() for step in job["steps"] if "phase" in step.get("with", {})
+    } == {
         "begin",
         "end",
     }
@@ -135,7 +139,9 @@ def test_the_actions_of_the_loops_differ_in_words_only() -> None:
     keepalive = ACTIONS["keepalive"]
     for name, action in ACTIONS.items():
         command = name.removesuffix("ifier") + "ify" if name == "verifier" else name
-        same = json.dumps(keepalive["runs"]).replace("ACCORD_KEEPALIVE_", f"ACCORD_{command.upper().replace('-', '_')}_")
+        same = json.dumps(keepalive["runs"]).replace(
+            "ACCORD_KEEPALIVE_", f"ACCORD_{command.upper().replace('-', '_')}_"
+        )
         assert json.dumps(action["runs"]) == same.replace("keepalive run", f"{command} run")
         assert {**action["inputs"], "token": ""} == {**keepalive["inputs"], "token": ""}
         assert action["outputs"] == keepalive["outputs"]

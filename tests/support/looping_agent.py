@@ -13,7 +13,9 @@ from pathlib import Path
 
 def keepalive() -> str:
     """Do the first open task, ``Write NAME``, and list all of them."""
-    listed = re.findall(r"^- \[ \] (Write (\S+).*)$", PROMPT.partition("Description of the pull request")[0], re.MULTILINE)
+    listed = re.findall(
+        r"^- \[ \] (Write (\S+).*)$", PROMPT.partition("Description of the pull request")[0], re.MULTILINE
+    )
     (task, name), *rest = listed
     with Path(name).open("a", encoding="utf-8") as file:
         file.write(f"{task}\n")
@@ -65,8 +67,8 @@ def event(kind: str, **fields: object) -> None:
 
 PROMPT = sys.stdin.read()
 ROLES = {
-    "Go on with this pull request": keepalive,
-    "Mend the failing checks": autofix,
+    "Work on the open tasks of this pull request": keepalive,
+    "Mend the failing checks of this pull request": autofix,
     "Judge whether this change does what was asked": verifier,
     "Answer the comments of bots": bot_comments,
 }

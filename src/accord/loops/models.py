@@ -143,6 +143,21 @@ class Told(Closed):
     said: Sentence = ""
 
 
+class Ending(Closed):
+    """What is left to do for a run that ended: decided and written down before any of it is done.
+
+    ``body`` identifies the body that the ticks lead to, empty without any. ``asks`` says that a comment asks a person,
+    ``is_due`` that the loop is to be started again. It is gone when all of it is done.
+    """
+
+    run_id: Word
+    body: Word = ""
+    add_labels: tuple[Word, ...] = ()
+    remove_labels: tuple[Word, ...] = ()
+    asks: bool = False
+    is_due: bool = False
+
+
 class LoopState(Closed):
     """What a loop remembers of one pull request.
 
@@ -158,6 +173,7 @@ class LoopState(Closed):
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: AwareDatetime | None = None
     running: Running | None = None
+    ending: Ending | None = None
     told: Told | None = None
     history: tuple[Iteration, ...] = ()
 

@@ -212,8 +212,14 @@ def begin(decide: Callable[[Facts], Decision], facts: Facts, state: LoopState, r
     """
     if state.running is not None and state.running.run_id == running.run_id:
         return state
-    anew = facts.model_copy(update={"state": state})
-    return begun(settled(anew), running) if decide(anew).action in ("run", "fix") else None
+    known_anew = anew(facts, state)
+    return begun(settled(known_anew), running) if decide(known_anew).action in ("run", "fix") else None
+
+
+def anew(facts: Facts, state: LoopState) -> Facts:
+    """Put another state into facts; what was found out about a run under way is not said of another one."""
+    has_ended = facts.running_has_ended and state.running == facts.state.running
+    return facts.model_copy(update={"state": state, "running_has_ended": has_ended})
 
 
 def has_switch_off(about: Known, loop: LoopName) -> Decision | None:

@@ -125,3 +125,14 @@ class Registry(BaseModel):
             mend = "Give its entry of the registry a command, or run that workflow."
             raise WrongUsage(f'The agent "{name}" has no command{started_by}.', mend=mend)
         return agent
+
+    def enabled(self, first: str = "") -> tuple[str, ...]:
+        """Name the agents that may be started, ``first`` or else the default one first.
+
+        Raises WrongUsage where ``first`` is none of them.
+        """
+        names = [name for name, agent in self.agents.items() if agent.enabled and agent.command]
+        if first:
+            self.agent(first)
+        preferred = first or self.default_agent
+        return tuple(sorted(names, key=lambda name: name != preferred))

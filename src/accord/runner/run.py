@@ -251,9 +251,8 @@ def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
         "Pull request": request.pr_number,
         "Base branch": request.base_ref,
     }
-    text = assemble(
-        prompt_for(request.prompt_file, request.mode, _workspace(request, job)), request.appendix, context
-    )
+    asked = prompt_for(request.prompt_file, request.mode, _workspace(request, job))
+    text = assemble(asked, request.appendix, context)
     if schema and agent.result_schema is None:
         text += (
             f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, nothing behind it:\n\n{schema}\n"
