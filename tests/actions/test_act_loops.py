@@ -50,6 +50,12 @@ PULLS: dict[str, dict[str, Any]] = {
     "race": {"labels": ["agents:keepalive"], "body": "- [ ] Write race.txt\n", "statuses": GREEN},
     "crash": {"labels": ["agents:keepalive"], "body": "- [ ] Write crash.txt\n", "statuses": GREEN},
     "paused": {"labels": ["agents:keepalive", "agents:paused"], "body": "- [ ] Write paused.txt\n", "statuses": GREEN},
+    "fork": {
+        "labels": ["agents:keepalive"],
+        "body": "- [ ] Write fork.txt\n",
+        "statuses": GREEN,
+        "fork": "stranger/consumer",
+    },
     "failing": {
         "labels": ["agent:looping"],
         "checks": [{"name": "tests", "conclusion": "failure", "run": 6001, "log": LOG}],
@@ -84,6 +90,7 @@ CALLS = {
     "race": "keepalive",
     "crash": "keepalive",
     "paused": "keepalive",
+    "fork": "keepalive",
     "failing": "autofix",
     "kept": "verifier",
     "lost": "verifier",
@@ -113,7 +120,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         )
         assert began.returncode == 0, began.stderr
         with ThreadPoolExecutor() as pool:
-            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS}, 7001)
+            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS if CALLS[name] in ("keepalive","autofix")}, 7001)
             race = {"race": ("keepalive", NUMBERS["race"])}
             pool.submit(consumer.calls, "race", race, 7002).result()
             every.result()

@@ -10,6 +10,9 @@ import pytest
 from actions.test_action_files import LOOPS
 from support.act import ROOT, read_yaml
 
+from accord.github.checks import Check
+from accord.loops.gather import is_own
+
 FOLDER = ROOT / ".github/workflows"
 RUNNER = read_yaml(FOLDER / "reusable-agent-run.yml")
 WORKFLOWS = {name: read_yaml(FOLDER / f"reusable-{name}.yml") for name in sorted(LOOPS)}
@@ -98,6 +101,13 @@ def test_inputs_and_secrets_mean_what_they_mean_to_the_runner_workflow(name: str
     passed = set(re.findall(r"inputs\.(\w+)", str(WORKFLOWS[name]["jobs"])))
     assert passed == set(own["inputs"])
     assert set(re.findall(r"secrets\.(\w+)", str(WORKFLOWS[name]["jobs"]))) == set(own["secrets"])
+
+
+@EVERY_WORKFLOW
+def test_a_loop_knows_the_checks_of_its_own_jobs_by_their_names(name: str) -> None:
+    for job in WORKFLOWS[name]["jobs"].values():
+        own = Check(f"Caller / {job['name']}", "pending", app="github-actions")
+        assert is_own(own, "1"), job["name"]
 
 
 @EVERY_WORKFLOW
