@@ -82,7 +82,7 @@ def add_run(group: click.Group, name: str) -> None:
     run.__doc__ = f"""Take a turn of {name} on GitHub: gather facts, decide, and do what follows.
 
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command again
-    continues where it stopped, and changes nothing where it did not. Exits 0 also when nothing is to be done.
+    goes on where it stopped, and changes nothing where it did not. Exits 0 also when nothing is to be done.
     """
     command: Callable[..., Any] = format_option(repository_options(run))
     for option in reversed(_OPTIONS):

@@ -32,7 +32,12 @@ def _finite(minutes: float) -> float:
 
 @click.command()
 @click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
-@click.option("--prompt-file", type=_FILE, metavar="F", help="What the agent is asked; else the mode's prompt.")
+@click.option(
+    "--prompt-file",
+    type=_FILE,
+    metavar="F",
+    help="What the agent is asked, a file of the workspace; else the shipped prompt of the mode.",
+)
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
@@ -64,9 +69,7 @@ def _finite(minutes: float) -> float:
 def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_format: str, **given: Any) -> None:
     """Run an agent of the registry, and write the outputs of the runner contract.
 
-    The agent works in the current directory, with its own secrets and nothing else of the job. It is asked what stands in
-    the prompt file of the workspace; where none is named, in .github/prompts/MODE.md if that is there, else what accord
-    asks for the modes of its loops. Exits 0 whenever the
+    The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
     outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run

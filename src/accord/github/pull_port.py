@@ -12,13 +12,18 @@ from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from accord.github.comments import Comment
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone."""
+    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
+
+    ``updated_at`` is when anything last happened to it, a push or else.
+    ``merge_commit`` is what came of it in its base, empty until it is merged.
+    """
 
     number: int
     url: str
@@ -35,6 +40,8 @@ class Pull:
     head_repository: str
     base_branch: str
     base_sha: str
+    merge_commit: str = ""
+    updated_at: datetime | None = None
 
 
 class PullPort(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accord.github.limits import PAGE_SIZE
+from accord.github.moments import moment_if_any
 from accord.github.once import send_once
 from accord.github.port import NotThere
 from accord.github.pull_port import Pull
@@ -92,4 +93,6 @@ def read_pull(data: dict[str, Any]) -> Pull:
         head_repository=(head.get("repo") or {}).get("full_name", ""),
         base_branch=data["base"]["ref"],
         base_sha=data["base"]["sha"],
+        merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
+        updated_at=moment_if_any(data.get("updated_at")),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ATTEMPTS = Budgets(iterations=3, failures=2, transient=3, wait_seconds=60, longest_wait_seconds=3600)
 
+
 class AutofixFacts(LoopFacts):
     """All that autofix decides from. ``logs`` are those of failing checks of ``checks.head_sha``."""
 

@@ -1,8 +1,8 @@
 """Gathering facts, stage by stage, in the order in which the questions are asked.
 
-Before each stage the loop decides with what is not known yet taken for whatever would let the agent run. A decision that
-does not run it even so is final, and nothing more is asked of GitHub: a pull request that a person paused costs one
-request.
+Before each stage the loop decides with what is not known yet taken for whatever would let the agent run. A decision
+that does not run it even so is final, and nothing more is asked of GitHub: a pull request that a person paused costs
+one request.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def gather(
 ) -> tuple[Gathered, Decision]:
     """Ask GitHub for as much as the decision takes, and decide.
 
-    ``pull`` and ``kept`` are taken as given where the caller has them. Not ``for_prompt``: whether the agent runs is all
-    that is asked.
+    ``pull`` and ``kept`` are taken as given where the caller has them. Not ``for_prompt``: whether the agent runs is
+    all that is asked.
     """
     pull = pull or site.pull()
     known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept)

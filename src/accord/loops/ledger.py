@@ -36,7 +36,7 @@ def begun(state: LoopState, running: Running) -> LoopState | None:
 
 
 def as_before(state: LoopState, run_id: str) -> LoopState:
-    """Return the state as it was before this run began: a run that is begun again after a crash is judged as at first."""
+    """Return the state before this run began: one that is begun again after a crash is judged as at first."""
     if state.running is None or state.running.run_id != run_id:
         return state
     return state.model_copy(update={"running": None, "iterations": state.iterations - 1})

@@ -35,8 +35,8 @@ class Told:
 class Completed:
     """What a run completed, decided before anything is written.
 
-    ``tasks_done`` counts for progress. ``body`` is the pull request's body with its ticks, None where a loop ticks none.
-    ``decision`` is what follows, where the loop itself knows; else it is decided once more from facts.
+    ``tasks_done`` counts for progress. ``body`` is the pull request's body with its ticks, None where a loop ticks
+    none. ``decision`` is what follows, where the loop itself knows; else it is decided once more from facts.
     """
 
     tasks_done: int = 0

@@ -1,7 +1,8 @@
 """A turn of a loop on GitHub: begin it, and end it; and looking through open pull requests for turns that are due.
 
-Between the two the agent runs, in a job that may write nothing. Each gathers first, then decides, then writes what it has
-decided into the loop's state, and only then does it. Whatever ends the process, the same command goes on from there.
+Between the two the agent runs, in a job that may write nothing. Each gathers first, then decides, then writes what it
+has decided into the loop's state, and only then does it. Whatever ends the process, the same command goes on from
+there.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from accord.loops.outcome import iteration_of
 from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
 from accord.loops.reasons import NEEDS_HUMAN, decided
-from accord.loops.recovery import aftermath
+from accord.loops.recovery import Aftermath, aftermath
 from accord.loops.settings import read_settings
 from accord.loops.state_comment import telling
 from accord.loops.store import Kept, change, load
@@ -122,7 +123,7 @@ def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_d
     pull, kept = site.pull(), load(site.place(loop.name))
     told = Told(loop, site, pull, kept.state, outputs)
     if kept.state.running and kept.state.running.run_id == site.run_id:
-        plan = _plan(told, workflow)
+        plan = _plan(told, kept.state.running, workflow)
         if is_dry_run:
             return _turn(told, "planned", plan(kept.state) or kept.state)
         kept = change(site.place(loop.name), kept, plan)
@@ -142,7 +143,9 @@ def _done(state: LoopState, run_id: str) -> LoopState | None:
     return state.model_copy(update={"ending": None}) if is_ours else None
 
 
-def _turn(told: Told, outcome: Literal["ended", "unchanged", "planned"], state: LoopState, note: str = "", started: str = "") -> Turn:
+def _turn(
+    told: Told, outcome: Literal["ended", "unchanged", "planned"], state: LoopState, note: str = "", started: str = ""
+) -> Turn:
     decision = Decision(action="stop", reason="", message=note)
     if state.told is not None:
         decision = Decision(
@@ -151,15 +154,15 @@ def _turn(told: Told, outcome: Literal["ended", "unchanged", "planned"], state: 
     return Turn(told.loop, told.site, told.pull, outcome, decision, state, note, started)
 
 
-def _plan(told: Told, workflow: str) -> Callable[[LoopState], LoopState | None]:
+def _plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], LoopState | None]:
     """Decide all that follows the run, before anything is written; the state that this leads to holds it."""
     loop, site = told.loop, told.site
     completed = loop.completed(told)
-    iteration = _iteration(told, completed)
+    iteration = _iteration(told, running, completed)
     after = ended(told.state, iteration)
     budgets = read_settings(told.pull.body, loop.first_facts(site, told.pull).budgets).budgets
-    aftermath_now = aftermath(after, budgets, told.outputs.error_summary)
-    pull = _as_it_will_be(told, completed, aftermath_now.add_labels, aftermath_now.remove_labels)
+    follows = aftermath(after, budgets, told.outputs.error_summary)
+    pull = _as_it_will_be(told, running, completed, follows)
     known, _ = gather(loop, site, pull, Kept(after), for_prompt=False)
 
     def step(state: LoopState) -> LoopState | None:
@@ -170,20 +173,19 @@ def _plan(told: Told, workflow: str) -> Callable[[LoopState], LoopState | None]:
         ending = Ending(
             run_id=site.run_id,
             body="" if completed.body is None or completed.body == told.pull.body else identity_of(completed.body),
-            add_labels=(*aftermath_now.add_labels, *decision.add_labels),
-            remove_labels=(*aftermath_now.remove_labels, *decision.remove_labels),
-            asks=aftermath_now.notify or NEEDS_HUMAN in decision.add_labels,
+            add_labels=(*follows.add_labels, *decision.add_labels),
+            remove_labels=(*follows.remove_labels, *decision.remove_labels),
+            asks=follows.notify or NEEDS_HUMAN in decision.add_labels,
             is_due=bool(workflow) and decision.action in RUNS,
         )
-        return telling(over.model_copy(update={"ending": ending}), decision, aftermath_now.said, site.redact)
+        return telling(over.model_copy(update={"ending": ending}), decision, follows.said, site.redact)
 
     return step
 
 
-def _iteration(told: Told, completed: Completed) -> Iteration:
+def _iteration(told: Told, running: Running, completed: Completed) -> Iteration:
     """Describe the run; its files are known by their tree, so that what was there before is seen again."""
-    site, outputs, running = told.site, told.outputs, told.state.running
-    assert running is not None
+    site, outputs = told.site, told.outputs
     before = _tree(site, running.head_sha)
     has_changed = outputs.changes_made == "true" and outputs.commit_sha
     was = told.state.told
@@ -203,19 +205,18 @@ def _tree(site: Site, sha: str) -> str:
     return commit.tree if commit else ""
 
 
-def _as_it_will_be(told: Told, completed: Completed, added: Sequence[str], removed: Sequence[str]) -> Pull:
+def _as_it_will_be(told: Told, running: Running, completed: Completed, follows: Aftermath) -> Pull:
     """Return the pull request as it will be: ticked, relabelled, and at the commit that was pushed.
 
     GitHub may still tell the head that the run began at.
     """
     pull, outputs = told.pull, told.outputs
-    labels = [label for label in pull.labels if label.casefold() not in removed]
-    running = told.state.running
-    is_behind = running is not None and pull.head_sha == running.head_sha and outputs.changes_made == "true"
+    labels = [label for label in pull.labels if label.casefold() not in follows.remove_labels]
+    is_behind = pull.head_sha == running.head_sha and outputs.changes_made == "true"
     return replace(
         pull,
         body=pull.body if completed.body is None else completed.body,
-        labels=tuple(dict.fromkeys((*labels, *added))),
+        labels=tuple(dict.fromkeys((*labels, *follows.add_labels))),
         head_sha=outputs.commit_sha if is_behind and _COMMIT.fullmatch(outputs.commit_sha) else pull.head_sha,
     )
 
