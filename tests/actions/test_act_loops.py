@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,12 +24,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 TASKS = (
-    "Text before.\r\n\r\n## Tasks\r\n\r\n"
-    "- [ ] Write one.txt\r\n- [ ] Write one.txt and say so\r\n- [ ] Write two\\d.txt\r\n\r\n"
+    "Text before.\r\n<!-- keepalive-config: {{\"wait_seconds\": 0}} -->\r\n\r\n## Tasks\r\n\r\n"
+    "- [{}] Write one.txt\r\n- [{}] Look at one.txt\r\n- [{}] Write one.txt again\\d\r\n\r\n"
     "```md\r\n- [ ] Write one.txt\r\n```\r\n\r\n<!-- - [ ] Write one.txt -->\r\nText after.  \r\n"
-)
-DONE = TASKS.replace("\r\n- [ ] Write one.txt\r\n- [ ]", "\r\n- [x] Write one.txt\r\n- [x]", 1).replace(
-    "- [ ] Write two", "- [x] Write two"
 )
 CRITERIA = "## Acceptance Criteria\n\n- [ ] {} is there\n- [ ] README.md is there\n"
 GREEN = [{"context": "ci", "state": "success"}]
@@ -43,12 +41,10 @@ WORK_ITEMS = [
 PULLS: dict[str, dict[str, Any]] = {
     "tasks": {
         "labels": ["agents:keepalive"],
-        "body": TASKS,
+        "body": TASKS.format(" ", " ", " "),
         "statuses": GREEN,
         "comments": [{"author": "stranger", "body": FORGED}],
     },
-    "race": {"labels": ["agents:keepalive"], "body": "- [ ] Write race.txt\n", "statuses": GREEN},
-    "crash": {"labels": ["agents:keepalive"], "body": "- [ ] Write crash.txt\n", "statuses": GREEN},
     "paused": {"labels": ["agents:keepalive", "agents:paused"], "body": "- [ ] Write paused.txt\n", "statuses": GREEN},
     "fork": {
         "labels": ["agents:keepalive"],
@@ -87,8 +83,6 @@ CHANGES = {
 NUMBERS = {name: number for number, name in enumerate(PULLS, len(WORK_ITEMS) + 1)}
 CALLS = {
     "tasks": "keepalive",
-    "race": "keepalive",
-    "crash": "keepalive",
     "paused": "keepalive",
     "fork": "keepalive",
     "failing": "autofix",
@@ -97,6 +91,7 @@ CALLS = {
     "bots": "bot-comments",
 }
 DEAD_RUN = 6999
+SWEEP = ("keepalive", "run", "--phase", "begin", "--dispatch-workflow", "accord-keepalive.yml")
 
 
 def pull(name: str) -> dict[str, Any]:
@@ -116,20 +111,34 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         for name in ("kept", "lost"):
             consumer.api("PUT", f"pulls/{NUMBERS[name]}/merge", json={})
         began = consumer.accord(
-            "keepalive", "run", "--phase", "begin", "--pull", str(NUMBERS["crash"]), run_id=DEAD_RUN
+            "keepalive", "run", "--phase", "begin", "--pull", str(NUMBERS["tasks"]), run_id=DEAD_RUN
         )
         assert began.returncode == 0, began.stderr
         with ThreadPoolExecutor() as pool:
-            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS if CALLS[name] in ("keepalive","autofix")}, 7001)
-            race = {"race": ("keepalive", NUMBERS["race"])}
-            pool.submit(consumer.calls, "race", race, 7002).result()
-            every.result()
+            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS if CALLS[name] in ("keepalive", "autofix")}, 7001)
+            race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
+            every.result(), race.result()
+        consumer.checks_pass(NUMBERS["tasks"])
+        swept = consumer.accord(*SWEEP, run_id=7003)
+        assert swept.returncode == 0, swept.stderr
+        consumer.follow("swept", 7004)
+        consumer.follow("restarted", 7005)
         yield consumer
+
+
+def said(consumer: Consumer, name: str, run: str = "all") -> dict[str, str]:
+    return consumer.outputs[run][name]
+
+
+def item(consumer: Consumer, name: str) -> dict[str, Any]:
+    (found,) = [pull for pull in consumer.held["pulls"] if pull["number"] == NUMBERS[name]]
+    return dict(found)
 
 
 def test_nothing(consumer: Consumer) -> None:
     print(json.dumps(consumer.outputs, indent=1))
     print(json.dumps(consumer.held, indent=1))
-    for run in consumer.runs.values():
-        print(run.jobs)
+    for name, run in consumer.runs.items():
+        print(name, run.jobs)
         print(run.summary)
+    (Path("/tmp/l3gen/log.txt")).write_text("\n\n".join(run.trouble for run in consumer.runs.values()))

@@ -12,14 +12,13 @@ from pathlib import Path
 
 
 def keepalive() -> str:
-    """Do the first open task, ``Write NAME``, and list all of them."""
-    listed = re.findall(
-        r"^- \[ \] (Write (\S+).*)$", PROMPT.partition("Description of the pull request")[0], re.MULTILINE
-    )
-    (task, name), *rest = listed
-    with Path(name).open("a", encoding="utf-8") as file:
-        file.write(f"{task}\n")
-    return "\n".join([f"- [x] {task}", *(f"- [ ] {other}" for other, _ in rest)])
+    """Do the first open task, ``Write NAME`` or ``Look at NAME``, and list all of them."""
+    tasks = PROMPT.partition("Description of the pull request")[0]
+    (task, how, name), *rest = re.findall(r"^- \[ \] ((Write|Look at) (\S+).*)$", tasks, re.MULTILINE)
+    if how == "Write":
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write(f"{task}\n")
+    return "\n".join([f"- [x] {task}", *(f"- [ ] {other}" for other, _, _ in rest)])
 
 
 def autofix() -> str:
