@@ -48,6 +48,8 @@ def bot_comments() -> None:
 
 add_run(keepalive, "keepalive")
 add_run(autofix, "autofix")
+add_run(verify, "verify")
+add_run(bot_comments, "bot-comments")
 
 
 def _decide_command(group: click.Group) -> Callable[..., Any]:

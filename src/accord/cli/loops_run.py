@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from accord.loops.site import Site
     from accord.runner.models import RunOutputs
 
+_ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
+"""Events by which a person asks, and the terminal, where there is none."""
+
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
@@ -122,6 +125,8 @@ def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
         redact=redactor_for(os.environ),
         token=token_facts(os.environ),
         minutes=choices.max_runtime_minutes,
+        bots=tuple(registry.review_bots),
+        is_asked=os.environ.get("GITHUB_EVENT_NAME", "") in _ASKING,
     )
 
 
@@ -134,7 +139,8 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     """Say what the token may do, by what a workflow tells of it.
 
     ``ACCORD_TOKEN_IS_JOBS`` says whether it is the job's own, whose pushes start no workflow and which may only read on
-    events of Dependabot. Source: GitHub documentation, "Triggering a workflow from a workflow", "Dependabot on Actions".
+    events of Dependabot. Source: GitHub documentation, "Triggering a workflow from a workflow" and "Dependabot on
+    GitHub Actions".
     """
     from accord.loops.models import TokenFacts
 
@@ -183,7 +189,8 @@ def _keep_history(turn: Turn, run_dir: Path) -> None:
 def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None:
     """Start the workflow of each pull request that may have something to do."""
     from accord.cli.step_files import leave_outputs, leave_summary
-    from accord.loops.run import due, start
+    from accord.loops.effects import start
+    from accord.loops.run import due
 
     if not loop.is_swept:
         raise WrongUsage(f"It is not said which pull request {loop.name} is about.", mend="Pass --pull N.")

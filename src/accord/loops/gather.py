@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.github.port import Forbidden
 from accord.kernel.errors import Refused
 from accord.loops.ledger import as_before
 from accord.loops.models import CheckFacts, GoAhead
@@ -17,7 +18,7 @@ from accord.loops.reasons import NEEDS_HUMAN
 from accord.loops.store import Kept, load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from accord.github.checks import Check
@@ -55,15 +56,21 @@ class Gathered:
 
 
 def gather(
-    loop: Loop, site: Site, pull: Pull | None = None, kept: Kept | None = None, *, for_prompt: bool = True
+    loop: Loop,
+    site: Site,
+    pull: Pull | None = None,
+    kept: Kept | None = None,
+    *,
+    for_prompt: bool = True,
+    more: Mapping[str, object] | None = None,
 ) -> tuple[Gathered, Decision]:
     """Ask GitHub for as much as the decision takes, and decide.
 
-    ``pull`` and ``kept`` are taken as given where the caller has them. Not ``for_prompt``: whether the agent runs is
-    all that is asked.
+    ``pull`` and ``kept`` are taken as given where the caller has them, and so are ``more`` facts. Not
+    ``for_prompt``: whether the agent runs is all that is asked.
     """
     pull = pull or site.pull()
-    known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept)
+    known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept).knows(**(more or {}))
     decision = known.decision()
     for stage in (*loop.stages, *(loop.details if for_prompt else ())):
         if decision.action not in RUNS:
@@ -89,7 +96,10 @@ def _has_ended(running: Running, site: Site) -> bool:
     """Ask GitHub whether the workflow run of a run under way is over; one at a terminal is known to nobody."""
     if not running.run_id.isdecimal():
         return False
-    run = site.github.workflow_run(int(running.run_id))
+    try:
+        run = site.github.workflow_run(int(running.run_id))
+    except Forbidden:  # it counts as lost in the end all the same
+        return False
     return run is None or run.has_ended
 
 

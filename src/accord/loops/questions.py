@@ -211,7 +211,7 @@ def begin(decide: Callable[[Facts], Decision], facts: Facts, state: LoopState, r
     For the compare-and-set of ``accord.loops.store``: a state that another run changed meanwhile is judged anew.
     """
     if state.running is not None and state.running.run_id == running.run_id:
-        return state
+        return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})
     known_anew = anew(facts, state)
     return begun(settled(known_anew), running) if decide(known_anew).action in ("run", "fix") else None
 

@@ -24,7 +24,7 @@ def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
         "iteration": str(decision.iteration) if decision.iteration else "",
         "pr-number": str(turn.pull.number),
         "head-ref": turn.pull.head_branch,
-        "head-sha": turn.pull.head_sha,
+        "head-sha": turn.pull.merge_commit or turn.pull.head_sha,
         "base-ref": turn.pull.base_branch,
         "wait-seconds": "" if wait is None else str(wait),
         "run-id": turn.site.run_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.loops import autofix, keepalive
+from accord.loops import answering, autofix, bot_comments, keepalive, verify, verifying
 from accord.loops.gather import with_checks, with_logs, with_state
 from accord.loops.loop import Completed, Loop
 from accord.loops.models import CheckFacts
@@ -53,4 +53,27 @@ LOOPS: dict[str, Loop] = {
         completed=_tasks,
     ),
     "autofix": Loop("autofix", _autofix_facts, (with_checks, with_state), autofix.decide, (with_logs,)),
+    "verify": Loop(
+        "verify",
+        verifying.first_facts,
+        (with_state, verifying.with_work_items),
+        verify.decide,
+        (verifying.with_diff,),
+        completed=verifying.completed,
+        carry_out=verifying.carry_out,
+        given=verifying.given,
+        schema="verdict",
+        is_swept=False,
+        changes_code=False,
+    ),
+    "bot-comments": Loop(
+        "bot-comments",
+        answering.first_facts,
+        (answering.with_threads, with_state),
+        bot_comments.decide,
+        completed=answering.completed,
+        carry_out=answering.carry_out,
+        given=answering.given,
+        schema="thread-answers",
+    ),
 }

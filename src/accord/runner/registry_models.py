@@ -110,6 +110,7 @@ class Registry(BaseModel):
     version: Literal[1] = Field(1, description="The version of the format.")
     default_agent: str | None = Field(None, description="The agent when none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
+    review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     def agent(self, name: str) -> Agent:
