@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 TASKS = (
-    "Text before.\r\n<!-- keepalive-config: {{\"wait_seconds\": 0}} -->\r\n\r\n## Tasks\r\n\r\n"
+    'Text before.\r\n<!-- keepalive-config: {{"wait_seconds": 0}} -->\r\n\r\n## Tasks\r\n\r\n'
     "- [{}] Write one.txt\r\n- [{}] Look at one.txt\r\n- [{}] Write one.txt again\\d\r\n\r\n"
     "```md\r\n- [ ] Write one.txt\r\n```\r\n\r\n<!-- - [ ] Write one.txt -->\r\nText after.  \r\n"
 )
@@ -117,7 +117,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         )
         assert began.returncode == 0, began.stderr
         with ThreadPoolExecutor() as pool:
-            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS if CALLS[name] in ("keepalive", "autofix")}, 7001)
+            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS}, 7001)
             race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
             every.result(), race.result()
         consumer.checks_pass(NUMBERS["tasks"])
@@ -158,7 +158,12 @@ def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
     assert files(consumer, "tasks")["one.txt"].endswith("+Write one.txt\n+Write one.txt again\\d")
     (comment,) = ours(consumer, "tasks")
     assert "**Stopped** (`tasks-complete`). All 3 tasks are done." in comment
-    assert re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE) == [("4", "✅"), ("3", "✅"), ("2", "✅"), ("1", "❌")]
+    assert re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE) == [
+        ("4", "✅"),
+        ("3", "✅"),
+        ("2", "✅"),
+        ("1", "❌"),
+    ]
 
 
 def test_a_run_that_died_costs_its_iteration_and_is_followed_by_a_retry(consumer: Consumer) -> None:
@@ -215,3 +220,46 @@ def test_autofix_mends_the_check_that_fails_by_its_log(consumer: Consumer) -> No
     assert "+    return sum(numbers)" in files(consumer, "failing")["src/total.py"]
     (comment,) = ours(consumer, "failing")
     assert "| 1 | ✅ ended well |" in comment
+
+
+def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) -> None:
+    assert consumer.outputs["all"]["kept"]["exit-code"] == "0"
+    state, verdict = ours(consumer, "kept")
+    assert "**Verified** (`verdict-pass`). All 2 criteria are met." in state
+    assert "| ✅ | 1 | kept.txt is there | kept.txt: ls |" in verdict
+    assert of(consumer, "kept")["labels"] == []
+
+
+def test_the_verifier_opens_one_work_item_for_what_is_left(consumer: Consumer) -> None:
+    state, verdict = ours(consumer, "lost")
+    assert "**Work is left** (`verdict-fail`). 1 of 2 criteria are not met." in state
+    assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
+    (left,) = [issue for issue in consumer.held["issues"] if issue["number"] > len(WORK_ITEMS)]
+    assert (left["title"], left["author"], left["state"]) == ("Add lost.txt", BOT, "open")
+    assert f"Left of #2 after #{NUMBERS['lost']}." in left["body"]
+    assert f"What is left is in #{left['number']}." in verdict
+
+
+def test_an_agent_that_judges_leaves_the_commit_that_it_judged_as_it_was(consumer: Consumer) -> None:
+    for name in ("kept", "lost"):
+        assert consumer.outputs["all"][name]["changes-made"] != "true"
+        assert of(consumer, name)["merge_commit"][:12] in ours(consumer, name)[1]
+
+
+def test_each_thread_of_a_bot_is_told_once_what_was_done(consumer: Consumer) -> None:
+    reviews = [review for review in consumer.held["reviews"] if review["pull"] == NUMBERS["bots"]]
+    said = [comment for review in reviews for comment in review["comments"]]
+    told = {comment["id"]: comment["body"] for comment in said if comment["author"] == "typos[bot]"}
+    answered = {told[comment["in_reply_to_id"]]: comment["body"] for comment in said if comment["author"] == BOT}
+    assert len([comment for comment in said if comment["author"] == BOT]) == len(answered)
+    head = of(consumer, "bots")["head"]["sha"]
+    assert {thread: reply.partition("\n\n<!--")[0] for thread, reply in answered.items()} == {
+        "typo: Teh should be The": f"Fixed in {head}.\n\nIt says The now.",
+        "Is this right?": "Not changed.\n\nIt is meant to be so.",
+    }
+
+
+def test_what_a_bot_was_right_about_is_mended_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
+    changed = files(consumer, "bots")["lines.txt"]
+    assert "+The first line." in changed
+    assert "+The third line." in changed

@@ -40,6 +40,7 @@ POWERLESS = job_token({})
 
 REGISTRY = {
     "default_agent": "looping",
+    "review_bots": ["typos[bot]"],
     "agents": {"looping": {"codec": "codex", "command": ["python3", ".github/agents/looping.py"]}},
 }
 
