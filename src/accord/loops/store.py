@@ -85,8 +85,8 @@ def load(place: Place) -> Kept:
     comments = _ours(place)
     shown = [found for comment in comments if (found := read_shown(comment.body, place.loop)) and found.state]
     if not shown:
-        found = _at_ref(place)
-        return replace(found or Kept(LoopState(loop=place.loop)), comments=comments, is_shown=found is None)
+        kept = _at_ref(place)
+        return replace(kept or Kept(LoopState(loop=place.loop)), comments=comments, is_shown=kept is None)
     newest = max(shown, key=lambda found: found.state.revision if found.state else 0)
     return Kept(newest.state or LoopState(loop=place.loop), newest.commit, newest.tree, comments)
 
