@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from support.act import Bench
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = [pytest.mark.unmeasured, pytest.mark.xdist_group("loops")]  # one consumer is enough for all
 
 TASKS = (
     'Text before.\r\n<!-- keepalive-config: {{"wait_seconds": 0}} -->\r\n\r\n## Tasks\r\n\r\n'
@@ -93,7 +93,6 @@ CALLS = {
     "bots": "bot-comments",
 }
 DEAD_RUN = 6999
-SWEEP = ("keepalive", "run", "--phase", "begin", "--dispatch-workflow", "accord-keepalive.yml")
 
 
 def pull(name: str) -> dict[str, Any]:
@@ -121,8 +120,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
             every.result(), race.result()
         consumer.checks_pass(NUMBERS["tasks"])
-        swept = consumer.accord(*SWEEP, run_id=7003)
-        assert swept.returncode == 0, swept.stderr
+        consumer.calls("sweep", {"all": ("keepalive", "")}, 7003)
         consumer.follow("swept", 7004)
         consumer.follow("restarted", 7005)
         yield consumer
@@ -183,6 +181,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_waits(consumer: Consumer) -
 
 def test_what_is_due_is_started_by_the_sweep_and_by_the_run_before(consumer: Consumer) -> None:
     started = [(start["workflow"], start["ref"], start["inputs"]) for start in consumer.held["dispatches"]]
+    assert consumer.outputs["sweep"]["all"]["action"] == "sweep"
     keepalive = ("accord-keepalive.yml", "main", {"pr_number": str(NUMBERS["tasks"])})
     assert started == [keepalive, keepalive]
     assert consumer.outputs["swept"]["loop"]["changes-made"] == "false"  # so the next was due at once

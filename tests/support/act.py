@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 ACT = Path(sys.executable).with_name("act")
 PUBLISHED = "accord-ci/accord@v0"
 CONSUMER = "octo/consumer"
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
 
 _NAMES = "set-env|set-output|save-state|add-mask|add-path|add-matcher|remove-matcher|stop-commands|echo"
 _SHOWN = "warning|error|notice|debug|group|endgroup"

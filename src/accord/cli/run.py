@@ -70,8 +70,8 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     """Run an agent of the registry, and write the outputs of the runner contract.
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
-    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes keepalive,
-    autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
+    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes
+    keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.signals import listening
