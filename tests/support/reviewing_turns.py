@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ THREADS = [
 ]
 """The first and the last wait for an answer."""
 
-SEED = {
+SEED: dict[str, Any] = {
     "repositories": [
         {
             "name": "octo/home",
@@ -71,10 +72,13 @@ SEED = {
 
 
 @contextmanager
-def reviewed(folder: Path) -> Iterator[Stage]:
-    """Open the stage, its two changes merged."""
+def reviewed(folder: Path, *, is_short: bool = False) -> Iterator[Stage]:
+    """Open the stage, its two changes merged; ``is_short`` leaves the thread out that has two pages."""
     seed = folder / "seed.yml"
-    seed.write_text(yaml.safe_dump(SEED))
+    document = copy.deepcopy(SEED)
+    if is_short:
+        del document["repositories"][0]["issues"][OPEN - 1]["threads"][3]
+    seed.write_text(yaml.safe_dump(document))
     with staged(folder, seed=seed, rate_limits=None) as stage:
         for number in (MERGED, CHAINED):
             stage.send("PUT", f"/repos/{stage.repository}/pulls/{number}/merge", merge_method="merge")
