@@ -158,6 +158,18 @@ def test_outputs_that_are_none_are_refused(accord: Accord, turns: Turns) -> None
     assert (ended.code, "no JSON object" in ended.err) == (2, True)
 
 
+def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take(accord, "keepalive", "--phase", "begin")
+    assert take(accord, "keepalive", "--phase", "end", "--outputs", "missing.json")["reason"] == "back-off"
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", "missing.json")
+    assert (ended.code, "missing.json" in ended.err) == (2, True)
+
+
 def test_a_pull_request_that_is_not_there_is_refused(accord: Accord, turns: Turns) -> None:
     ended = accord("keepalive", "run", "--pull", 77, "--phase", "begin")
     assert (ended.code, "no pull request #77" in ended.err) == (4, True)
