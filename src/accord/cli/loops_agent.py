@@ -57,7 +57,7 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
             directory=checked_out(turn, way, run_dir.resolve() / "tree"),
             prompt_file=Path(choices.prompt_file) if choices.prompt_file else None,
             appendix=turn.decision.appendix,
-            mode=turn.loop.name,
+            mode=turn.loop.mode,
             pr_number=str(turn.pull.number),
             pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
             base_ref=turn.pull.base_branch,

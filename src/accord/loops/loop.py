@@ -85,3 +85,8 @@ class Loop:
     schema: str = ""
     is_swept: bool = True
     changes_code: bool = True
+
+    @property
+    def mode(self) -> str:
+        """What a run is for, in the word of the runner contract."""
+        return "verifier" if self.name == "verify" else self.name

@@ -30,7 +30,7 @@ from accord.runner.environment import agent_environment, check_credentials, furn
 from accord.runner.failures import NotRun, own_of
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
-from accord.runner.prompt import assemble, read_prompt, shipped_prompt
+from accord.runner.prompt import assemble, prompt_for
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
 from accord.runner.structured import validator
@@ -251,10 +251,7 @@ def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
         "Pull request": request.pr_number,
         "Base branch": request.base_ref,
     }
-    if request.prompt_file is None:
-        asked = shipped_prompt(request.mode)
-    else:
-        asked = read_prompt(request.prompt_file, _workspace(request, job))
+    asked = prompt_for(request.prompt_file, request.mode, _workspace(request, job))
     text = assemble(asked, request.appendix, context)
     if schema and agent.result_schema is None:
         text += (

@@ -112,7 +112,8 @@ CREATE TABLE IF NOT EXISTS protections (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pulls (
     issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
-    head_ref TEXT NOT NULL,     -- a branch of the same repository
+    head_ref TEXT NOT NULL,     -- a branch of the same repository, or of its fork
+    fork_id INTEGER REFERENCES repositories (id),
     head_sha TEXT NOT NULL,
     base_ref TEXT NOT NULL,
     base_sha TEXT NOT NULL,     -- the tip of the base when the head last moved; what the diff compares with

@@ -37,6 +37,7 @@ A seed is YAML or JSON; every part may be left out::
             pull_request: false          # true alone: shares the issues' numbers, but has no code
             head: feature                # a pull request between two branches that are there
             base: main
+            fork: alice/tools            # the head is there; the fork is made when it is not there
             draft: false
             blocked_by: [2]              # numbers in the same repository
             comments:
@@ -69,7 +70,7 @@ from accord.sandbox import database, labels, protection, seed_work
 from accord.sandbox.access import TokenKind
 from accord.sandbox.issues import CLOSING_REASONS, Draft, insert
 from accord.sandbox.repositories import Facts, add_repository, find_repository
-from accord.sandbox.seed_git import plant_code, plant_pull
+from accord.sandbox.seed_git import move_to_fork, plant_code, plant_pull
 from accord.sandbox.seed_rows import BOT, MAINTAINER, account, moment_of
 from accord.sandbox.words import words
 
@@ -123,6 +124,7 @@ _ISSUE_FIELDS = {
     "pull_request": bool,
     "head": str,
     "base": str,
+    "fork": str,
     "draft": bool,
     "blocked_by": list,
     "comments": list,
@@ -220,6 +222,10 @@ def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], no
         if "head" in issue:
             plant_pull(db, bares, row, identifier, issue)
             seed_work.plant(db, bares, row, identifier, issue, now)
+        if "fork" in issue:
+            facts = Facts(issue["fork"])
+            fork = find_repository(db, facts.full_name) or _new_repository(db, facts, now, default_labels=False)
+            move_to_fork(db, bares, row, identifier, fork)
         edges = [(identifier, identifiers[number - 1]) for number in issue.get("blocked_by", [])]
         db.executemany("INSERT INTO dependencies VALUES (?, ?)", edges)
     for run in entry.get("workflow_runs", []):
@@ -328,6 +334,8 @@ def _code(checked: Mapping[str, Any], place: str) -> None:
 def _issue(entry: Any, place: str, count: int) -> None:
     checked = _object(entry, place, _ISSUE_FIELDS, required=("title",))
     _one_of(checked, "state", ("open", "closed"), place)
+    if "fork" in checked and ("head" not in checked or checked["fork"].count("/") != 1):
+        raise _wrong(f"{place}.fork", "is not the owner/name that a pull request's head is in")
     _one_of(checked, "state_reason", (*CLOSING_REASONS, "reopened"), place)
     for number in checked.get("blocked_by", []):
         if not isinstance(number, int) or not 1 <= number <= count:
