@@ -98,6 +98,19 @@ def test_numbers_mean_the_threads_that_the_run_was_shown(stage: Stage) -> None:
     assert threads[5].comments[-1].body.startswith("Not changed.")
 
 
+def test_a_run_that_begins_once_more_after_a_crash_is_given_the_threads_as_they_are_now(stage: Stage) -> None:
+    begun(stage, "bot-comments", OPEN)
+    say(stage, 0, "I am on it.", token="accord-sandbox-stranger-token")
+    turn = begun(stage, "bot-comments", OPEN)
+    assert turn.state is not None
+    assert turn.state.running is not None
+    assert (turn.should_run, turn.state.iterations, turn.state.running.about) == (True, 1, (ids(stage)[5],))
+    assert "Use a set." not in turn.decision.appendix
+    ended(stage, "bot-comments", OPEN, done())
+    threads = stage.adapter().review_threads(OPEN)
+    assert threads[5].comments[-1].body.startswith("Fixed in")
+
+
 def test_what_the_run_left_out_waits_for_the_next_one(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     first = {"role": "bot-comments", "threads": [{"number": 1, "done": "question", "what": "Which set?"}]}
