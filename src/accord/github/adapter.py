@@ -13,6 +13,7 @@ from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotTh
 from accord.github.pulls import PullMethods
 from accord.github.refs import RefMethods
 from accord.github.reviews import ReviewMethods
+from accord.github.trees import TreeMethods
 from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(ArtifactMethods, CommentMethods, PullMethods, RefMethods, ReviewMethods):
+class Adapter(ArtifactMethods, CommentMethods, PullMethods, RefMethods, ReviewMethods, TreeMethods):
     """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:
