@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +13,7 @@ import pytest
 from support.act import (
     ROOT,
     STAND_INS,
+    TEMPLATES,
     action_files,
     others_used,
     read_yaml,
@@ -182,16 +181,15 @@ def test_a_workflow_that_applies_takes_one_kind_of_result_and_no_other_that_an_a
     assert step["with"]["kind"] == APPLYING[name][0]
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.name) for path in (ROOT / "examples/workflows").glob("*.yml")]
-)
-def test_an_example_grants_a_reusable_workflow_just_what_it_asks_for(path: Path) -> None:
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in TEMPLATES.glob("*.yml")])
+def test_a_template_grants_a_reusable_workflow_just_what_it_asks_for(path: Path) -> None:
     # GitHub does not start a run in which a called job asks for more than the calling one grants
     for job in read_yaml(path)["jobs"].values():
         if "uses" in job:
             called = job["uses"].partition("@")[0].partition("accord-ci/accord/")[2]
             asked = [own["permissions"] for own in read_yaml(ROOT / called)["jobs"].values()]
-            assert asked == [job["permissions"]]
+            wanted = sorted((scope, level) for permissions in asked for scope, level in permissions.items())
+            assert dict(wanted) == job["permissions"]  # of read and write, write comes last
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)
@@ -245,18 +243,6 @@ def test_no_job_has_more_rights_or_time_than_it_says(path: Path) -> None:
         for step in job.get("steps", []):
             if step.get("uses", "").startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] == "false"
-
-
-def test_zizmor_finds_nothing_in_the_examples_but_that_they_follow_our_tag(tmp_path: Path) -> None:
-    folder = tmp_path / ".github/workflows"
-    shutil.copytree(ROOT / "examples/workflows", folder)
-    for path in folder.iterdir():
-        pinned = re.sub(r"(accord-ci/\S+)@v0", rf"\1@{'0' * 40} # v0.1.0", path.read_text(encoding="utf-8"))
-        path.write_text(pinned, encoding="utf-8")
-    zizmor = Path(sys.executable).with_name("zizmor")
-    command = [zizmor, "--offline", "--persona=auditor", "--quiet", tmp_path]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout
 
 
 @pytest.mark.parametrize("path", [param for param in EVERY_FILE if "actions" in str(param.id).split("/")])

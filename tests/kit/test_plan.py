@@ -113,7 +113,7 @@ def test_a_file_that_is_no_text_stays_byte_for_byte(raw: bytes) -> None:
 lines = st.lists(st.sampled_from(["a", "b", "c", "jobs:", "  x: 1", "", USES.rstrip("\n")]), max_size=8)
 texts = lines.map(lambda found: "".join(f"{line}\n" for line in found))
 maybe = st.none() | texts
-files = st.fixed_dictionaries({name: maybe for name in (".github/one.yml", ".github/two.yml")})
+files = st.fixed_dictionaries(dict.fromkeys((".github/one.yml", ".github/two.yml"), maybe))
 
 
 def held(found: Mapping[str, str | None]) -> dict[str, str]:

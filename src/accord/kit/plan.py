@@ -1,8 +1,8 @@
 """What becomes of each file of the kit: decided from three texts, the template then, the template now, and the file.
 
 What a person wrote is never overwritten. A file counts as edited when it is neither template, whatever commit it is
-pinned to. After a conflict the consumer's text stays, and counts as the answer to that version of the template. Where an
-edited file only gets a new commit, it gets it only in place of the one that accord wrote last: not after a conflict.
+pinned to. After a conflict the consumer's text stays, and counts as the answer to that version of the template. An
+edited file whose template did not change gets a new commit in place of the one that accord wrote last, and of no other.
 """
 
 from __future__ import annotations
