@@ -26,7 +26,7 @@ from accord.cli.main import accord
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PINS = re.compile(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
+PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
     "action.yml": ["apply"],
     "actions/analyze-tasks/action.yml": ["analyze"],
@@ -38,9 +38,11 @@ COMMANDS = {
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],
+    "actions/sync/action.yml": ["sync"],
 }
-NEEDED = {"actions/patch/action.yml": {"into"}}
-"""Inputs that an action needs although its command does not: what it would print else is not for a log."""
+NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref"}}
+"""Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
+not know its own commit."""
 
 FIXED = {"actions/run-agent/action.yml": {"no-publish"}}
 """Options that an action always gives, so that nobody can leave them out."""
@@ -58,6 +60,7 @@ REUSABLE = {
     "reusable-apply-revision.yml": ("apply", {*ELSEWHERE, *OF_REVIEWS}),
     "reusable-apply-review.yml": ("apply", {*ELSEWHERE, *OF_REVISIONS}),
     "reusable-label-sync.yml": ("labels", {"sandbox", "command"}),
+    "reusable-sync.yml": ("sync", {"sandbox", "file"}),
 }
 """The action that each wraps, and the inputs of that action which it leaves out."""
 
@@ -152,7 +155,8 @@ def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path
         assert step["with"][wanted] == f"${{{{ inputs.{wanted} }}}}", wanted
     for wanted in own:
         assert f"inputs.{wanted}" in path.read_text(encoding="utf-8").partition("\njobs:")[2], wanted
-    assert step["with"]["token"] == "${{ secrets.token || github.token }}"
+    is_required = offered["secrets"]["token"]["required"] == "true"
+    assert step["with"]["token"] == ("${{ secrets.token }}" if is_required else "${{ secrets.token || github.token }}")
 
 
 @pytest.mark.parametrize("path", EVERY_REUSABLE)

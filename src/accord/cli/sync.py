@@ -21,7 +21,7 @@ _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "
 
 
 @click.command()
-@click.option("--repo", "repos", multiple=True, type=Lines(), metavar="OWNER/NAME", help="A consumer's repository.")
+@click.option("--repo", multiple=True, type=Lines(), metavar="OWNER/NAME", help="A consumer's repository.")
 @click.option("--file", metavar="REPOS.yml", help="A list of consumers' repositories, in YAML or JSON.")
 @click.option("--ref", metavar="SHA", help="The commit of accord to use; that of this version when not given.")
 @click.option("--dry-run", is_flag=True, help="Say what would be proposed, and write nothing.")
@@ -45,7 +45,7 @@ _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "
 def sync(
     ctx: click.Context,
     /,
-    repos: Sequence[str],
+    repo: Sequence[str],
     file: str | None,
     ref: str | None,
     dry_run: bool,
@@ -61,7 +61,7 @@ def sync(
     from accord.cli.step import report_kit
     from accord.kit.pins import pin_for
 
-    repositories = _repositories(repos, file)
+    repositories = _repositories(repo, file)
     pin = pin_for(ref)
     progress = Progress(len(repositories))
     ended = []
