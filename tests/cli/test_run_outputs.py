@@ -229,6 +229,14 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
 
 
+def test_a_step_that_takes_all_outputs_finds_them_in_one_file(on_github: Accord) -> None:
+    file = on_github.home / "left" / "outputs.json"
+    ended = on_github("publish", on_github.home / "nowhere", "--outputs", file, "--format", "json")
+    assert json.loads(file.read_text(encoding="utf-8")) == ended.document
+    (on_github.home / "text").write_text("")
+    assert on_github("publish", on_github.home / "nowhere", "--outputs", on_github.home / "text/outputs.json").code == 2
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
     on_github.monkeypatch.chdir(agent.tree)

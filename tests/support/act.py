@@ -212,6 +212,9 @@ def publish(directory: Path, *, own_tokens: bool = False) -> Path:
     for path in (directory / ".github/workflows").glob("*.yml"):
         text = rewritten(path.read_text(encoding="utf-8"))
         path.write_text(with_own_tokens(text) if own_tokens else text, encoding="utf-8")
+    for path in directory.glob("actions/*/action.yml") if own_tokens else ():
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("inputs.token == github.token", OWN_TOKEN), encoding="utf-8")
     return directory
 
 
@@ -237,6 +240,10 @@ def _forgiven(job: str) -> str:
         condition = f"        if: {before}\n" if before and "\n        if: " not in step else ""
         steps[i] = re.sub(r"\n", f"\n        continue-on-error: true\n{condition}", step, count=1)
     return "".join([head, *steps])
+
+
+OWN_TOKEN = "startsWith(inputs.token, 'job-token-')"
+"""By what an action sees, in a run with own tokens, that its token is that of its job."""
 
 
 def with_own_tokens(workflow: str) -> str:

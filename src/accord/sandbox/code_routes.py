@@ -13,6 +13,7 @@ from accord.sandbox import (
     protection,
     pulls,
     statuses,
+    workflow_runs,
 )
 from accord.sandbox.route import Route
 
@@ -78,6 +79,24 @@ ROUTES = (
         f"{_REPO}/actions/runs/{{run_id:int}}/artifacts",
         artifacts.list_of_run,
         "actions/artifacts#list-workflow-run-artifacts",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/actions/runs/{{run_id:int}}",
+        workflow_runs.get_run,
+        "actions/workflow-runs#get-a-workflow-run",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/actions/jobs/{{job_id:int}}/logs",
+        workflow_runs.get_log,
+        "actions/workflow-jobs#download-job-logs-for-a-workflow-run",
+    ),
+    Route(
+        "POST",
+        f"{_REPO}/actions/workflows/{{workflow_id}}/dispatches",
+        workflow_runs.dispatch,
+        "actions/workflows#create-a-workflow-dispatch-event",
     ),
     Route(
         "GET",

@@ -1,0 +1,75 @@
+"""The agent's run between the two phases of a loop, where both are taken here: at a terminal, or on the sandbox."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from accord.cli.loops_run import Choices
+    from accord.cli.sources import Way
+    from accord.loops.run import Turn
+    from accord.runner.models import RunOutputs
+
+
+def check_tree(branch: str, head_sha: str) -> None:
+    """Raise WrongUsage unless the current directory is a checkout of the pull request's head."""
+    from accord.kernel.git import Git
+
+    found = Git(Path.cwd()).attempt("rev-parse", "--verify", "HEAD")
+    at = found.stdout.decode().strip() if found.returncode == 0 else ""
+    if at != head_sha:
+        raise WrongUsage(
+            f"The agent would work here, and this is no checkout of the pull request's head {head_sha[:12]}.",
+            mend=f"Run git fetch and git checkout {branch} here first, without commits of your own.",
+        )
+
+
+def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutputs:
+    """Run the agent in the current directory and publish what it changed. One that ran already is only published."""
+    from accord.cli.run import run_shown
+    from accord.cli.run_step import finished
+    from accord.runner.record import RECORD
+    from accord.runner.run import RunRequest
+    from accord.runner.signals import listening
+
+    folder = run_dir.resolve() / "agent"
+    record = None
+    if not (folder / RECORD).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended before it could say how it went
+        request = RunRequest(
+            agent=turn.decision.agent,
+            run_dir=folder,
+            directory=Path.cwd(),
+            prompt_file=Path(choices.prompt_file) if choices.prompt_file else None,
+            appendix=turn.decision.appendix,
+            mode=turn.loop.mode,
+            pr_number=str(turn.pull.number),
+            pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
+            base_ref=turn.pull.base_branch,
+            iteration=str(turn.decision.iteration),
+            max_runtime_minutes=choices.max_runtime_minutes,
+            registry=choices.registry,
+            schema=_schema(turn.loop.schema, run_dir),
+        )
+        with listening() as told:
+            record = run_shown(request, told)
+    return finished(folder, way, record)
+
+
+def _schema(kind: str, run_dir: Path) -> Path | None:
+    """Write the schema of the structured result where the runner reads it."""
+    from accord.cli.kinds import KINDS
+    from accord.kernel.schemas import strict_schema
+    from accord.kernel.store import write_whole
+
+    if not kind:
+        return None
+    path = run_dir.resolve() / f"{kind}.schema.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(strict_schema(KINDS[kind].model)))
+    return path
