@@ -236,7 +236,8 @@ def test_a_patch_that_nobody_says_where_to_put_is_not_written_into_the_log() -> 
 def test_every_input_output_and_secret_says_what_it_is(path: Path) -> None:
     document = read_yaml(path)
     # the contract of runners spells inputs with underscores, providers their keys so
-    is_runner = path.name.endswith("-run.yml") or path.name.removeprefix("reusable-").removesuffix(".yml") in LOOPS
+    loop = path.stem.removeprefix("reusable-").removeprefix("accord-")
+    is_runner = path.name.endswith("-run.yml") or loop in LOOPS
     spelled = r"[a-z]+([-_][a-z]+)*|[A-Z]+(_[A-Z]+)*" if is_runner else r"[a-z]+(-[a-z]+)*"
     triggers = document.get("on", {})
     triggers = triggers if isinstance(triggers, dict) else {}

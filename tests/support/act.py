@@ -32,6 +32,9 @@ PUBLISHED = "accord-ci/accord@v0"
 CONSUMER = "octo/consumer"
 TIMEOUT_SECONDS = 120
 
+_OURS = re.compile(r"\baccord-ci/accord(?:/[^@\s]*)?@([0-9a-f]{40})\b")
+"""Commits of accord that a workflow pins: whichever it is, act gets this checkout."""
+
 _NAMES = "set-env|set-output|save-state|add-mask|add-path|add-matcher|remove-matcher|stop-commands|echo"
 _SHOWN = "warning|error|notice|debug|group|endgroup"
 _FIRED = re.compile(rf"^\s*::(?:{_NAMES}|{_SHOWN})\b.*?::|##\[(?:{_NAMES}|{_SHOWN})\b[^\]]*\]")
@@ -156,7 +159,8 @@ class Bench:
             "ACCORD_HOME": str(self.home),
             "ARTIFACTS": str(artifacts),
         }
-        folders = {PUBLISHED: self.published, **self.stand_ins}
+        pinned = [f"accord-ci/accord@{commit}" for commit in sorted(set(_OURS.findall(workflow)))]
+        folders = {**dict.fromkeys([PUBLISHED, *pinned], self.published), **self.stand_ins}
         command = [
             *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
             *(
