@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accord.kernel import store
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kit import install
 from accord.kit.install import carry_out, plan_folder
 from accord.kit.manifest import PLACE
@@ -87,9 +87,25 @@ def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_next(
 
 
 def test_the_shipped_kit_goes_into_an_empty_repository(tmp_path: Path) -> None:
-    put(tmp_path, shipped_kit(), NEW)
-    assert listing(tmp_path).keys() == {*shipped_kit().files, PLACE}
-    assert not plan_folder(tmp_path, shipped_kit(), NEW).is_change
+    kit = shipped_kit()
+    pin = Pin(NEW.commit, kit.version)
+    put(tmp_path, kit, pin)
+    assert listing(tmp_path).keys() == {*kit.files, PLACE}
+    assert not plan_folder(tmp_path, kit, pin).is_change
+
+
+@pytest.mark.parametrize(
+    ("installed", "is_later"), [("0.2.1", True), ("0.10.0", True), ("0.2.0", False), ("0.1.9", False)]
+)
+def test_a_kit_of_a_later_version_is_not_taken_back(tmp_path: Path, installed: str, is_later: bool) -> None:
+    put(tmp_path, BEFORE, Pin(OLD.commit, installed))
+    before = listing(tmp_path)
+    if is_later:
+        with pytest.raises(Refused, match=installed):
+            put(tmp_path, AFTER, NEW)
+        assert listing(tmp_path) == before
+    else:
+        put(tmp_path, AFTER, NEW)
 
 
 @pytest.mark.parametrize("place", [".github", ".github/workflows", ONE])

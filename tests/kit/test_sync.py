@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,7 @@ from support.killing import kill_at
 from accord.kit.consumers import blob_of
 from accord.kit.manifest import PLACE
 from accord.kit.pins import Pin
-from accord.kit.sync import Outcome
+from accord.kit.sync import Outcome, sync_repository
 from accord.kit.templates import Kit
 from accord.sandbox.faults import Fault
 
@@ -186,6 +187,26 @@ def test_a_repository_that_cannot_be_synced_is_told_why(
         assert (synced.outcome, writes(stage)) == (Outcome.REFUSED, 0)
         assert synced.error
         assert said in str(synced.error)
+
+
+def test_a_token_that_may_not_write_is_told_what_it_needs(tmp_path: Path) -> None:
+    reads = {"contents": "read", "pull_requests": "read"}
+    token = {"token": "reader", "login": "r[bot]", "kind": "installation", "permissions": reads}
+    with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
+        before = seen(stage)
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token="reader"), CONSUMER, SHIPPED, NEW, stage.clock)
+        assert synced.outcome is Outcome.REFUSED
+        assert "workflows to write" in str(synced.error)
+        assert seen(stage) == before
+
+
+def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
+    with ThreadPoolExecutor() as pool:
+        ended = [running.result() for running in [pool.submit(sync, stage) for _ in range(3)]]
+    assert {synced.outcome for synced in ended} <= {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.STOPPED}
+    assert sync(stage).outcome in (Outcome.APPLIED, Outcome.UNCHANGED)
+    (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
+    assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
 
 
 def test_a_blob_has_the_name_that_git_gives_it() -> None:

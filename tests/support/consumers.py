@@ -14,7 +14,7 @@ from accord.kit.sync import Synced, sync_repository
 from accord.kit.templates import Kit, shipped_kit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 CONSUMER = "octo/consumer"
@@ -50,10 +50,12 @@ def edited(files: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextmanager
-def consumer_stage(directory: Path, files: Mapping[str, str], **more: Any) -> Iterator[Stage]:
+def consumer_stage(
+    directory: Path, files: Mapping[str, str], tokens: Sequence[Mapping[str, Any]] = (), **more: Any
+) -> Iterator[Stage]:
     """A local GitHub with one consumer's repository."""
     seed = directory / "seed.json"
-    seed.write_text(json.dumps({"repositories": [{"name": CONSUMER, "files": files, **more}]}))
+    seed.write_text(json.dumps({"tokens": [*tokens], "repositories": [{"name": CONSUMER, "files": files, **more}]}))
     with staged(directory / "data", seed=seed) as stage:
         yield stage
 

@@ -123,7 +123,7 @@ def _kit_check(directory: Path) -> CheckUp:
             return CheckUp("kit", "none; accord init installs it")
         kit = shipped_kit()
         plan = plan_folder(directory, kit, Pin(manifest.commit, kit.version))
-    except (BrokenContract, WrongUsage) as problem:
+    except AccordError as problem:
         return CheckUp("kit", PLACE, [(PLACE, Finding("kit-unreadable", str(problem)))])
     behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
     found = [(file.path, warning("kit-drift", _drift(file.action))) for file in behind]

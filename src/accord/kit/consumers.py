@@ -11,7 +11,7 @@ from accord.github.pull_port import PullPort
 from accord.github.refs import RefPort
 from accord.github.trees import TreePort
 from accord.kernel.errors import Refused
-from accord.kit.manifest import PLACE, Manifest, read_manifest
+from accord.kit.manifest import PLACE, Manifest, read_manifest, require_known
 from accord.kit.pins import Pin, repinned
 from accord.kit.templates import FOLDER
 
@@ -65,6 +65,7 @@ def read_consumer(github: ConsumerPort, kit: Kit, pin: Pin) -> Consumer:
             mend="Run accord init in a checkout of it, and commit what it writes.",
         )
     manifest = read_manifest(_text(github, PLACE, commit))
+    require_known(manifest, kit.version)
     known = _known_texts(kit, pin, manifest)
     files = {}
     for path in sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys()):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.store import can_be_written, write_whole
-from accord.kit.manifest import PLACE, Manifest, Pending, digest_of, manifest_text, read_manifest
+from accord.kit.manifest import PLACE, Manifest, Pending, digest_of, manifest_text, read_manifest, require_known
 from accord.kit.merge import merged
 from accord.kit.plan import Plan, plan_kit
 
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 def plan_folder(root: Path, kit: Kit, pin: Pin) -> Plan:
     """Read a repository's folder, and plan the kit for it. Writes nothing.
 
-    Raises BrokenContract for a manifest that cannot be read, WrongUsage where a link or a folder is in the way.
+    Raises BrokenContract for a manifest that cannot be read, WrongUsage where a link or a folder is in the way,
+    Refused for the kit of a later version.
     """
     manifest = installed(root)
+    if manifest:
+        require_known(manifest, kit.version)
     paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
     return plan_kit(kit, pin, manifest, found, merged)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.shapes import read_shape
 from accord.kit.templates import FOLDER
 
@@ -97,6 +97,19 @@ def read_manifest(text: str) -> Manifest:
             findings=broken.findings,
             mend="Restore it from git, use the version of accord that wrote it, or delete it and run accord init.",
         ) from None
+
+
+def require_known(manifest: Manifest, version: str) -> None:
+    """Raise Refused for the kit of a later version than this one: it would be taken back."""
+    if _numbers(manifest.version) > _numbers(version):
+        raise Refused(
+            f"The kit that is installed is of accord {manifest.version}, and this is {version}.",
+            mend="Use that version or a later one.",
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version.partition("+")[0])[:3])
 
 
 def manifest_text(manifest: Manifest) -> str:

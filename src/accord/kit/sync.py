@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from accord.github.once import send_once
+from accord.github.port import Conflict, Forbidden
 from accord.kernel.errors import AccordError, Refused, Stopped
 from accord.kit.consumers import Consumer, ConsumerPort, blob_of, kit_entries, read_consumer
 from accord.kit.manifest import PLACE, manifest_text
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from accord.kit.pins import Pin
     from accord.kit.templates import Kit
 
+_NEEDED = (
+    "The token needs contents, pull requests and workflows to write in this repository. "
+    "That of a workflow's job cannot have them: use one of an app."
+)
 REF = f"refs/heads/{BRANCH}"
 
 
@@ -113,6 +118,8 @@ def sync_repository(
             _push(github, consumer, plan, proposed, clock)
         pull = _write_pull(github, consumer, plan, proposed, clock) if step.writes_pull else proposed.open_pull
         return Synced(repository, Outcome.APPLIED, plan, pull)
+    except Forbidden as error:
+        return Synced(repository, Outcome.REFUSED, plan, error=Refused(error.message, mend=_NEEDED))
     except AccordError as error:
         outcome = Outcome.STOPPED if isinstance(error, Stopped) else Outcome.REFUSED
         return Synced(repository, outcome, plan, error=error)
@@ -186,11 +193,19 @@ def _write_pull(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: 
     text = body(plan)
     if proposed.open_pull:
         return github.change_pull(proposed.open_pull.number, title=title(plan), body=text)
-    return send_once(
-        lambda: github.create_pull(title(plan), text, BRANCH, consumer.branch, draft=False),
-        lambda: next(iter(github.pulls_from(BRANCH, state="open")), None),
-        clock,
-    )
+
+    def find() -> Pull | None:
+        return next(iter(github.pulls_from(BRANCH, state="open")), None)
+
+    try:
+        return send_once(
+            lambda: github.create_pull(title(plan), text, BRANCH, consumer.branch, draft=False), find, clock
+        )
+    except Conflict:  # another run was faster: GitHub has one open pull request a branch
+        found = find()
+        if found is None:
+            raise
+        return found
 
 
 def _nothing() -> None:
