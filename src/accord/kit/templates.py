@@ -39,7 +39,7 @@ def shipped_kit() -> Kit:
 
 
 def _files() -> Iterator[tuple[str, str]]:
-    installed = Path(__file__).parent / "templates"
+    installed = Path(__file__).parent / "consumer-repo"
     root = installed if installed.is_dir() else Path(__file__).parents[3] / "templates/consumer-repo"
     for path in root.rglob("*"):
         if path.is_file():
