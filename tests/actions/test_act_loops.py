@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from support.act import Bench
 
-pytestmark = pytest.mark.unmeasured
+pytestmark = [pytest.mark.unmeasured, pytest.mark.xdist_group("loops")]  # one consumer is enough for all
 
 TASKS = (
     'Text before.\r\n<!-- keepalive-config: {{"wait_seconds": 0}} -->\r\n\r\n## Tasks\r\n\r\n'
@@ -93,7 +93,6 @@ CALLS = {
     "bots": "bot-comments",
 }
 DEAD_RUN = 6999
-SWEEP = ("keepalive", "run", "--phase", "begin", "--dispatch-workflow", "accord-keepalive.yml")
 
 
 def pull(name: str) -> dict[str, Any]:
@@ -117,17 +116,11 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         )
         assert began.returncode == 0, began.stderr
         with ThreadPoolExecutor() as pool:
-            every = pool.submit(
-                consumer.calls,
-                "all",
-                {name: (CALLS[name], NUMBERS[name]) for name in CALLS if CALLS[name] in ("keepalive", "autofix")},
-                7001,
-            )
+            every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS}, 7001)
             race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
             every.result(), race.result()
         consumer.checks_pass(NUMBERS["tasks"])
-        swept = consumer.accord(*SWEEP, run_id=7003)
-        assert swept.returncode == 0, swept.stderr
+        consumer.calls("sweep", {"all": ("keepalive", "")}, 7003)
         consumer.follow("swept", 7004)
         consumer.follow("restarted", 7005)
         yield consumer
@@ -188,6 +181,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_waits(consumer: Consumer) -
 
 def test_what_is_due_is_started_by_the_sweep_and_by_the_run_before(consumer: Consumer) -> None:
     started = [(start["workflow"], start["ref"], start["inputs"]) for start in consumer.held["dispatches"]]
+    assert consumer.outputs["sweep"]["all"]["action"] == "sweep"
     keepalive = ("accord-keepalive.yml", "main", {"pr_number": str(NUMBERS["tasks"])})
     assert started == [keepalive, keepalive]
     assert consumer.outputs["swept"]["loop"]["changes-made"] == "false"  # so the next was due at once
@@ -225,3 +219,46 @@ def test_autofix_mends_the_check_that_fails_by_its_log(consumer: Consumer) -> No
     assert "+    return sum(numbers)" in files(consumer, "failing")["src/total.py"]
     (comment,) = ours(consumer, "failing")
     assert "| 1 | ✅ ended well |" in comment
+
+
+def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) -> None:
+    assert consumer.outputs["all"]["kept"]["exit-code"] == "0"
+    state, verdict = ours(consumer, "kept")
+    assert "**Verified** (`verdict-pass`). All 2 criteria are met." in state
+    assert "| ✅ | 1 | kept.txt is there | kept.txt: ls |" in verdict
+    assert of(consumer, "kept")["labels"] == []
+
+
+def test_the_verifier_opens_one_work_item_for_what_is_left(consumer: Consumer) -> None:
+    state, verdict = ours(consumer, "lost")
+    assert "**Work is left** (`verdict-fail`). 1 of 2 criteria are not met." in state
+    assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
+    (left,) = [issue for issue in consumer.held["issues"] if issue["number"] > len(WORK_ITEMS)]
+    assert (left["title"], left["author"], left["state"]) == ("Add lost.txt", BOT, "open")
+    assert f"Left of #2 after #{NUMBERS['lost']}." in left["body"]
+    assert f"What is left is in #{left['number']}." in verdict
+
+
+def test_an_agent_that_judges_leaves_the_commit_that_it_judged_as_it_was(consumer: Consumer) -> None:
+    for name in ("kept", "lost"):
+        assert consumer.outputs["all"][name]["changes-made"] != "true"
+        assert of(consumer, name)["merge_commit"][:12] in ours(consumer, name)[1]
+
+
+def test_each_thread_of_a_bot_is_told_once_what_was_done(consumer: Consumer) -> None:
+    reviews = [review for review in consumer.held["reviews"] if review["pull"] == NUMBERS["bots"]]
+    said = [comment for review in reviews for comment in review["comments"]]
+    told = {comment["id"]: comment["body"] for comment in said if comment["author"] == "typos[bot]"}
+    answered = {told[comment["in_reply_to_id"]]: comment["body"] for comment in said if comment["author"] == BOT}
+    assert len([comment for comment in said if comment["author"] == BOT]) == len(answered)
+    head = of(consumer, "bots")["head"]["sha"]
+    assert {thread: reply.partition("\n\n<!--")[0] for thread, reply in answered.items()} == {
+        "typo: Teh should be The": f"Fixed in {head}.\n\nIt says The now.",
+        "Is this right?": "Not changed.\n\nIt is meant to be so.",
+    }
+
+
+def test_what_a_bot_was_right_about_is_mended_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
+    changed = files(consumer, "bots")["lines.txt"]
+    assert "+The first line." in changed
+    assert "+The third line." in changed

@@ -1,4 +1,4 @@
-"""The workflows of the loops run agents as the runner workflow does, and differ from each other only where they must."""
+"""The workflows of the loops run agents as the runner workflow does, and differ from it only where they must."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ TEMPLATES = ROOT / "templates/consumer-repo/.github/workflows"
 ACT = Path(sys.executable).with_name("act")
 PUBLISHED = "accord-ci/accord@v0"
 CONSUMER = "octo/consumer"
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
 
 _OURS = re.compile(r"\baccord-ci/accord(?:/[^@\s]*)?@([0-9a-f]{40})\b")
 """Commits of accord that a workflow pins: whichever it is, act gets this checkout."""

@@ -40,6 +40,7 @@ POWERLESS = job_token({})
 
 REGISTRY = {
     "default_agent": "looping",
+    "review_bots": ["typos[bot]"],
     "agents": {"looping": {"codec": "codex", "command": ["python3", ".github/agents/looping.py"]}},
 }
 
@@ -105,7 +106,7 @@ class Consumer:
         self.outputs[name] = {job: said["outputs"] for job, said in json.loads(needs.read_text()).items()}
         return run
 
-    def calls(self, name: str, calls: Mapping[str, tuple[str, int]], run_id: int) -> Run:
+    def calls(self, name: str, calls: Mapping[str, tuple[str, object]], run_id: int) -> Run:
         """Call workflows of loops on pull requests, by the names of the jobs, all in one workflow run."""
         jobs: dict[str, Any] = {job: call(loop, str(pull)) for job, (loop, pull) in calls.items()}
         jobs["told"] = told([*jobs])

@@ -68,8 +68,8 @@ PROMPT = sys.stdin.read()
 ROLES = {
     "Work on the open tasks of this pull request": keepalive,
     "Mend the failing checks of this pull request": autofix,
-    "Judge whether this change does what was asked": verifier,
-    "Answer the comments of bots": bot_comments,
+    "Judge this change by the acceptance criteria of its work item": verifier,
+    "Answer the review comments of bots": bot_comments,
 }
 event("thread.started", thread_id="0199a213-81c0-7800-8aa1-bbab2a035a54")
 event("turn.started")

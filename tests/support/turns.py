@@ -50,7 +50,7 @@ def failed(recovery: str, category: str = "transient", **more: str) -> dict[str,
     return {"exit-code": "1", **words, **more}
 
 
-def seed(**pull: Any) -> dict[str, Any]:
+def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
     """A repository whose first issue is a pull request with a green check, keepalive on, but for these parts."""
     work = {
         "title": "The change",
@@ -71,7 +71,7 @@ def seed(**pull: Any) -> dict[str, Any]:
             {
                 "name": "octo/code",
                 "collaborators": {"wanda": "write", "tess": "triage"},
-                "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER},
+                "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER, **(files or {})},
                 "branches": {"feature": {"b.txt": "Two\n"}, "other": {"c.txt": "Three\n"}},
                 "issues": [work],
             }

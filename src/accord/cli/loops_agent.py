@@ -7,8 +7,6 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import WrongUsage
-
 if TYPE_CHECKING:
     from accord.cli.loops_run import Choices
     from accord.cli.sources import Way
@@ -16,24 +14,32 @@ if TYPE_CHECKING:
     from accord.runner.models import RunOutputs
 
 
-def check_tree(branch: str, head_sha: str) -> None:
-    """Raise WrongUsage unless the current directory is a checkout of the pull request's head."""
-    from accord.kernel.git import Git
+def checked_out(turn: Turn, way: Way, folder: Path) -> Path:
+    """Clone the pull request's branch and its base into a folder; the token stays out of what the agent can read."""
+    from accord.kernel.branches import fetch_ref
+    from accord.kernel.clock import SystemClock
+    from accord.kernel.git import Git, token_config
 
-    found = Git(Path.cwd()).attempt("rev-parse", "--verify", "HEAD")
-    at = found.stdout.decode().strip() if found.returncode == 0 else ""
-    if at != head_sha:
-        raise WrongUsage(
-            f"The agent would work here, and this is no checkout of the pull request's head {head_sha[:12]}.",
-            mend=f"Run git fetch and git checkout {branch} here first, without commits of your own.",
-        )
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    remote = way.remote(SystemClock())
+    git = Git(folder, config=token_config(remote.server_url, remote.token))
+    git("init", "--quiet", "--initial-branch", "none")
+    for branch in dict.fromkeys((turn.pull.base_branch, turn.pull.head_branch)):
+        fetch_ref(git, remote, f"refs/heads/{branch}", branch)
+    git("checkout", "--quiet", turn.pull.head_branch)
+    return folder
 
 
 def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutputs:
-    """Run the agent in the current directory and publish what it changed. One that ran already is only published."""
+    """Run the agent in a clone below ``run_dir`` and publish what it changed; one that ran already is only published.
+
+    The caller's work tree is left as it is.
+    """
     from accord.cli.run import run_shown
     from accord.cli.run_step import finished
     from accord.runner.record import RECORD
+    from accord.runner.registry import repository_registry
     from accord.runner.run import RunRequest
     from accord.runner.signals import listening
 
@@ -44,7 +50,7 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
         request = RunRequest(
             agent=turn.decision.agent,
             run_dir=folder,
-            directory=Path.cwd(),
+            directory=checked_out(turn, way, run_dir.resolve() / "tree"),
             prompt_file=Path(choices.prompt_file) if choices.prompt_file else None,
             appendix=turn.decision.appendix,
             mode=turn.loop.mode,
@@ -53,7 +59,7 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
             base_ref=turn.pull.base_branch,
             iteration=str(turn.decision.iteration),
             max_runtime_minutes=choices.max_runtime_minutes,
-            registry=choices.registry,
+            registry=choices.registry or repository_registry(Path.cwd()),
             schema=_schema(turn.loop.schema, run_dir),
         )
         with listening() as told:

@@ -169,6 +169,8 @@ def _turn(loop: Loop, site: Site, choices: Choices, way: Way, run_dir: Path) -> 
 def _outputs(path: str | None) -> RunOutputs:
     from accord.loops.outcome import read_outputs
 
+    if path is not None and os.environ.get("GITHUB_ACTIONS") == "true" and not Path(path).exists():
+        return read_outputs("")  # the step that was to write them did not come that far
     if path is not None:
         return read_outputs(read_bytes(path).decode("utf-8", "replace"))
     text = os.environ.get("ACCORD_RUN_OUTPUTS")

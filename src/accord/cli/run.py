@@ -36,7 +36,7 @@ def _finite(minutes: float) -> float:
     "--prompt-file",
     type=_FILE,
     metavar="F",
-    help="What the agent is asked, a file of the workspace; else the shipped prompt of the mode.",
+    help="What the agent is asked, a file of the workspace; else the prompt of the mode.",
 )
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
@@ -69,8 +69,9 @@ def _finite(minutes: float) -> float:
 def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_format: str, **given: Any) -> None:
     """Run an agent of the registry, and write the outputs of the runner contract.
 
-    The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
-    outputs were written, however the run ended.
+    The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
+    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes
+    keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.signals import listening

@@ -7,27 +7,40 @@ from typing import TYPE_CHECKING
 from accord.github.markers import defuse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from accord.kernel.redaction import Redactor
 
 _CUT = "\n\n[…]"
 
 
 def text_to_post(text: str, secrets: Redactor, characters: int) -> str:
-    """Return Markdown that may be posted; of a longer text the first ``characters``, cut before it is made fit.
+    """Return Markdown that may be posted, about ``characters`` of it and never twice as many.
 
     Secrets go first, as half of one is not found any more. A marker is made void in code too: to a program it is one.
     """
     from accord.kernel.outgoing import sanitise
 
-    text = secrets(text.replace("\r\n", "\n"))
-    cut = text if len(text) <= characters else text[:characters] + _CUT
-    return defuse(sanitise(cut, secrets=secrets).text)[0].strip()
+    def fit(cut: str) -> str:
+        return defuse(sanitise(cut, secrets=secrets).text)[0].strip()
+
+    return _short(secrets(text.replace("\r\n", "\n")), fit, characters, 2 * characters, _CUT)
 
 
 def line_to_post(text: str, secrets: Redactor, characters: int) -> str:
-    """Return a title that may be posted."""
+    """Return a title that may be posted, never longer than ``characters``."""
     from accord.kernel.outgoing import sanitise_line
 
-    text = secrets(text)
-    made = sanitise_line(text if len(text) <= characters else text[:characters] + "…", secrets=secrets).text
-    return defuse(made)[0]
+    def fit(cut: str) -> str:
+        return defuse(sanitise_line(cut, secrets=secrets).text)[0].strip()
+
+    return _short(secrets(text), fit, characters, characters, "…")
+
+
+def _short(text: str, fit: Callable[[str], str], characters: int, most: int, end: str) -> str:
+    """Cut before the text is made fit, as what is cut afterwards may act again; made to grow, it is cut shorter."""
+    made = fit(text if len(text) <= characters else text[: characters - len(end)] + end)
+    while len(made) > most:
+        characters //= 2
+        made = fit(text[:characters] + end)
+    return made

@@ -97,18 +97,24 @@ def _begun(known: Gathered, decision: Decision) -> Turn:
 
 
 def _not_begun(known: Gathered, decision: Decision) -> Turn:
-    """Ask a person where the decision does; else leave everything as it is."""
+    """Ask a person where the decision does, and record a run that was lost, so that the pause after it can end.
+
+    Else everything is left as it is.
+    """
     site, loop = known.site, known.loop
-    if NEEDS_HUMAN not in decision.add_labels:
+    asks = NEEDS_HUMAN in decision.add_labels
+    is_lost = known.facts.state.running is not None and settled(known.facts).running is None
+    if not asks and not is_lost:
         return Turn(loop, site, known.pull, "idle", decision, known.kept.state if known.kept else None)
-    kept = known.kept or load(site.place(loop.name))
-    kept = change(
-        site.place(loop.name),
-        kept,
-        lambda state: telling(settled(anew(known.facts, state)), decision, secrets=site.redact),
-    )
-    ask_once(site, loop.name, kept.state)
-    return Turn(loop, site, known.pull, "asked", decision, kept.state)
+    place = site.place(loop.name)
+
+    def step(state: LoopState) -> LoopState:
+        return telling(settled(anew(known.facts, state)), decision, secrets=site.redact)
+
+    kept = change(place, known.kept or load(place), step)
+    if asks:
+        ask_once(site, loop.name, kept.state)
+    return Turn(loop, site, known.pull, "asked" if asks else "idle", decision, kept.state)
 
 
 def _decider(known: Gathered) -> Callable[[object], Decision]:

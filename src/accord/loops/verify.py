@@ -201,7 +201,7 @@ def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) ->
     """
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
-    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS)
+    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"What is left of #{item.number}"
     body = text_to_post(verdict.follow_up.body, secrets, BODY_CHARACTERS)
     return title, f"{body}\n\nLeft of #{item.number} after #{pull}."
 

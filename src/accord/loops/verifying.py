@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers, write_marker
@@ -41,8 +42,8 @@ DIFF_CHARACTERS = 60_000
 CLOCKS_DIFFER = timedelta(minutes=10)
 """How far before the end of a run its follow-up is still looked for."""
 
-MOST_ROWS = 30
-"""Of 1,000 characters each and some, so that the comment is never too long."""
+TABLE_CHARACTERS = 40_000
+"""With a summary that may be twice as long as it should, still inside of a comment's 65,536 characters."""
 
 _NOT_KNOWN = WorkItem(number=1, body="## Acceptance Criteria\n\n- not known yet\n")
 _KEPT_LABELS = ("task:", "priority:", "complexity:")
@@ -199,14 +200,21 @@ def page(verdict: Verdict, criteria: Sequence[str], commit: str, left: int | Non
         ]
         for judged in sorted(verdict.criteria, key=lambda judged: judged.number)
     ]
+    shown = _fitting(rows)
     parts = [
         f"### Verdict on `{cell(commit[:12])}`: {verdict.verdict}",
         text_to_post(verdict.summary, secrets, SUMMARY_CHARACTERS),
-        table(["", "#", "Criterion", "Evidence"], rows[:MOST_ROWS]) if rows else "",
-        f"{len(rows) - MOST_ROWS} more criteria were judged." if len(rows) > MOST_ROWS else "",
+        table(["", "#", "Criterion", "Evidence"], shown) if shown else "",
+        f"{len(rows) - len(shown)} more criteria were judged." if len(rows) > len(shown) else "",
         f"What is left is in #{left}." if left is not None else "",
     ]
     return "\n\n".join(filter(None, parts))
+
+
+def _fitting(rows: Sequence[list[str]]) -> list[list[str]]:
+    """Return as many of the first rows as a comment has room for."""
+    sizes = accumulate(sum(len(part) + 3 for part in row) for row in rows)
+    return [row for row, size in zip(rows, sizes, strict=True) if size <= TABLE_CHARACTERS]
 
 
 def _criterion(criteria: Sequence[str], number: int) -> str:
