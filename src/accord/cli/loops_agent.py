@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def checked_out(turn: Turn, way: Way, folder: Path) -> Path:
-    """Clone the pull request's branch and its base into a folder; the token stays out of what the agent can read."""
+    """Clone the pull request's branch and its base into a folder; the token stays out of what the agent can read.
+
+    What is merged is in the base, and its branch may be gone.
+    """
     from accord.kernel.branches import fetch_ref
     from accord.kernel.clock import SystemClock
     from accord.kernel.git import Git, token_config
@@ -25,9 +28,10 @@ def checked_out(turn: Turn, way: Way, folder: Path) -> Path:
     remote = way.remote(SystemClock())
     git = Git(folder, config=token_config(remote.server_url, remote.token))
     git("init", "--quiet", "--initial-branch", "none")
-    for branch in dict.fromkeys((turn.pull.base_branch, turn.pull.head_branch)):
+    pull = turn.pull
+    for branch in dict.fromkeys((pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))):
         fetch_ref(git, remote, f"refs/heads/{branch}", branch)
-    git("checkout", "--quiet", turn.pull.head_branch)
+    git("checkout", "--quiet", pull.merge_commit or pull.head_branch)
     return folder
 
 

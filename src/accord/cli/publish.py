@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from accord.cli.output import format_option
 from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.branches import DEFAULT_AUTHOR, check_author
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.redaction import redactor_for
 from accord.kernel.store import can_be_written, write_whole
 
@@ -68,7 +69,7 @@ def publish(
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        found = outputs_without_record(broken.message, redactor_for(os.environ))
+        found = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
     else:
         told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
         if os.environ.get("GITHUB_ACTIONS") != "true":
@@ -80,3 +81,15 @@ def publish(
     if outputs:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
     ctx.exit(int(found.exit_code) if fail else 0)
+
+
+def _absence(pr_ref: str, options: dict[str, Any]) -> str:
+    """Look whether the branch is there: without it the agent's job ends at its checkout, and leaves nothing."""
+    from accord.kernel.clock import SystemClock
+    from accord.runner.publish import absence
+
+    try:
+        with github_for(**options) as way:
+            return absence(way.remote(SystemClock()), pr_ref) if pr_ref else ""
+    except (AccordError, subprocess.TimeoutExpired):
+        return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def write_whole(path: Path, text: str) -> None:
     A file that is there keeps its permissions; a new one has those that any program would give it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    beside = _beside(path)
     try:
         with beside.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -35,6 +36,25 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def can_be_written(path: Path) -> bool:
-    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
+    """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
+
+    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all.
+    """
+    made: list[Path] = []
+    try:
+        made = [folder for folder in path.absolute().parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = _beside(path)
+        beside.touch(exist_ok=False)
+        beside.unlink()
+        return not path.is_dir()
+    except OSError:
+        return False
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
