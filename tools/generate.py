@@ -85,8 +85,16 @@ def parts(root: Path) -> Iterator[Part]:
     for page, result in RESULTS.items():
         yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
     yield Part("docs/implementor-results.md", protected_paths, "protected")
-    yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
-    yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
+    yield Part(
+        "docs/implementor-results.md",
+        lambda: quoted(root / "templates/consumer-repo/.github/workflows/accord-implement.yml"),
+        "workflow",
+    )
+    yield Part(
+        "docs/reviewer-results.md",
+        lambda: quoted(root / "templates/consumer-repo/.github/workflows/accord-review.yml"),
+        "workflow",
+    )
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 _COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
 _FORKS = multiprocessing.get_context("forkserver")
 _COMMANDS += ["accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
-_FORKS.set_forkserver_preload(["accord.cli.apply", "accord.cli.step", "accord.github.adapter", "github", *_COMMANDS])
+_FORKS.set_forkserver_preload(
+    [
+        "accord.cli.apply",
+        "accord.cli.sync",
+        "accord.kit.sync",
+        "accord.cli.step",
+        "accord.github.adapter",
+        "github",
+        *_COMMANDS,
+    ]
+)
 
 
 def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) -> None:

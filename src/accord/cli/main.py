@@ -31,6 +31,7 @@ COMMANDS = {
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
     "handoff": ("accord.cli.handoff", "Check a task's handoff, and move it through its stages."),
+    "init": ("accord.cli.init", "Put the consumer kit into a repository."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
@@ -41,6 +42,7 @@ COMMANDS = {
     "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+    "sync": ("accord.cli.sync", "Keep the kits of many repositories in step, by pull requests."),
     "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accord.github.artifacts import Fetched
+    from accord.kit.plan import FilePlan
+    from accord.kit.sync import Synced
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
 
@@ -134,6 +136,23 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
+
+
+def report_kit(
+    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[Synced] = ()
+) -> None:
+    """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
+    _outputs({"outcome": outcome, "repositories": _compact([entry.as_json() for entry in synced])})
+    shown = [f"### accord {command}: {outcome}"]
+    for head, files in parts:
+        rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:_ROWS]]
+        shown += [
+            *([f"#### {cell(head)}"] if head else []),
+            *([table(["File", "Action", "Why"], rows)] if rows else []),
+        ]
+    errors = [(entry.repository, entry.error) for entry in synced if entry.error]
+    shown += [f"{cell(name)}: {cell(error.message)} {cell(error.mend)}" for name, error in errors]
+    leave_summary("\n\n".join(shown))
 
 
 def _compact(document: Any) -> str:

@@ -17,6 +17,7 @@ from accord.github.pulls import PullMethods
 from accord.github.refs import RefMethods
 from accord.github.reviews import ReviewMethods
 from accord.github.threads import ThreadMethods
+from accord.github.trees import TreeMethods
 from accord.github.verdicts import VerdictMethods
 from accord.github.workflows import WorkflowMethods
 from accord.kernel.errors import Refused
@@ -40,6 +41,7 @@ class Adapter(
     ReviewMethods,
     ThreadMethods,
     VerdictMethods,
+    TreeMethods,
     WorkflowMethods,
 ):
     """One repository; implements ``accord.github.port.GitHub`` and the ports of the modules that it is made of."""

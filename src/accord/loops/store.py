@@ -212,6 +212,12 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
             return found
     body = write_comment(kept.state, kept.commit, kept.tree)
     made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
+    if not place.is_ours(made.author):
+        place.github.delete_comment(made.id)  # nobody would find it again, so each write would make another
+        raise Refused(
+            f"The token writes as {made.author}, which is not who it is said to be.",
+            mend=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
+        )
     return _ours(place) or (made,)
 
 
