@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
+from accord.loops.gather import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import due
 from accord.loops.step_outputs import page, step_outputs
 from accord.loops.table import LOOPS
+from accord.sandbox.settings import RateLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.stage import Stage
 
@@ -255,6 +259,22 @@ def test_looking_through_open_pull_requests_finds_those_that_nobody_stopped(turn
     assert site.github.requests.read == 1
     turns.label("needs-human")
     assert list(due(LOOPS["keepalive"], turns.site())) == []
+
+
+def test_a_token_with_few_requests_left_waits_for_more(tmp_path: Path) -> None:
+    with opened(tmp_path, RateLimits(user_per_hour=52)) as stage:
+        turn = Turns(stage, token="writer").begin()
+    assert (turn.decision.action, turn.decision.reason) == ("defer", "rate-limit")
+    assert 0 < (turn.decision.wait_seconds or 0) <= 3600
+    assert "Next: The loop goes on when the rate limit allows, in" in page(turn)
+
+
+def test_a_branch_in_a_fork_says_why_nothing_is_done(turns: Turns) -> None:
+    site = turns.site()
+    fork = replace(site.pull(), head_repository="mallory/code")
+    known, decision = gather(LOOPS["keepalive"], site, fork)
+    assert (decision.reason, known.kept, site.github.requests.read) == ("fork", None, 1)
+    assert "fork" in decision.message
 
 
 def test_the_outputs_are_all_there_and_texts(turns: Turns) -> None:

@@ -20,12 +20,12 @@ from accord.loops.table import LOOPS
 from accord.sandbox.seed import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from accord.loops.models import LoopState
     from accord.loops.run import Turn
+    from accord.sandbox.settings import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """
@@ -178,13 +178,7 @@ class Turns:
         }
 
 
-def opened(folder: Path, **pull: Any) -> AbstractContextManager[Stage]:
+def opened(folder: Path, limits: RateLimits | None = None, **pull: Any) -> AbstractContextManager[Stage]:
     """Open a stage with a pull request that differs from the common one by these parts."""
     (folder / "seed.yml").write_text(yaml.safe_dump(seed(**pull)))
-    return staged(folder / "home", seed=folder / "seed.yml", rate_limits=None)
-
-
-def turns_on(folder: Path, loop: str = "keepalive", **pull: Any) -> Iterator[Turns]:
-    """Open a stage, and yield the turns on it."""
-    with opened(folder, **pull) as stage:
-        yield Turns(stage, loop)
+    return staged(folder / "home", seed=folder / "seed.yml", rate_limits=limits)
