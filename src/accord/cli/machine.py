@@ -10,7 +10,12 @@ import click
 if TYPE_CHECKING:
     from accord.kernel.machine import Machine
 
-MACHINES = {"work-item": "accord.results.status:WORK_ITEM"}
+MACHINES = {
+    "session": "accord.sessions.machine:SESSION",
+    "session-lean": "accord.sessions.machine:LEAN",
+    "session-task": "accord.sessions.machine:TASK",
+    "work-item": "accord.results.status:WORK_ITEM",
+}
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""
 
 

@@ -288,6 +288,11 @@ class Status(Open):
         approval = self.gate_tracking.approve_design if self.gate_tracking else None
         return (approval.correction_status if approval else None) or "none"
 
+    @property
+    def has_gates(self) -> bool:
+        """Whether one of the questions of a full session was ever put."""
+        return any(decision.decision_id in GATES for decision in self.user_decisions)
+
     def retries(self, task_id: str, loop: str) -> int:
         """Return how often a task went into a loop of fixes."""
         counts = self.retry_counts.get(task_id)
