@@ -49,7 +49,8 @@ class Kind(Generic[Model]):
     """One kind: its name, its model, its rules, how it is recognised, and how its documents are read.
 
     ``marks`` are keys of the document with the value that each has, or a function that tells whether a value fits.
-    ``is_alone`` asks for JSON only: an object inside prose or a code fence is found, and refused.
+    ``is_alone`` asks for JSON only: an object inside prose or a code fence is found, and refused. ``rules_for`` stands
+    in for ``rules`` where it matters which agent wrote the document, or is meant by it.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Kind(Generic[Model]):
     marks: Mapping[str, Any]
     read: Reader = read_object
     is_alone: bool = False
+    rules_for: Callable[[Model, str], list[Finding]] | None = None
 
     def matches(self, value: Mapping[str, Any]) -> bool:
         """Tell whether a document says that it is of this kind."""
@@ -65,17 +67,17 @@ class Kind(Generic[Model]):
             mark(value.get(key)) if callable(mark) else value.get(key) == mark for key, mark in self.marks.items()
         )
 
-    def check(self, document: Located) -> list[Finding]:
+    def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
-        return self.read_model(document)[1]
+        return self.read_model(document, role)[1]
 
-    def read_model(self, document: Located) -> tuple[Model | None, list[Finding]]:
+    def read_model(self, document: Located, role: str = "") -> tuple[Model | None, list[Finding]]:
         """Return the model, None where the shape is wrong, and what was found, every finding with its line."""
         model = None
         around = [] if getattr(document, "is_alone", True) or not self.is_alone else [_TEXT_AROUND]
         try:
             model = read_shape(self.model, document.value)
-            findings = around + self.rules(model)
+            findings = around + (self.rules_for(model, role) if self.rules_for else self.rules(model))
         except BrokenContract as broken:
             findings = around + list(broken.findings)
         return model, with_lines(findings, document.lines) if findings else []

@@ -28,8 +28,17 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-INPUT = Kind("agent-input", AgentInput, input_findings, {"task": _is_mapping}, is_alone=True)
-OUTPUT = Kind("agent-output", AgentOutput, output_findings, {"status": _is_text, "gates": _is_mapping}, is_alone=True)
+INPUT = Kind(
+    "agent-input", AgentInput, input_findings, {"task": _is_mapping}, is_alone=True, rules_for=input_findings
+)
+OUTPUT = Kind(
+    "agent-output",
+    AgentOutput,
+    output_findings,
+    {"status": _is_text, "gates": _is_mapping},
+    is_alone=True,
+    rules_for=output_findings,
+)
 STATUS = Kind("session-status", Status, status_findings, {"current_state": _is_text}, is_alone=True)
 TASKS = Kind("session-tasks", Tasks, tasks_findings, {"tasks": _is_list}, read_mapping)
 ACCEPTANCE = Kind(
