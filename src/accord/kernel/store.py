@@ -82,7 +82,7 @@ class Storage:
 
 
 class NotWritten(Stopped):
-    """A file could not be written, whatever was tried. What was there before is still there."""
+    """A file could not be written and read back, whatever was tried. It is whole, as it was or as it was to be."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -131,7 +131,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
             return
     raise NotWritten(
         f"{path} could not be written in {TRIES} tries: {problem}.",
-        mend="Free the disk or mend its permissions, and run the same command again; nothing was changed.",
+        mend="Free the disk or mend its permissions, and run the same command again.",
     )
 
 
