@@ -12,13 +12,13 @@ import re
 import secrets
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.errors import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from accord.kernel.clock import Clock
 
