@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.kinds import KINDS, kind_for
+from accord.cli.kinds import FOLDERS, KINDS, folder_kind, kind_for
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, has_errors, with_lines
 from accord.kernel.kinds import reader_of
+from accord.sessions.models import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,25 +26,44 @@ Checked = tuple[str, str | None, list[Finding]]
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
-@click.option("--kind", type=click.Choice(sorted(KINDS)), help="The documents' kind; recognised when not given.")
+@click.option("--kind", type=click.Choice(sorted([*KINDS, *FOLDERS])), help="The kind; recognised when not given.")
+@click.option("--role", type=click.Choice(ROLES), help="Of a session: the agent that wrote it, or is meant.")
 @format_option
 @click.pass_context
-def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_format: str) -> None:
-    """Check documents against their contracts; - is stdin.
+def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: str | None, output_format: str) -> None:
+    """Check documents, and folders of documents, against their contracts; - is stdin.
 
     Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
     """
     from accord.cli.step import report_checks
 
-    contents = {path: read_bytes(path) for path in paths}
-    documents = [(path, *check_document(contents[path], kind, path)) for path in paths]
+    contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
+    documents: list[Checked] = []
+    for path in paths:
+        if path in contents:
+            documents.append((path, *check_document(contents[path], kind, path, role or "")))
+        else:
+            documents += check_folder(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
     handed_on = ""
-    if is_ok and len(paths) == 1:
+    if is_ok and len(paths) == len(contents) == 1:
         handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
     report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
+
+
+def _is_folder(path: str, kind: str | None) -> bool:
+    return kind in FOLDERS or (path != "-" and kind is None and Path(path).is_dir())
+
+
+def check_folder(path: str, kind: str | None = None) -> list[Checked]:
+    """Check a folder whose documents belong together: the folder itself first, then each document."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise WrongUsage(f"{path} is no folder.", mend=f"Name the folder, or leave --kind {kind} out.")
+    found = (FOLDERS[kind] if kind else folder_kind(folder)).check(folder)
+    return [(str(place), name, findings) for place, name, findings in found]
 
 
 def print_checks(documents: Sequence[Checked], output_format: str) -> None:
@@ -57,7 +78,7 @@ def print_checks(documents: Sequence[Checked], output_format: str) -> None:
             click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
 
 
-def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str | None, list[Finding]]:
+def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:
     """Check one document; return its kind (None when it cannot be told) and what was found.
 
     A kind says itself how it is read; what is yet to be recognised is read as the name of its file says.
@@ -71,7 +92,7 @@ def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str |
             return kind, with_lines(broken.findings, document.lines)
     except BrokenContract as broken:
         return kind, list(broken.findings)
-    return found.name, found.check(document)
+    return found.name, found.check(document, role)
 
 
 def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:

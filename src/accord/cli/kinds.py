@@ -6,23 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 from accord.handoffs.kinds import KINDS as HANDOFFS
 from accord.kernel.documents import read_object, shown
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, pointer
 from accord.loops.kinds import KINDS as LOOPS
 from accord.missions.kinds import KINDS as MISSIONS
 from accord.results.kinds import KINDS as RESULTS
 from accord.runner.kinds import KINDS as RUNNERS
 from accord.runner.registry import KINDS as REGISTRIES
+from accord.sessions.kinds import FOLDERS as SESSION_FOLDERS
 from accord.sessions.kinds import KINDS as SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-    from accord.kernel.kinds import Kind, Reader
+    from accord.kernel.kinds import FolderKind, Kind, Reader
 
 _OFFERED: tuple[Kind[Any], ...] = (*RESULTS, *RUNNERS, *REGISTRIES, *LOOPS, *SESSIONS, *MISSIONS, *HANDOFFS)
 
 KINDS: dict[str, Kind[Any]] = {kind.name: kind for kind in _OFFERED}
+
+FOLDERS: dict[str, FolderKind] = {kind.name: kind for kind in SESSION_FOLDERS}
+
+
+def folder_kind(folder: Path) -> FolderKind:
+    """Tell the kind of a folder. Raises WrongUsage when it is none that is known."""
+    for kind in FOLDERS.values():
+        if kind.is_one(folder):
+            return kind
+    raise WrongUsage(f"{folder} is a folder of no known kind.", mend=f"Pass --kind, one of {', '.join(FOLDERS)}.")
 
 
 def kind_for(name: str | None, value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 MACHINES = {
     "handoff": "accord.handoffs.stages:HANDOFF",
+    "session": "accord.sessions.machine:SESSION",
+    "session-lean": "accord.sessions.machine:LEAN",
+    "session-task": "accord.sessions.machine:TASK",
     "work-item": "accord.results.status:WORK_ITEM",
 }
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""

@@ -38,11 +38,15 @@ _MOST_BROKEN = 20
 
 @dataclass(frozen=True)
 class Document:
-    """One JSON object and the text it was read from. ``start`` is the object's offset in ``text``."""
+    """One JSON object and the text it was read from. ``start`` is the object's offset in ``text``.
+
+    ``is_alone`` tells whether nothing but white space stands around the object.
+    """
 
     value: dict[str, Any]
     text: str
     start: int = 0
+    is_alone: bool = True
 
     @cached_property
     def lines(self) -> dict[str, int]:
@@ -56,18 +60,19 @@ def read_object(raw: bytes) -> Document:
     Raises BrokenContract with findings ``too-large``, ``not-json``, ``several-objects`` or ``duplicate-key``.
     """
     text = _decode(raw)
+    start, is_alone = 0, True
     try:
         value, repeated, _ = _parse(text)
-        start = 0
     except json.JSONDecodeError as problem:
-        value, repeated, start = _object_in_prose(text, problem)
+        (value, repeated, start), is_alone = _object_in_prose(text, problem), False
     except BrokenContract:
         if text.lstrip().startswith(("{", "[")):
             raise
-        value, repeated, start = _object_in_prose(text, json.JSONDecodeError("no JSON value", text, 0))
+        missing = json.JSONDecodeError("no JSON value", text, 0)
+        (value, repeated, start), is_alone = _object_in_prose(text, missing), False
     if not isinstance(value, dict):
         raise _broken("not-json", f"Found {_name(value)} where one JSON object is expected.", line=1)
-    document = Document(value, text, start)
+    document = Document(value, text, start, is_alone)
     if repeated:
         raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
     if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):

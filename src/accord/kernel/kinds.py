@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import with_lines
+from accord.kernel.findings import Finding, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pydantic import BaseModel
-
-    from accord.kernel.findings import Finding
 
 Model = TypeVar("Model", bound="BaseModel")
 
@@ -50,6 +49,8 @@ class Kind(Generic[Model]):
     """One kind: its name, its model, its rules, how it is recognised, and how its documents are read.
 
     ``marks`` are keys of the document with the value that each has, or a function that tells whether a value fits.
+    ``is_alone`` asks for JSON only: an object inside prose or a code fence is found, and refused. ``rules_for`` stands
+    in for ``rules`` where it matters which agent wrote the document, or is meant by it.
     """
 
     name: str
@@ -57,6 +58,8 @@ class Kind(Generic[Model]):
     rules: Callable[[Model], list[Finding]]
     marks: Mapping[str, Any]
     read: Reader = read_object
+    is_alone: bool = False
+    rules_for: Callable[[Model, str], list[Finding]] | None = None
 
     def matches(self, value: Mapping[str, Any]) -> bool:
         """Tell whether a document says that it is of this kind."""
@@ -64,10 +67,31 @@ class Kind(Generic[Model]):
             mark(value.get(key)) if callable(mark) else value.get(key) == mark for key, mark in self.marks.items()
         )
 
-    def check(self, document: Located) -> list[Finding]:
+    def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
+        return self.read_model(document, role)[1]
+
+    def read_model(self, document: Located, role: str = "") -> tuple[Model | None, list[Finding]]:
+        """Return the model, None where the shape is wrong, and what was found, every finding with its line."""
+        model = None
+        around = [] if getattr(document, "is_alone", True) or not self.is_alone else [_TEXT_AROUND]
         try:
-            findings = self.rules(read_shape(self.model, document.value))
+            model = read_shape(self.model, document.value)
+            findings = around + (self.rules_for(model, role) if self.rules_for else self.rules(model))
         except BrokenContract as broken:
-            findings = list(broken.findings)
-        return with_lines(findings, document.lines) if findings else []
+            findings = around + list(broken.findings)
+        return model, with_lines(findings, document.lines) if findings else []
+
+
+_TEXT_AROUND = Finding(
+    "text-around", "Text or a code fence stands around the JSON object. Write the object and nothing else."
+)
+
+
+@dataclass(frozen=True)
+class FolderKind:
+    """A kind of folder whose documents belong together; ``check`` yields path, kind and findings of each of them."""
+
+    name: str
+    is_one: Callable[[Path], bool]
+    check: Callable[[Path], list[tuple[Path, str, list[Finding]]]]

@@ -1,18 +1,88 @@
-"""Files that are whole or not there: written beside, then put in place in one step."""
+"""Files that are whole or not there: written beside, then put in place in one step.
+
+For files that several processes change there is more: a lock that the system drops when its holder dies, changes that
+hold only for what was read, a look at what was written, and a few more tries when the disk says no.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.kernel.errors import Stopped
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
+
+    from accord.kernel.clock import Clock
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a system answers to a write for which there is no room."""
+
+TRIES = 4
+"""One try and three retries."""
+
+_FIRST_PAUSE_SECONDS = 0.05
+_LOCK_POLL_SECONDS = 0.01
+_PATIENCE_SECONDS = 30.0
+
+
+class Disk:
+    """The calls by which files are changed; a test puts accidents in between."""
+
+    def read(self, path: Path) -> bytes:
+        """Return a file's bytes."""
+        return path.read_bytes()
+
+    def create(self, path: Path, data: bytes) -> None:
+        """Write a new file and wait until it is on the disk."""
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Put a file in the place of another in one step."""
+        source.replace(target)
+
+    def sync(self, folder: Path) -> None:
+        """Wait until the names in a folder are on the disk."""
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def append(self, path: Path, data: bytes) -> None:
+        """Add to the end of a file, never through a link, and wait until it is on the disk."""
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            while data:
+                data = data[os.write(handle, data) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+DISK = Disk()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where files are kept: the disk, and the clock by which waiting is counted."""
+
+    clock: Clock
+    disk: Disk = DISK
+
+
+class NotWritten(Stopped):
+    """A file could not be written and read back, whatever was tried. It is whole, as it was or as it was to be."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -20,19 +90,129 @@ def write_whole(path: Path, text: str) -> None:
 
     A file that is there keeps its permissions; a new one has those that any program would give it.
     """
+    _put(path, text.encode("utf-8"), DISK)
+
+
+def _put(path: Path, data: bytes, disk: Disk) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = _beside(path)
     try:
-        with beside.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        disk.create(beside, data)
         if path.exists():
             beside.chmod(path.stat().st_mode & 0o777)
-        beside.replace(path)
+        disk.replace(beside, path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
+
+
+def write_checked(path: Path, data: bytes, storage: Storage) -> None:
+    """Replace a file's content, and read it back; try again a few times. Raises NotWritten."""
+
+    def once() -> str:
+        _put(path, data, storage.disk)
+        storage.disk.sync(path.parent)
+        return "" if storage.disk.read(path) == data else "it reads back differently"
+
+    _persist(path, once, storage)
+
+
+def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
+    """Call ``once`` until it returns no problem. Raises NotWritten after the last try."""
+    problem = ""
+    for attempt in range(TRIES):
+        if attempt:
+            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        try:
+            problem = once()
+        except OSError as error:
+            problem = error.strerror or str(error)
+        if not problem:
+            return
+    raise NotWritten(
+        f"{path} could not be written in {TRIES} tries: {problem}.",
+        mend="Free the disk or mend its permissions, and run the same command again.",
+    )
+
+
+def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
+    """Read a file, change it, and write it only if it is still what was read; return what it holds now.
+
+    ``change`` may be called again when somebody else wrote meanwhile; what it raises, nothing is written for.
+    Raises NotWritten, and Stopped when the file never holds still.
+    """
+    for attempt in range(TRIES):
+        if attempt:
+            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        before = storage.disk.read(path)
+        after = change(before)
+        if after == before:
+            return after
+        if storage.disk.read(path) == before:
+            write_checked(path, after, storage)
+            return after
+    raise Stopped(
+        f"{path} was written by somebody else each time accord was about to write it.",
+        mend="Let only one program write it, or run the same command again.",
+    )
+
+
+def append_once(path: Path, line: bytes, storage: Storage) -> None:
+    """Add a line to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
+
+    A beginning of the same line that a crash left at the end is completed; any other piece keeps a line of its own.
+    """
+    wanted = line + b"\n"
+
+    def once() -> str:
+        there = storage.disk.read(path) if path.exists() else b""
+        if line in there.split(b"\n")[:-1]:
+            return ""
+        piece = there[there.rfind(b"\n") + 1 :]
+        missing = wanted[len(piece) :] if wanted.startswith(piece) else b"\n" + wanted
+        storage.disk.append(path, missing)
+        return "" if storage.disk.read(path) == there + missing else "it reads back differently"
+
+    _persist(path, once, storage)
+
+
+@contextmanager
+def locked(folder: Path, storage: Storage) -> Iterator[None]:
+    """Keep every other holder of this lock out of a folder; leave nothing behind.
+
+    The lock is on the folder itself and ends with its holder, however that ends. Raises Stopped after half a minute.
+    """
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        end = storage.clock.monotonic() + _PATIENCE_SECONDS
+        while not _taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            if storage.clock.monotonic() >= end:
+                raise Stopped(
+                    f"Another process has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
+                    mend="Wait until it has ended, and run the same command again.",
+                )
+            storage.clock.sleep(_LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
+    try:
+        flock(handle, operation)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def sweep(folder: Path, names: frozenset[str]) -> None:
+    """Remove what killed writers of these files left beside them. Only for who holds the folder's lock."""
+    for path in folder.iterdir():
+        match = re.fullmatch(r"\.(.+)\.[0-9a-f]{16}", path.name)
+        if match and match.group(1) in names:
+            path.unlink(missing_ok=True)
 
 
 def can_be_written(path: Path) -> bool:

@@ -15,6 +15,8 @@ from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, pointer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import yaml
 
 
@@ -134,3 +136,70 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[i
             seen.add(name)
             lines[path + pointer(name)] = line
             _visit(child, path + pointer(name), lines, above)
+
+
+def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
+    """Change single values of a YAML text and not one byte beside them; keys of ``changes`` are JSON pointers.
+
+    The new values are written as they are, in the quotes of the old ones. Raises BrokenContract ``not-yaml`` where
+    that cannot be done without changing something else, as with a value that others refer to.
+    """
+    before = read_yaml(raw)
+    text = raw.decode("utf-8")
+    spans = {path: span for path, span in _spans(text).items() if path in changes}
+    for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
+        if "\n" in text[start:end]:
+            raise _broken("not-yaml", _NOT_PLAIN, before.lines[path])
+        quote = text[start] if text[start] in "\"'" else ""
+        text = text[:start] + quote + changes[path] + quote + text[end:]
+    try:
+        after = read_yaml(text.encode("utf-8")).value
+    except BrokenContract:
+        after = None
+    if _with_values(before, changes) != after:
+        raise _broken("not-yaml", _NOT_PLAIN, before.lines[min(changes)])
+    return text.encode("utf-8")
+
+
+_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines. Write it out in its line."
+
+
+def _spans(text: str) -> dict[str, tuple[int, int]]:
+    """Map the JSON pointer of every scalar to where it begins and ends, in characters."""
+    import yaml
+
+    spans: dict[str, tuple[int, int]] = {}
+
+    def visit(node: yaml.Node, path: str) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            spans[path] = (node.start_mark.index, node.end_mark.index)
+        elif isinstance(node, yaml.SequenceNode):
+            for i, child in enumerate(node.value):
+                visit(child, path + pointer(i))
+        elif isinstance(node, yaml.MappingNode):
+            for key, child in node.value:
+                visit(child, path + pointer(str(key.value)))
+
+    node = yaml.compose(_without_tabs(text.encode("utf-8")), Loader=_loader())
+    if node is not None:
+        visit(node, "")
+    return spans
+
+
+def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
+    """Return the value that a document has after these changes."""
+    value = _unshared(document.value)
+    for path, wanted in changes.items():
+        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+        parent = value
+        for step in way:
+            parent = parent[int(step)] if isinstance(parent, list) else parent[step]
+        parent[int(last) if isinstance(parent, list) else last] = wanted
+    return value
+
+
+def _unshared(value: Any) -> Any:
+    """Copy a value so that what an alias made one becomes two."""
+    if isinstance(value, dict):
+        return {key: _unshared(child) for key, child in value.items()}
+    return [_unshared(child) for child in value] if isinstance(value, list) else value

@@ -1,0 +1,44 @@
+"""The kinds of documents of sessions: how each is read, recognised and checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accord.kernel.kinds import Kind
+from accord.kernel.yaml_files import read_mapping
+from accord.sessions.models import Acceptance, AgentInput, AgentOutput, Status, Tasks
+from accord.sessions.rules import (
+    acceptance_findings,
+    input_findings,
+    output_findings,
+    status_findings,
+    tasks_findings,
+)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+INPUT = Kind("agent-input", AgentInput, input_findings, {"task": _is_mapping}, is_alone=True, rules_for=input_findings)
+OUTPUT = Kind(
+    "agent-output",
+    AgentOutput,
+    output_findings,
+    {"status": _is_text, "gates": _is_mapping},
+    is_alone=True,
+    rules_for=output_findings,
+)
+STATUS = Kind("session-status", Status, status_findings, {"current_state": _is_text}, is_alone=True)
+TASKS = Kind("session-tasks", Tasks, tasks_findings, {"tasks": _is_list}, read_mapping)
+ACCEPTANCE = Kind(
+    "session-acceptance", Acceptance, acceptance_findings, {"acceptance_criteria": _is_list}, is_alone=True
+)

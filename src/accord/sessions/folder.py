@@ -1,0 +1,199 @@
+"""A session's folder, read whole: every document with what was found in it, and what they say to each other.
+
+Source: global agent contract, "Required repository artifacts (global)". Reading never fails for what is in the folder:
+what is missing or broken is a finding of its file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.documents import MAX_BYTES
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding, Severity
+from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, text_findings
+from accord.sessions.documents import ACCEPTANCE, STATUS, TASKS
+from accord.sessions.folder_rules import folder_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from accord.kernel.kinds import Kind
+    from accord.sessions.models import Acceptance, HistoryEntry, Mode, Status, Tasks
+
+STATUS_FILE = "status.json"
+TASKS_FILE = "tasks.yaml"
+ACCEPTANCE_FILE = "acceptance.json"
+SPEC_FILE = "spec.md"
+ARCHITECTURE_FILE = "architecture.md"
+REPORT_FILE = "report.md"
+HISTORY_FILE = "approve-design-history.jsonl"
+
+_DOCUMENTS: dict[str, Kind[Any]] = {STATUS_FILE: STATUS, TASKS_FILE: TASKS, ACCEPTANCE_FILE: ACCEPTANCE}
+_TEXTS = {SPEC_FILE: SPEC, ARCHITECTURE_FILE: ARCHITECTURE, REPORT_FILE: REPORT}
+FILES = (*_DOCUMENTS, *_TEXTS, HISTORY_FILE)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a session: its bytes as they were read, None when it is not there, and what they say.
+
+    ``unreadable`` says why a file that is there could not be opened. All else is found out when somebody asks.
+    """
+
+    name: str
+    raw: bytes | None = None
+    unreadable: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What ``accord check`` calls such a file."""
+        if self.name in _DOCUMENTS:
+            return _DOCUMENTS[self.name].name
+        return "session-history" if self.name == HISTORY_FILE else "session-text"
+
+    @property
+    def value(self) -> Any:
+        """The document as it was read, with every key; None for texts, and where it is missing or broken."""
+        return self._read[0]
+
+    @property
+    def model(self) -> Any:
+        """The document as its model, None where the shape is wrong; of the history its entries."""
+        return self._read[1]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in the file by itself."""
+        return tuple(self._read[2])
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether nothing is there."""
+        return self.raw is None and not self.unreadable
+
+    @property
+    def defect(self) -> str:
+        """Why the file cannot be relied on; empty when it can."""
+        if self.is_missing:
+            return f"{self.name} is missing."
+        errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
+        return f"{self.name}{errors[0].path and ' ' + errors[0].path}: {errors[0].message}" if errors else ""
+
+    @cached_property
+    def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
+        if self.raw is None:
+            return None, None, [Finding("file-unreadable", self.unreadable)] if self.unreadable else []
+        if self.name in _TEXTS:
+            return None, None, text_findings(self.raw, _TEXTS[self.name])
+        if self.name == HISTORY_FILE:
+            return None, *read_history(self.raw)
+        try:
+            document = _DOCUMENTS[self.name].read(self.raw)
+        except BrokenContract as broken:
+            return None, None, broken.findings
+        return document.value, *_DOCUMENTS[self.name].read_model(document)
+
+
+@dataclass(frozen=True)
+class Session:
+    """All that a session's folder says: every file as it was at one moment."""
+
+    folder: Path
+    parts: Mapping[str, Part]
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in no single file."""
+        return tuple(folder_findings(self))
+
+    @property
+    def name(self) -> str:
+        """The session's name, which is that of its folder."""
+        return self.folder.absolute().name
+
+    @property
+    def root(self) -> Path:
+        """The root of the repository, below which ``.agents-work`` lies."""
+        return self.folder.absolute().parent.parent
+
+    @property
+    def status(self) -> Status | None:
+        """``status.json``, None where it is missing or has another shape."""
+        model: Status | None = self.parts[STATUS_FILE].model
+        return model
+
+    @property
+    def tasks(self) -> Tasks | None:
+        """``tasks.yaml``, None where it is missing or has another shape."""
+        model: Tasks | None = self.parts[TASKS_FILE].model
+        return model
+
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """``acceptance.json``, None where it is missing or has another shape."""
+        model: Acceptance | None = self.parts[ACCEPTANCE_FILE].model
+        return model
+
+    @property
+    def history(self) -> Sequence[HistoryEntry]:
+        """The entries of the design gate's history, oldest first."""
+        return self.parts[HISTORY_FILE].model or ()
+
+    @cached_property
+    def mode(self) -> Mode:
+        """Whether the session is full or lean; where nothing says so, its state and its files do."""
+        status = self.status
+        if status and status.mode:
+            return status.mode
+        state = status.current_state if status else "INTAKE"
+        has_design = self.parts[ARCHITECTURE_FILE].raw is not None or bool(status and status.has_gates)
+        is_before_tasks = state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE")
+        return "full" if state != "INTAKE_LEAN" and (has_design or is_before_tasks) else "lean"
+
+    def defect(self, name: str) -> str:
+        """Why a file cannot be relied on; empty when it can."""
+        return self.parts[name].defect
+
+
+def read_session(folder: Path) -> Session:
+    """Read a session's folder. Raises WrongUsage when there is no such folder."""
+    if not folder.is_dir():
+        raise WrongUsage(f"{folder} is no folder.", mend="Name the folder of a session, below .agents-work.")
+    return Session(folder, {name: read_part(folder, name) for name in FILES})
+
+
+def read_part(folder: Path, name: str) -> Part:
+    """Read one file of a session."""
+    try:
+        return Part(name, _read_file(folder / name))
+    except OSError as error:
+        return Part(name, unreadable=f"The file cannot be read: {error.strerror or error}. Put a plain file there.")
+
+
+def _read_file(path: Path) -> bytes | None:
+    """Return a plain file's bytes, None when nothing is there. Raises OSError for anything else, links included."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OSError("it is a link, a folder or a device")
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def is_session(folder: Path) -> bool:
+    """Tell whether a folder looks like that of a session."""
+    return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == ".agents-work"
+
+
+def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
+    """Check a session's folder: what concerns several files first, then every file that is there."""
+    session = read_session(folder)
+    parts = [part for part in session.parts.values() if not part.is_missing]
+    return [
+        (folder, "session", list(session.findings)),
+        *((folder / part.name, part.kind, list(part.findings)) for part in parts),
+    ]

@@ -1,0 +1,227 @@
+"""Changing the documents of a session: one writer at a time, all or nothing, and looked at afterwards.
+
+Source: global agent contract, "ASK_USER protocol" (serialisers, read-after-write, retries) and "tasks.yaml".
+
+Each change holds the lock of the session's folder, is made for what was just read, and is judged before it is written:
+by the write policy, by shape and rules of the document, and by whether the session may still be written.
+Raises ``BrokenContract`` where a rule forbids it, ``NotWritten`` where the disk does; nothing is written then.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.clock import timestamp
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding, has_errors, pointer
+from accord.kernel.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
+from accord.kernel.yaml_files import with_scalars
+from accord.sessions.folder import FILES, HISTORY_FILE, STATUS_FILE, TASKS_FILE, Part, Session, read_session
+from accord.sessions.gates import open_gates
+from accord.sessions.machine import TASK, TaskFacts
+from accord.sessions.models import ROLES, HistoryEntry, Status, Tasks
+from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord.kernel.clock import Clock
+    from accord.kernel.store import Disk
+    from accord.sessions.models import AgentOutput
+
+StatusStep = Callable[[Session], Mapping[str, Any]]
+"""From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
+
+TasksStep = Callable[[Session], Mapping[str, str]]
+"""From a session as it is now to the new status of some tasks, by their ids. Pure."""
+
+_NAMES = frozenset(FILES)
+_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
+
+
+def status_value(session: Session) -> dict[str, Any]:
+    """Return a copy of ``status.json`` with every key that it has, to be changed and given back."""
+    value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
+    return value
+
+
+def change_status(folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
+    """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written."""
+    return _change_status(folder, step, role, Storage(clock, disk))
+
+
+def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -> Status:
+    """Change ``status.json`` of a session that is done. The Orchestrator does so, because somebody asked for it."""
+    return _change_status(folder, step, "Orchestrator", Storage(clock, disk), reopens=True)
+
+
+def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, *, reopens: bool = False) -> Status:
+    def change(before: bytes) -> bytes:
+        session = _readable(folder, STATUS_FILE, before)
+        if not reopens:
+            _writable(session)
+        value = dict(step(session))
+        current = session.parts[STATUS_FILE].value
+        if value == current:
+            return before
+        value["last_update"] = timestamp(storage.clock.now())
+        if found := forbidden_status(role, current, value):
+            raise refuse("The role may not write this.", found)
+        after = _json(value, before)
+        _judged(STATUS_FILE, after)
+        return after
+
+    written = _change(folder, STATUS_FILE, change, storage)
+    status: Status = Part(STATUS_FILE, written).model
+    return status
+
+
+def create_status(folder: Path, value: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
+    """Begin a session: write its first ``status.json``. Raises BrokenContract when there is one already."""
+    if role not in CREATORS:
+        raise refuse("The role may not begin a session.", _not_by(role, STATUS_FILE, CREATORS))
+    storage = Storage(clock, disk)
+    data = _json({**value, "last_update": timestamp(clock.now())}, b"")
+    status: Status = _judged(STATUS_FILE, data)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _held(folder, storage):
+        if (folder / STATUS_FILE).exists():
+            message = f"{folder} has a status.json already. Choose another name, or go on with that session."
+            raise refuse("The session is there.", Finding("session-exists", message))
+        write_checked(folder / STATUS_FILE, data, storage)
+    return status
+
+
+def change_tasks(
+    folder: Path,
+    step: TasksStep,
+    *,
+    role: str,
+    clock: Clock,
+    outputs: Mapping[str, AgentOutput] | None = None,
+    disk: Disk = DISK,
+) -> Tasks:
+    """Change the status of tasks in ``tasks.yaml`` and return it; every other byte of the file stays.
+
+    ``outputs`` are what the reviewing agents gave back, by role. Where given, a task is completed only if they pass it.
+    """
+
+    def change(before: bytes) -> bytes:
+        session = _readable(folder, TASKS_FILE, before)
+        _writable(session)
+        wanted = dict(step(session))
+        if found := list(refused_tasks(session, wanted, role, outputs)):
+            raise refuse("The task may not be moved so.", found)
+        tasks = session.tasks.tasks if session.tasks else []
+        moved = {i: wanted[task.id] for i, task in enumerate(tasks) if wanted.get(task.id, task.status) != task.status}
+        after = with_scalars(before, {pointer("tasks", i, "status"): said for i, said in moved.items()})
+        _judged(TASKS_FILE, after)
+        return after
+
+    written = _change(folder, TASKS_FILE, change, Storage(clock, disk))
+    tasks: Tasks = Part(TASKS_FILE, written).model
+    return tasks
+
+
+def refused_tasks(
+    session: Session, wanted: Mapping[str, str], role: str, outputs: Mapping[str, AgentOutput] | None = None
+) -> Iterator[Finding]:
+    """Find which of these moves of tasks the lifecycle or the role forbids."""
+    if role not in ROLES:
+        yield role_unknown(role)
+        return
+    tasks = session.tasks
+    for name, target in wanted.items():
+        task = tasks.task(name) if tasks else None
+        if tasks is None or task is None:
+            known = ", ".join(task.id for task in tasks.tasks) if tasks else "none"
+            yield Finding("task-unknown", f'"{name}" is no task. The tasks are: {known}.')
+        elif target != task.status:
+            ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
+            waits_for = tuple(other for other in task.depends_on if other not in ready)
+            gates = () if outputs is None else open_gates(task, outputs)
+            if said := TASK.refusal(task.status, target, TaskFacts(role, waits_for, gates)):
+                yield Finding("illegal-move", f"{name}: {said}")
+
+
+def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
+    """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
+    if role != "Orchestrator":
+        raise refuse("The role may not write this.", _not_by(role, HISTORY_FILE, frozenset({"Orchestrator"})))
+    line = json.dumps(dict(entry), ensure_ascii=False, allow_nan=False).encode("utf-8")
+    _judged(HISTORY_FILE, line + b"\n")
+    HistoryEntry.model_validate(dict(entry), by_alias=True, by_name=False)
+    storage = Storage(clock, disk)
+    with _held(folder, storage):
+        session = read_session(folder)
+        _writable(session)
+        if said := session.parts[HISTORY_FILE].unreadable:
+            raise refuse(f"{HISTORY_FILE} cannot be written.", Finding("file-unreadable", said))
+        append_once(folder / HISTORY_FILE, line, storage)
+
+
+def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
+    with _held(folder, storage):
+        path = folder / name
+        if path.is_symlink() or not path.is_file():
+            message = f"{path} is missing, or is no plain file."
+            raise refuse("There is nothing to change.", Finding("artifact-missing", message))
+        return change_file(path, change, storage)
+
+
+@contextmanager
+def _held(folder: Path, storage: Storage) -> Iterator[None]:
+    if not folder.is_dir():
+        raise WrongUsage(f"{folder} is no folder.", mend="Name the folder of a session, below .agents-work.")
+    with locked(folder, storage):
+        sweep(folder, _NAMES)
+        yield
+
+
+def _readable(folder: Path, name: str, raw: bytes) -> Session:
+    """Read the session with this content of one file. Raises BrokenContract when that file has not its shape."""
+    session = read_session(folder)
+    part = Part(name, raw)
+    if part.model is None:
+        raise BrokenContract(f"{name} cannot be changed while it is broken.", findings=part.findings, mend=part.defect)
+    return replace(session, parts={**session.parts, name: part})
+
+
+def _writable(session: Session) -> None:
+    if session.status and session.status.current_state == "DONE":
+        message = "The session is done, and read only from then on. Reopen it explicitly to change it."
+        raise refuse("The session is done.", Finding("session-done", message))
+
+
+def _judged(name: str, raw: bytes) -> Any:
+    """Return the model of a document that is about to be written. Raises BrokenContract when it has an error."""
+    part = Part(name, raw)
+    if has_errors(part.findings):
+        message = f"{name} would break its contract, so nothing was written."
+        raise BrokenContract(message, findings=part.findings, mend=part.defect)
+    return part.model
+
+
+def _json(value: Mapping[str, Any], before: bytes) -> bytes:
+    """Write JSON in the manner of the text before: its indentation, its line ends, its last line end."""
+    old = before.decode("utf-8-sig")
+    indent = _INDENT.search(old)
+    try:
+        text = json.dumps(value, indent=indent.group(1) if indent else 2, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        message = "A number is larger than can be written again. Write it as a string."
+        raise refuse("The document cannot be written.", Finding("not-json", message)) from None
+    text = text + "\n" if old.endswith("\n") or not old else text
+    return (text.replace("\n", "\r\n") if "\r\n" in old else text).encode("utf-8")
+
+
+def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:
+    if role not in ROLES:
+        return role_unknown(role)
+    return Finding("role-forbidden", f"{name} is written by {' or '.join(sorted(owners))}, not by {role}.")

@@ -1,0 +1,199 @@
+"""A session's folder: what its files must contain, and what they must say to each other."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS, decision, done, make_session
+
+from accord.kernel.errors import WrongUsage
+from accord.kernel.findings import Severity
+from accord.sessions.folder import check_session, read_session
+from accord.sessions.folder_rules import missing_context
+
+WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
+
+
+def found(folder: Path) -> list[tuple[str, str]]:
+    """Name every finding as (file, code), warnings in brackets; the folder itself is an empty name."""
+    return [
+        ("" if place == folder else place.name, f.code if f.severity is Severity.ERROR else f"({f.code})")
+        for place, _, findings in check_session(folder)
+        for f in findings
+    ]
+
+
+def test_a_valid_session_has_no_findings(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    assert found(folder) == []
+    assert [kind for _, kind, _ in check_session(folder)][:4] == [
+        "session",
+        "session-status",
+        "session-tasks",
+        "session-acceptance",
+    ]
+
+
+def test_a_session_as_tools_leave_it_is_read_whole() -> None:
+    session = read_session(WILD)
+    assert found(WILD) == []
+    assert session.mode == "full"
+    assert session.status
+    assert session.status.retries("T-001", "FIX_REVIEW") == 1
+    assert session.tasks
+    first, second = session.tasks.tasks
+    assert first.acceptance_checks == ["cmd: npm test -- filter", "manual: open /orders?region=north"]
+    assert second.depends_on == ["T-001"]
+    assert second.model_extra == {"when": "on", "due": "12:30"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("spec.md", SPEC.replace("## Goals", "## Aims"), "section-missing"),
+        ("spec.md", SPEC.replace("## Goals", "## Non-Goals"), "section-missing"),
+        ("spec.md", SPEC.replace("## Acceptance Criteria", "## Criteria"), "section-missing"),
+        ("spec.md", SPEC.replace("## Definition of Done", "## Done"), "section-missing"),
+        ("spec.md", SPEC.replace("Export.", ""), "section-empty"),
+        ("spec.md", SPEC.replace("Export.", "<!-- later -->"), "section-empty"),
+        ("spec.md", "```\n" + SPEC + "```\n", "section-missing"),
+        ("architecture.md", ARCHITECTURE.replace("## Overview", "## Idea"), "section-missing"),
+        ("architecture.md", ARCHITECTURE.replace("## Modules", "## Parts"), "section-missing"),
+        ("report.md", REPORT.replace("## Known issues", "## Bugs"), "section-missing"),
+        ("tasks.yaml", "tasks: []\n", "schema"),
+        ("tasks.yaml", "tasks: [\n", "not-yaml"),
+        ("tasks.yaml", "- id: T-001\n", "schema"),
+        ("acceptance.json", "{}", "schema"),
+        ("acceptance.json", "```json\n{}\n```", "text-around"),
+        ("status.json", "{", "not-json"),
+        ("approve-design-history.jsonl", '{"at": 1}\n', "history-line"),
+        ("approve-design-history.jsonl", '{"at": "2026', "(history-torn)"),
+    ],
+)
+def test_a_file_without_its_content_is_found_out(tmp_path: Path, name: str, text: str, code: str) -> None:
+    assert (name, code) in found(make_session(tmp_path, "DESIGN", texts={name: text}))
+
+
+def test_headings_are_read_with_numbers_and_with_content_below_them(tmp_path: Path) -> None:
+    spec = "## 1. Goals\n### 1.1 First\nx\n## 2) **Acceptance criteria**\nx\n# Definition of done\n- [ ] x\n"
+    assert found(make_session(tmp_path, "DESIGN", texts={"spec.md": spec})) == []
+
+
+@pytest.mark.parametrize("name", ["status.json", "spec.md", "approve-design-history.jsonl"])
+def test_a_link_to_elsewhere_is_not_followed(tmp_path: Path, name: str) -> None:
+    folder = make_session(tmp_path, texts={name: None})
+    (tmp_path / "secret").write_text('{"token": "x"}')
+    (folder / name).symlink_to(tmp_path / "secret")
+    assert (name, "file-unreadable") in found(folder)
+
+
+def test_a_pipe_does_not_make_the_reader_wait(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, texts={"spec.md": None})
+    os.mkfifo(folder / "spec.md")
+    assert ("spec.md", "file-unreadable") in found(folder)
+
+
+@pytest.mark.parametrize(
+    ("state", "missing", "is_error"),
+    [
+        ("INTAKE", "spec.md", False),
+        ("DESIGN", "spec.md", True),
+        ("DESIGN", "acceptance.json", True),
+        ("DESIGN", "architecture.md", False),
+        ("APPROVE_DESIGN", "architecture.md", True),
+        ("PLAN", "tasks.yaml", False),
+        ("REVIEW_STRATEGY", "tasks.yaml", True),
+        ("FIX_TESTS", "tasks.yaml", True),
+        ("RELEASE", "report.md", False),
+        ("DONE", "report.md", True),
+        ("INTAKE", "status.json", True),
+    ],
+)
+def test_each_state_asks_for_its_files(tmp_path: Path, state: str, missing: str, is_error: bool) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done(), missing: None}
+    folder = make_session(tmp_path, state, texts=texts, user_decisions=GATES, mode="full")
+    assert (("", "artifact-missing") in found(folder)) == is_error
+
+
+def test_a_lean_session_needs_no_architecture_and_no_gates(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"architecture.md": None})
+    assert read_session(folder).mode == "lean"
+    assert found(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "changes", "expected"),
+    [
+        ("PLAN", {}, ["gate-open"]),
+        ("PLAN", {"user_decisions": GATES[:1]}, []),
+        ("IMPLEMENT_LOOP", {"user_decisions": GATES[:1]}, ["gate-open"]),
+        ("FIX_TESTS", {"user_decisions": GATES[1:]}, ["gate-open"]),
+        ("BLOCKED", {"blocked_from": "REVIEW_STRATEGY", "user_decisions": GATES[:1]}, []),
+        ("APPROVE_DESIGN", {"user_decisions": [decision("UD-APPROVE-DESIGN", "cancelled")]}, ["gate-cancelled"]),
+        ("ASK_USER", {"user_decisions": [decision(state_context="PLAN")]}, ["gate-open"]),
+    ],
+)
+def test_a_session_does_not_pass_a_gate_without_its_answer(
+    tmp_path: Path, state: str, changes: dict[str, Any], expected: list[str]
+) -> None:
+    assert found(make_session(tmp_path, state, mode="full", **changes)) == [("", code) for code in expected]
+
+
+def test_asked_changes_are_in_the_history(tmp_path: Path) -> None:
+    answer = "changes-requested: smaller"
+    asked = [decision("UD-APPROVE-DESIGN", "answered", answer=answer)]
+    folder = make_session(tmp_path, "APPROVE_DESIGN", user_decisions=asked)
+    assert found(folder) == [("", "history-missing")]
+    entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": answer, "state_context": "APPROVE_DESIGN"}
+    (folder / "approve-design-history.jsonl").write_text(json.dumps(entry) + "\n")
+    assert found(folder) == []
+
+
+def test_the_history_holds_nothing_but_asked_changes(tmp_path: Path) -> None:
+    entry = {"at": AT, "decision_id": "UD-APPROVE-DESIGN", "answer": "approved", "state_context": "APPROVE_DESIGN"}
+    text = json.dumps(entry) + "\n" + json.dumps({**entry, "decision_id": "UD-1"}) + "\n"
+    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": text})
+    codes = [code for name, code in found(folder) if name == "approve-design-history.jsonl"]
+    assert codes == ["history-line", "history-line"]
+
+
+@pytest.mark.parametrize("state", ["INTEGRATE", "RELEASE", "DONE", "FIX_BUILD"])
+def test_tasks_are_completed_before_they_are_integrated(tmp_path: Path, state: str) -> None:
+    assert ("", "tasks-open") in found(make_session(tmp_path, state, user_decisions=GATES))
+    finished = make_session(tmp_path / "b", state, user_decisions=GATES, texts={"tasks.yaml": done()})
+    assert found(finished) == []
+
+
+def test_a_session_has_the_name_of_its_folder(tmp_path: Path) -> None:
+    folder = make_session(tmp_path)
+    moved = folder.rename(folder.with_name("export"))
+    assert found(moved) == [("", "session-name"), ("", "session-mismatch")]
+
+
+def test_retries_are_counted_for_tasks_that_are_there(tmp_path: Path) -> None:
+    counts = {"T-001": {}, "meta": {}, "T-077": {"FIX_TESTS": 1}}
+    folder = make_session(tmp_path, "DESIGN", retry_counts=counts)
+    assert found(folder) == [("", "(task-unknown)")]
+
+
+def test_a_context_file_that_is_missing_is_noticed(tmp_path: Path) -> None:
+    files = [".agents-work/<session>/spec.md", f".agents-work/{NAME}/nothing.md"]
+    tasks = TASKS.replace("owner: 'nobody'", f"context_files: {json.dumps(files)}")
+    assert found(make_session(tmp_path, texts={"tasks.yaml": tasks})) == [("", "(context-file-missing)")]
+
+
+def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
+    session = read_session(make_session(tmp_path))
+    paths = [".agents-work/<session>/spec.md", "README.md", "../outside", f".agents-work/{NAME}/tasks.yaml#T-001"]
+    found = missing_context(session, paths)
+    assert [finding.path for finding in found] == ["/task/context_files/1", "/task/context_files/2"]
+    assert "README.md" in found[0].message
+
+
+def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="no folder"):
+        read_session(tmp_path / "nothing")

@@ -1,0 +1,382 @@
+"""Each rule of the documents of sessions, one document at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
+from support.sessions import TASKS as PLAN
+
+from accord.kernel.findings import Severity
+from accord.kernel.yaml_files import read_mapping
+from accord.sessions.documents import ACCEPTANCE, INPUT, OUTPUT, STATUS, TASKS
+from accord.sessions.models import ROLES
+from accord.sessions.rules import asks_changes, is_approval, is_inside
+
+
+def found(kind: Any, value: Any, role: str = "") -> list[tuple[str, str]]:
+    raw = value if isinstance(value, bytes) else json.dumps(value).encode()
+    findings = kind.check(kind.read(raw), role)
+    return [(f.code if f.severity is Severity.ERROR else f"({f.code})", f.path) for f in findings]
+
+
+def without(value: dict[str, Any], *path: str) -> dict[str, Any]:
+    copy = json.loads(json.dumps(value))
+    part = copy
+    for key in path[:-1]:
+        part = part[key]
+    del part[path[-1]]
+    return copy
+
+
+def test_valid_documents_have_no_findings() -> None:
+    assert found(INPUT, agent_input()) == []
+    assert found(OUTPUT, agent_output()) == []
+    assert found(STATUS, status("IMPLEMENT_LOOP", user_decisions=GATES)) == []
+    assert found(ACCEPTANCE, acceptance()) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *[("task", key) for key in ("id", "title", "goal", "non_goals", "context_files", "constraints")],
+        *[("task", key) for key in ("acceptance_checks", "risk_flags")],
+        *[("project_type",), ("repo_state",), ("repo_state", "branch"), ("repo_state", "ci_status")],
+        ("tools_available",),
+    ],
+)
+def test_every_required_key_of_an_input_is_missed(path: tuple[str, ...]) -> None:
+    assert found(INPUT, without(agent_input(), *path)) == [("schema", "/" + "/".join(path))]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *[("status",), ("summary",), ("artifacts",), ("gates",), ("next",)],
+        *[("artifacts", key) for key in ("commands_to_run", "notes")],
+        *[("gates", key) for key in ("meets_definition_of_done", "needs_review", "needs_tests", "security_concerns")],
+        *[("next", key) for key in ("recommended_agent", "recommended_task_id", "reason")],
+    ],
+)
+def test_every_required_key_of_an_output_is_missed(path: tuple[str, ...]) -> None:
+    assert found(OUTPUT, without(agent_output(), *path)) == [("schema", "/" + "/".join(path))]
+
+
+@pytest.mark.parametrize("key", list(status()))
+def test_every_key_of_the_minimal_status_is_missed(key: str) -> None:
+    assert found(STATUS, without(status(), key)) == [("schema", f"/{key}")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"id": "T-1"}, ("schema", "/task/id")),
+        ({"id": "meta"}, None),
+        ({"risk_flags": ["danger"]}, ("schema", "/task/risk_flags/0")),
+        ({"risk_flags": ["none", "perf"]}, ("(risk-flags-contradict)", "/task/risk_flags")),
+        ({"acceptance_checks": ["run it"]}, ("(check-form)", "/task/acceptance_checks/0")),
+        ({"acceptance_checks": [{"cmd": "npm test"}]}, None),
+        ({"context_files": ["../secrets"]}, ("path-outside", "/task/context_files/0")),
+        (
+            {"session_changed_files": [{"path": "a", "change_type": "renamed"}]},
+            ("old-path-missing", "/task/session_changed_files/0/old_path"),
+        ),
+        ({"session_changed_files": [{"path": "a", "old_path": "b", "change_type": "renamed"}]}, None),
+        (
+            {"session_changed_files": [{"path": "a", "change_type": "moved"}]},
+            ("schema", "/task/session_changed_files/0/change_type"),
+        ),
+        (
+            {"session_changed_files": [{"path": "/a", "change_type": "added"}]},
+            ("path-outside", "/task/session_changed_files/0"),
+        ),
+    ],
+)
+def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tuple[str, str] | None) -> None:
+    assert found(INPUT, agent_input(**changes)) == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_only_the_reviewer_is_told_what_changed_and_must_be(role: str) -> None:
+    place = "/task/session_changed_files"
+    without_files, with_files = (
+        agent_input(),
+        agent_input(session_changed_files=[{"path": "a", "change_type": "added"}]),
+    )
+    is_reviewer = role == "Reviewer"
+    assert found(INPUT, without_files, role) == ([("changed-files-missing", place)] if is_reviewer else [])
+    assert found(INPUT, with_files, role) == ([] if is_reviewer else [("(changed-files-unexpected)", place)])
+    assert found(INPUT, {**without_files, "agent": role}) == found(INPUT, without_files, role)
+    assert found(INPUT, {**without_files, "dispatch": {"agent": role}}) == found(INPUT, without_files, role)
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("said", ["OK", "BLOCKED", "FAIL", "NEEDS_INFO", "NEEDS_DECISION"])
+def test_needs_info_is_the_researchers_and_needs_decision_is_securitys(role: str, said: str) -> None:
+    allowed = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}.get(said, role) == role
+    assert found(OUTPUT, agent_output(status=said), role) == ([] if allowed else [("status-of-other-role", "/status")])
+    assert found(OUTPUT, agent_output(status=said, agent=role)) == found(OUTPUT, agent_output(status=said), role)
+
+
+def test_a_status_of_one_role_is_doubted_while_nobody_says_who_speaks() -> None:
+    assert found(OUTPUT, agent_output(status="NEEDS_INFO")) == [("(status-role-unknown)", "/status")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here it is:\n{}",
+        "```json\n{}\n```",
+        "{}\nDone.",
+        "{} // done",
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())],
+)
+def test_json_with_anything_around_it_is_refused(kind: Any, value: Any, text: str) -> None:
+    assert ("text-around", "") in found(kind, text.replace("{}", json.dumps(value)).encode())
+
+
+def test_objects_as_comments_and_findings_are_read() -> None:
+    artifacts = {"commands_to_run": [], "notes": [], "review_comments": [{"path": "a"}, "b"], "findings": [{"x": 1}]}
+    assert found(OUTPUT, agent_output(artifacts={**artifacts, "patch_summary": "more"})) == []
+
+
+@pytest.mark.parametrize("task_id", ["T-001", "T-1234", "meta", "same"])
+def test_the_next_task_may_be_a_task_meta_or_the_same(task_id: str) -> None:
+    following = {**agent_output()["next"], "recommended_task_id": task_id}
+    assert found(OUTPUT, agent_output(next=following)) == []
+
+
+@pytest.mark.parametrize("name", ["coder", "spec-agent", "Tester", "", None])
+def test_a_name_that_is_not_canonical_is_refused(name: Any) -> None:
+    following = {**agent_output()["next"], "recommended_agent": name}
+    assert found(OUTPUT, agent_output(next=following)) == [("schema", "/next/recommended_agent")]
+
+
+def test_a_summary_of_more_than_three_sentences_is_noticed() -> None:
+    assert found(OUTPUT, agent_output(summary="One. Two. Three, v1.2. Four!")) == [("(summary-long)", "/summary")]
+    assert found(OUTPUT, agent_output(summary="See src/a.py. It uses v1.2. Done.")) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"current_state": "WORKING"}, ("schema", "/current_state")),
+        ({"session": "csv"}, ("session-name", "/session")),
+        ({"session": "2026-02-30_csv"}, ("session-name", "/session")),
+        ({"last_update": "yesterday"}, ("timestamp-invalid", "/last_update")),
+        ({"last_update": "2026-13-01T00:00:00Z"}, ("timestamp-invalid", "/last_update")),
+        ({"last_update": "2026-01-31T09:30:00.1234567Z"}, None),
+        ({"last_update": "2026-01-31T09:30:00+01:00"}, None),
+        ({"last_update": "2026-01-31T09:30:00"}, ("(timestamp-vague)", "/last_update")),
+        ({"last_update": "2026-01-31"}, ("(timestamp-vague)", "/last_update")),
+        ({"last_ci_result": "yellow"}, ("schema", "/last_ci_result")),
+        ({"retry_counts": {"T-001": {"FIX_TESTS": 3}}}, None),
+        ({"retry_counts": {"T-001": {"FIX_TESTS": 4}}}, ("retry-budget", "/retry_counts/T-001/FIX_TESTS")),
+        ({"retry_counts": {"T-001": {"FIX_TESTS": -1}}}, ("schema", "/retry_counts/T-001/FIX_TESTS")),
+        ({"tasks": {"T-001": "completed"}}, ("task-status-duplicated", "/tasks")),
+        ({"mode": "lean"}, ("mode-state", "/current_state")),
+        ({"mode": "quick"}, ("schema", "/mode")),
+        ({"current_state": "ASK_USER"}, ("question-missing", "/user_decisions")),
+        ({"current_state": "BLOCKED"}, ("(blocked-from)", "/current_state")),
+        ({"current_state": "BLOCKED", "blocked_from": "DONE"}, ("blocked-from-invalid", "/blocked_from")),
+        ({"runtime_flags": {"copilot_instructions_exists": True}}, ("schema", "/runtime_flags/copilot_checked_at")),
+        ({"gate_tracking": {}}, None),
+        ({"gate_tracking": {"APPROVE_DESIGN": {"correction_status": None}}}, None),
+        (
+            {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": "lost"}}},
+            ("schema", "/gate_tracking/APPROVE_DESIGN/correction_status"),
+        ),
+        (
+            {"gate_tracking": {"APPROVE_DESIGN": {"last_correction_dispatch": {"agent": "Coder"}}}},
+            ("schema", "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/agent"),
+        ),
+        ({"anything": {"else": 1}}, None),
+    ],
+)
+def test_a_status_is_judged_by_its_rules(changes: dict[str, Any], expected: tuple[str, str] | None) -> None:
+    assert found(STATUS, {**status(), **changes}) == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (decision(), None),
+        (decision(answer="x"), ("decision-record", "answer")),
+        (decision(resolved_at=AT), ("decision-record", "resolved_at")),
+        (decision(resolution_reason="x"), ("decision-record", "resolution_reason")),
+        (decision(status="answered"), None),
+        (decision(status="answered", answer=" "), ("decision-record", "answer")),
+        (decision(status="answered", resolved_at=None), ("decision-record", "resolved_at")),
+        (decision(status="cancelled"), None),
+        (decision(status="cancelled", resolution_reason=""), ("decision-record", "resolution_reason")),
+        (decision(status="skipped", resolution_reason=None), ("decision-record", "resolution_reason")),
+        (decision(status="skipped", resolved_at=None), ("decision-record", "resolved_at")),
+        (decision(decision_id="UD-0"), ("schema", "decision_id")),
+        (decision(decision_id="UD-first"), ("schema", "decision_id")),
+        (decision(status="open"), ("schema", "status")),
+        (decision(asked_at="now"), ("timestamp-invalid", "asked_at")),
+        (decision(state_context="ASK_USER"), ("decision-context", "state_context")),
+        (decision("UD-APPROVE-DESIGN", state_context="DESIGN"), ("decision-context", "state_context")),
+        (decision("UD-APPROVE-DESIGN", "answered", answer="approved: nice"), None),
+        (decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: smaller"), None),
+        (decision("UD-APPROVE-DESIGN", "answered", answer="Approved"), ("gate-answer", "answer")),
+        (decision("UD-APPROVE-DESIGN", "answered", answer="changes-requested: "), ("gate-answer", "answer")),
+        (decision("UD-REVIEW-STRATEGY", "answered", answer="single-final"), None),
+        (decision("UD-REVIEW-STRATEGY", "answered", answer="per batch"), ("gate-answer", "answer")),
+        (
+            decision(status="cancelled", category="security", resolution_reason="No response provided."),
+            ("security-cancelled", "resolution_reason"),
+        ),
+        (decision(status="cancelled", category="security", resolution_reason="user deferred: next sprint"), None),
+        (decision(status="cancelled", resolution_reason="no response provided"), None),
+    ],
+)
+def test_a_decision_record_is_valid_or_says_why_not(entry: dict[str, Any], expected: tuple[str, str] | None) -> None:
+    wanted = [(expected[0], f"/user_decisions/0/{expected[1]}")] if expected else []
+    assert found(STATUS, status("ASK_USER", user_decisions=[entry])) == wanted
+
+
+@pytest.mark.parametrize("name", ["UD-1", "UD-APPROVE-DESIGN"])
+def test_a_decision_id_appears_once(name: str) -> None:
+    state = "ASK_USER" if name == "UD-1" else "APPROVE_DESIGN"
+    twice = status(state, user_decisions=[decision(name), decision(name, "answered")])
+    assert found(STATUS, twice) == [("decision-repeated", "/user_decisions/1")]
+
+
+@pytest.mark.parametrize("state", ["DESIGN", "PLAN", "IMPLEMENT_LOOP", "FIX_TESTS", "INTEGRATE", "RELEASE", "DONE"])
+def test_a_session_does_not_go_on_while_a_question_waits(state: str) -> None:
+    assert found(STATUS, status(state, user_decisions=[decision()])) == [("decision-left", "/user_decisions/0/status")]
+
+
+def tasks(text: str) -> bytes:
+    return f"tasks:\n{text}".encode()
+
+
+ONE = "- {id: T-001, status: not-started, goal: g, acceptance_checks: ['cmd: x']%s}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (ONE % "", None),
+        (" []", ("schema", "/tasks")),
+        ("- {status: blocked, goal: g, acceptance_checks: ['cmd: x']}", ("schema", "/tasks/0/id")),
+        ("- {id: T-001, goal: g, acceptance_checks: ['cmd: x']}", ("schema", "/tasks/0/status")),
+        ("- {id: T-001, status: blocked, acceptance_checks: ['cmd: x']}", ("schema", "/tasks/0/goal")),
+        ("- {id: T-001, status: blocked, goal: g}", ("schema", "/tasks/0/acceptance_checks")),
+        ("- {id: T-001, status: blocked, goal: g, acceptance_checks: []}", ("schema", "/tasks/0/acceptance_checks")),
+        ("- {id: T-001, status: done, goal: g, acceptance_checks: ['cmd: x']}", ("schema", "/tasks/0/status")),
+        ("- {id: T-001, status: blocked, goal: g, acceptance_checks: [cmd: npm test]}", None),
+        (
+            "- {id: T-001, status: blocked, goal: g, acceptance_checks: [{cmd: a, manual: b}]}",
+            ("schema", "/tasks/0/acceptance_checks/0"),
+        ),
+        (
+            "- id: T-001\n  status: blocked\n  goal: g\n  acceptance_checks:\n  - cmd:\n",
+            ("(check-form)", "/tasks/0/acceptance_checks/0"),
+        ),
+        (ONE % "" + ONE % "", ("task-repeated", "/tasks/1/id")),
+        (ONE % ", depends_on: [T-009]", ("dependency-unknown", "/tasks/0")),
+        (ONE % ", deps: [T-009]", ("dependency-unknown", "/tasks/0")),
+        (ONE % ", deps: T-001", ("dependency-cycle", "/tasks/0")),
+        (ONE % ", risk_flags: [data]", ("(risk-flag-unknown)", "/tasks/0/risk_flags/0")),
+        (ONE % ", context_files: [/etc/passwd]", ("path-outside", "/tasks/0/context_files/0")),
+        (ONE % ", depends_on:", None),
+    ],
+)
+def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | None) -> None:
+    assert found(TASKS, tasks(text)) == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"acceptance_criteria": []}, ("schema", "/acceptance_criteria")),
+        (without(acceptance(), "acceptance_criteria"), ("schema", "/acceptance_criteria")),
+        *[
+            (
+                {"acceptance_criteria": [without(acceptance()["acceptance_criteria"][0], key)]},
+                ("schema", f"/acceptance_criteria/0/{key}"),
+            )
+            for key in ("id", "description", "verify")
+        ],
+        (
+            {"acceptance_criteria": acceptance()["acceptance_criteria"] * 2},
+            ("criterion-repeated", "/acceptance_criteria/1/id"),
+        ),
+    ],
+)
+def test_acceptance_has_a_criterion_with_id_description_and_verify(value: Any, expected: tuple[str, str]) -> None:
+    assert found(ACCEPTANCE, value) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "approves", "changes"),
+    [
+        ("approved", True, False),
+        ("approved, but look at the names", True, False),
+        ("approvedish", False, False),
+        ("approved-later", False, False),
+        ("not approved", False, False),
+        ("changes-requested: x", False, True),
+        ("changes-requested:\n- x", False, True),
+        ("changes-requested:", False, False),
+        ("changes requested: x", False, False),
+    ],
+)
+def test_an_answer_approves_by_a_word_and_asks_for_changes_with_a_text(
+    answer: str, approves: bool, changes: bool
+) -> None:
+    assert (is_approval(answer), asks_changes(answer)) == (approves, changes)
+
+
+@pytest.mark.parametrize(
+    "path", ["", " ", "/a", "../a", "a/../../b", "C:\\a", "a\\..\\b", "~/a", "a\0b", "\\\\host\\a"]
+)
+def test_a_path_that_leads_out_of_the_repository_is_seen(path: str) -> None:
+    assert not is_inside(path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (INPUT, agent_input(session_changed_files=[{"path": "a", "change_type": "added"}])),
+        (OUTPUT, agent_output()),
+        (STATUS, status("ASK_USER", user_decisions=[decision(), *GATES], retry_counts={"T-001": {"FIX_TESTS": 1}})),
+        (ACCEPTANCE, acceptance()),
+        (TASKS, read_mapping(PLAN.encode()).value),
+    ],
+)
+def test_any_value_anywhere_leads_to_findings_with_a_place_and_never_to_a_crash(
+    kind: Any, value: Any, data: st.DataObject
+) -> None:
+    changed = json.loads(json.dumps(value))
+    part: Any = changed
+    while True:
+        keys = list(part) if isinstance(part, dict) else list(range(len(part)))
+        key = data.draw(st.sampled_from(keys))
+        inner = part[key]
+        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.booleans()):
+            break
+        part = inner
+    part[key] = data.draw(VALUES)
+    for finding in kind.check(kind.read(json.dumps(changed).encode())):
+        assert finding.message.endswith((".", "]", ")"))
+        assert finding.line

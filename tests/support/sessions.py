@@ -1,0 +1,137 @@
+"""Valid documents of sessions, so that a test says only what is different; and folders of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.clock import ManualClock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "2026-01-31_csv-export"
+AT = "2026-01-31T09:30:00Z"
+
+SPEC = "# Spec\n\n## Goals\n\nExport.\n\n## Acceptance Criteria\n\n- AC-001\n\n## Definition of Done\n\nTests pass.\n"
+ARCHITECTURE = "# Architecture\n\n## Overview\n\nOne writer.\n\n## Modules\n\n- csv\n"
+REPORT = "# Report\n\n## What was done\n\nx\n\n## How to run\n\nx\n\n## How to test\n\nx\n\n## Known issues\n\nNone.\n"
+TASKS = """\
+# the plan, by the Planner
+project: {name: csv, definition_of_done: [tests pass]}
+tasks:
+  - id: T-001
+    status: not-started  # by the Coder
+    goal: Write the header.
+    acceptance_checks: ["cmd: pytest tests/csv"]
+    owner: 'nobody'
+  - id: T-002
+    status: not-started
+    goal: Write the rows.
+    depends_on: [T-001]
+    acceptance_checks:
+      - "manual: open the file"
+"""
+
+
+def clock() -> ManualClock:
+    return ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
+
+
+def decision(decision_id: str = "UD-1", status: str = "pending", **changes: Any) -> dict[str, Any]:
+    contexts = {"UD-APPROVE-DESIGN": "APPROVE_DESIGN", "UD-REVIEW-STRATEGY": "REVIEW_STRATEGY"}
+    answers = {"UD-APPROVE-DESIGN": "approved", "UD-REVIEW-STRATEGY": "per-batch"}
+    made = {
+        "decision_id": decision_id,
+        "question": "Which one?",
+        "status": status,
+        "answer": answers.get(decision_id, "the first") if status == "answered" else None,
+        "asked_at": AT,
+        "resolved_at": None if status == "pending" else AT,
+        "state_context": contexts.get(decision_id, "IMPLEMENT_LOOP"),
+        "resolution_reason": "not needed" if status in ("cancelled", "skipped") else None,
+    }
+    return {**made, **changes}
+
+
+GATES = [decision("UD-APPROVE-DESIGN", "answered"), decision("UD-REVIEW-STRATEGY", "answered")]
+
+
+def status(state: str = "INTAKE", **changes: Any) -> dict[str, Any]:
+    made = {
+        "current_state": state,
+        "session": NAME,
+        "assumptions": ["UTF-8"],
+        "user_decisions": [],
+        "retry_counts": {},
+        "known_issues": [],
+        "last_ci_result": "unknown",
+        "last_update": AT,
+    }
+    return {**made, **changes}
+
+
+def acceptance() -> dict[str, Any]:
+    return {"acceptance_criteria": [{"id": "AC-001", "description": "A file is written.", "verify": ["cmd: pytest"]}]}
+
+
+def agent_input(**task: Any) -> dict[str, Any]:
+    made = {
+        "id": "T-001",
+        "title": "Header",
+        "goal": "Write the header.",
+        "non_goals": [],
+        "context_files": [f".agents-work/{NAME}/spec.md"],
+        "constraints": [],
+        "acceptance_checks": ["cmd: pytest"],
+        "risk_flags": ["none"],
+    }
+    return {
+        "task": {**made, **task},
+        "project_type": "cli",
+        "repo_state": {"branch": "main", "ci_status": "green", "last_failed_step": None},
+        "tools_available": ["read_file"],
+    }
+
+
+def agent_output(**changes: Any) -> dict[str, Any]:
+    made = {
+        "status": "OK",
+        "summary": "The header is written.",
+        "artifacts": {"commands_to_run": ["pytest"], "notes": []},
+        "gates": {
+            "meets_definition_of_done": True,
+            "needs_review": True,
+            "needs_tests": False,
+            "security_concerns": [],
+        },
+        "next": {"recommended_agent": "Reviewer", "recommended_task_id": "T-001", "reason": "Review it."},
+    }
+    return {**made, **changes}
+
+
+def make_session(
+    root: Path, state: str = "INTAKE", *, texts: dict[str, str | None] | None = None, **changes: Any
+) -> Path:
+    """Write a folder with every document; ``texts`` replaces files, None leaves one out. Return the folder."""
+    folder = root / ".agents-work" / changes.get("session", NAME)
+    folder.mkdir(parents=True)
+    files = {
+        "status.json": json.dumps(status(state, **changes), indent=2) + "\n",
+        "tasks.yaml": TASKS,
+        "acceptance.json": json.dumps(acceptance()),
+        "spec.md": SPEC,
+        "architecture.md": ARCHITECTURE,
+        "report.md": REPORT,
+        **(texts or {}),
+    }
+    for name, text in files.items():
+        if text is not None:
+            (folder / name).write_bytes(text.encode("utf-8"))
+    return folder
+
+
+def done(tasks: str = TASKS) -> str:
+    """Return the plan with every task completed."""
+    return tasks.replace("status: not-started", "status: completed")
