@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MACHINES = {
     "handoff": "accord.handoffs.stages:HANDOFF",
     "work-item": "accord.results.status:WORK_ITEM",
+    "work-package": "accord.missions.lifecycle:WORK_PACKAGE",
 }
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -58,3 +60,47 @@ def can_be_written(path: Path) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process holds this folder, and hold it: one writer at a time, freed when a process dies.
+
+    The folder itself is locked, so that no file is left behind and none is made by somebody who then writes nothing.
+    """
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add one line to a file that only grows, and see it on the disk. The caller holds the lock.
+
+    What a crash left of a line that nobody was told of, an end without a line break, is taken away first, unless
+    it is a whole JSON document that lacks only the break.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    with open(handle, "r+b", buffering=0) as file:
+        before = file.read()
+        end = before.rfind(b"\n") + 1
+        tail = before[end:]
+        if tail and not _is_json(tail):
+            file.truncate(end)
+        file.write((b"\n" if tail and _is_json(tail) else b"") + line.encode() + b"\n")
+        os.fsync(file.fileno())
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
