@@ -54,6 +54,15 @@ def _moment_text(text: str) -> str:
 DateTime = Annotated[
     str, StringConstraints(strict=True), AfterValidator(_moment_text), Field(json_schema_extra={"format": "date-time"})
 ]
+
+
+def _true(value: Any) -> Any:
+    """Refuse the number 1, which Python takes for true and JSON does not."""
+    if value is not True:
+        raise ValueError("is not true")
+    return value
+
+
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
 
 
@@ -89,7 +98,7 @@ class NextQueryResponse(BaseModel):
     input_key: str | None = None
     question: str | None = None
     options: list[str] | None = None
-    is_query: Literal[True]
+    is_query: Annotated[Literal[True], BeforeValidator(_true)]
 
     @model_validator(mode="after")
     def _previews(self) -> NextQueryResponse:
