@@ -37,6 +37,7 @@ COMMANDS = {
     "actions/classify-error/action.yml": ["classify"],
     "actions/handoff/action.yml": ["handoff gate"],
     "actions/labels/action.yml": ["labels check", "labels sync"],
+    "actions/mission/action.yml": ["mission check"],
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],

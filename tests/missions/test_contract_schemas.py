@@ -100,7 +100,7 @@ def corpus(name: str) -> list[dict[str, Any]]:
     """Every seed, every seed with one value changed, added or left out, and a thousand with two."""
     keys = [*contract(name)["properties"], "unknown"]
     changes = [(key, value) for key in keys for value in ODD]
-    found = [seed for seed in SEEDS[name]]
+    found = list(SEEDS[name])
     found += [changed(seed, change) for seed in SEEDS[name] for change in changes]
     chance = random.Random(78)
     for _ in range(1000):

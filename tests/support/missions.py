@@ -64,7 +64,7 @@ class Project:
         """Add an event to the log."""
         path = self.folder / "status.events.jsonl"
         number = len(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else 0
-        value = event(wp_id, source, target, at, event_id=f"E{number:04}", **more)
+        value = event(wp_id, source, target, at, **{"event_id": f"E{number:04}", **more})
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(value) + "\n")
         return value
@@ -113,6 +113,7 @@ class Project:
     def repository(self, branch: str = "main") -> Project:
         """Make the project a repository with one commit, a day old."""
         self.git("init", "--quiet", f"--initial-branch={branch}")
+        self.git("add", "kitty-specs")
         self.commit("begin", at=NOW - timedelta(days=1))
         return self
 

@@ -69,7 +69,7 @@ class MissionGit:
             return f"The branch {branch} is not there, so nothing shows that it was merged."
         if not targets:
             return f"The target branch {self._target_name or '(none is named)'} is not there."
-        if any(self._is_ancestor(head[0], target) for target in targets):
+        if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
             return ""
         return f"The branch {branch} is not merged into {self._target_name}."
 
@@ -101,7 +101,7 @@ class MissionGit:
     def _look(self, branch: str) -> OwnCommits:
         if self._trouble:
             return OwnCommits(error=f"No commits can be looked at: {self._trouble}")
-        head = self._refs(branch)
+        head = self._refs(branch)  # here and at origin, either of which may be ahead
         if not head:
             return OwnCommits(error=f"The branch {branch} is not there.")
         names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
@@ -110,7 +110,7 @@ class MissionGit:
             return OwnCommits(error=f"There is no branch that {branch} could have left; none is named as target.")
         if not self._answer("merge-base", head[0], *bases):
             return OwnCommits(error=f"The branch {branch} has no commit in common with its base.")
-        listed = self._ask("log", "--format=%ct", head[0], "--not", *bases)
+        listed = self._ask("log", "--format=%ct", *head, "--not", *bases)
         if listed is None:
             return OwnCommits(error=f"The commits of {branch} cannot be read; the repository lacks some of them.")
         times = [int(line) for line in listed.split()]
