@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -75,7 +76,7 @@ class Mission:
         """Where its files are."""
         return self.root / SPECS / self.slug
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """All work packages that are spoken of anywhere: as a file, in a lane, or in the log."""
         named = set(self.work_packages) | {name for name in self.broken if name.startswith("WP")}

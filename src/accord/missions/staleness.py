@@ -65,7 +65,7 @@ def stale_of(
 ) -> Staleness:
     """Tell how a work package stands. Raises BrokenContract for one that is not there; a broken one has no answer."""
     if wp_id not in mission.ids:
-        mission.work_package(wp_id)
+        mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
             return Staleness(
