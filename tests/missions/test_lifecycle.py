@@ -98,6 +98,12 @@ def test_force_is_no_way_around_the_merge_and_an_override_with_a_reason_is(sourc
     assert plan_move(source, "done", replace(facts, override_reason="squashed"), is_forced=True)
 
 
+@pytest.mark.parametrize("target", ["claimed", "blocked", "canceled"])
+def test_no_move_is_made_by_nobody(target: Any) -> None:
+    with pytest.raises(BrokenContract, match="--actor"):
+        plan_move("planned", target, replace(ALL, actor=" "))
+
+
 def test_an_override_is_no_way_around_the_other_guards() -> None:
     with pytest.raises(BrokenContract):
         plan_move("in_progress", "done", replace(ALL, override_reason="squashed"))

@@ -82,7 +82,9 @@ def test_a_title_and_a_status_of_old_files_are_read(project: Project) -> None:
     assert mission.status_of("WP01") == "in_progress"
 
 
-@pytest.mark.parametrize("slug", ["nope", "..", "../078-ships", "", "a/b", ".hidden", "078-ships/"])
+@pytest.mark.parametrize(
+    "slug", ["nope", "..", "../078-ships", "", "a/b", ".hidden", "078-ships/", "x" * 5000, "a\x00b"]
+)
 def test_a_mission_that_is_not_there_is_named_with_those_that_are(project: Project, slug: str) -> None:
     with pytest.raises(BrokenContract, match="there are: 078-ships") as broken:
         load_mission(project.root, slug)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.missions import NOW, Project
+from support.missions import NOW, Project, event
 
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.ids import ulid
 from accord.missions.events import log_path
 from accord.missions.staleness import git_of, stale_of
@@ -47,7 +47,7 @@ def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_fil
     for target in ("in_progress", "for_review", "approved", "done"):
         assert planning.move("WP01", target).events
         assert planning.status("WP01") == target
-    assert [event["to_lane"] for event in lines(planning)] == [
+    assert [line["to_lane"] for line in lines(planning)] == [
         "claimed",
         "in_progress",
         "for_review",
@@ -55,7 +55,7 @@ def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_fil
         "approved",
         "done",
     ]
-    assert {event["execution_mode"] for event in lines(planning)} == {"direct_repo"}
+    assert {line["execution_mode"] for line in lines(planning)} == {"direct_repo"}
     assert not (planning.root / ".worktrees").exists()
     assert not (planning.root / ".kittify" / "workspaces").exists()
 
@@ -185,7 +185,7 @@ def test_events_are_in_order_whatever_the_clock_says(planning: Project) -> None:
     for target in ("in_progress", "for_review", "approved"):
         planning.move("WP01", target)
         assert planning.status("WP01") == target
-    assert len({event["event_id"] for event in lines(planning)}) == 5
+    assert len({line["event_id"] for line in lines(planning)}) == 5
 
 
 def test_a_crash_at_any_byte_of_a_move_is_continued_by_the_same_command(planning: Project) -> None:
@@ -195,7 +195,7 @@ def test_a_crash_at_any_byte_of_a_move_is_continued_by_the_same_command(planning
         log_path(planning.folder).write_bytes(whole[:cut])
         planning.move("WP01", "in_progress")
         assert planning.status("WP01") == "in_progress"
-        assert [event["to_lane"] for event in lines(planning)] == ["claimed", "in_progress"]
+        assert [line["to_lane"] for line in lines(planning)] == ["claimed", "in_progress"]
 
 
 def claim(root: Path, actor: str) -> bool:
@@ -210,7 +210,7 @@ def test_of_many_who_claim_at_once_one_has_it(planning: Project) -> None:
     with multiprocessing.get_context("fork").Pool(6) as pool:
         won = pool.starmap(claim, [(planning.root, actor) for actor in actors])
     assert won.count(True) == 1
-    assert [event["actor"] for event in lines(planning)] == [actors[won.index(True)]]
+    assert [line["actor"] for line in lines(planning)] == [actors[won.index(True)]]
 
 
 @pytest.mark.parametrize("text", ["line\nbreak", '"quoted"', "\udcff", "\u2028", "x" * 100_000, "a\x00b"])
@@ -218,6 +218,22 @@ def test_any_text_of_an_agent_stays_one_line_of_the_log(planning: Project, text:
     planning.move("WP01", "blocked", reason=text)
     assert lines(planning)[-1]["reason"] == text
     assert planning.status("WP01") == "blocked"
+
+
+def test_a_log_that_is_a_link_is_not_written_through(planning: Project) -> None:
+    target = planning.root / "elsewhere"
+    target.write_text("", encoding="utf-8")
+    log_path(planning.folder).symlink_to(target)
+    with pytest.raises(Refused, match="symbolic link"):
+        planning.move("WP01", "claimed")
+    assert target.read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00"])
+def test_an_event_at_the_end_of_time_is_none(planning: Project, at: str) -> None:
+    planning.write("status.events.jsonl", json.dumps({**event("WP01", None, "claimed"), "at": at}) + "\n")
+    with pytest.raises(BrokenContract, match="line 1"):
+        planning.move("WP01", "in_progress")
 
 
 def test_a_log_that_cannot_be_read_stops_the_move_before_anything_is_written(planning: Project) -> None:

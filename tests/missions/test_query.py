@@ -147,6 +147,19 @@ def test_a_run_that_cannot_be_read_is_an_error_and_not_a_fresh_one(
     assert [finding.code for finding in broken.value.findings] == ["run-invalid"]
 
 
+def test_an_answer_that_the_schema_refuses_is_an_error_and_never_given(project: Project) -> None:
+    project.run(issued_step_id="not_started")
+    with pytest.raises(BrokenContract):
+        ask(project)
+
+
+@pytest.mark.parametrize("name", ["../../x", "x" * 5000, "a\x00b", "ünï"])
+def test_a_strange_mission_type_is_an_unknown_one(project: Project, name: str) -> None:
+    project.begin(mission_type=name)
+    with pytest.raises(BrokenContract, match="no issuable first step"):
+        ask(project)
+
+
 def test_a_meta_file_that_cannot_be_read_is_an_error(project: Project) -> None:
     project.write("meta.json", "{")
     with pytest.raises(BrokenContract, match=r"meta\.json"):

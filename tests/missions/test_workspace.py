@@ -82,6 +82,14 @@ def test_a_context_file_is_asked_before_the_lanes(project: Project) -> None:
     assert "lanes.json in lane-a" in found.diagnostics[0]
 
 
+def test_a_context_file_cannot_pass_a_merged_branch_off_as_that_of_a_lane(project: Project) -> None:
+    project.work_package("WP01", CODE)
+    remember(project, "lane-a", lane_wp_ids=["WP01"], branch_name="main")
+    found = resolve_workspace(project.load(), "WP01")
+    assert found.branch_name == "kitty/mission-078-ships-lane-a"
+    assert "none of a mission" in found.diagnostics[0]
+
+
 def test_context_files_of_other_missions_and_broken_ones_remember_nothing(project: Project) -> None:
     project.work_package("WP01", CODE)
     project.lanes(lane_a=["WP01"])

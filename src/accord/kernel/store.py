@@ -85,20 +85,22 @@ def append_line(path: Path, line: str) -> None:
     """Add one line to a file that only grows, and see it on the disk. The caller holds the lock.
 
     What a crash left of a line that nobody was told of, an end without a line break, is taken away first, unless
-    it is a whole JSON document that lacks only the break.
+    it is a whole JSON document that lacks only the break. A symbolic link is not followed: OSError.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
     with open(handle, "r+b", buffering=0) as file:
         before = file.read()
         end = before.rfind(b"\n") + 1
         tail = before[end:]
-        if tail and not _is_json(tail):
+        is_whole = is_json(tail)
+        if tail and not is_whole:
             file.truncate(end)
-        file.write((b"\n" if tail and _is_json(tail) else b"") + line.encode() + b"\n")
+        file.write((b"\n" if is_whole else b"") + line.encode() + b"\n")
         os.fsync(file.fileno())
 
 
-def _is_json(text: bytes) -> bool:
+def is_json(text: bytes) -> bool:
+    """Tell whether a text is JSON from its beginning to its end."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.kernel.shapes import read_shape
+from accord.kernel.store import is_json
 from accord.missions.models import STATUSES, StatusEvent
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_log(raw: bytes) -> Log:
     """Read a log. What stands after the last line break and is no JSON was cut off by a crash, and is no event."""
     complete, _, tail = raw.rpartition(b"\n")
     lines = complete.split(b"\n")
-    is_torn = bool(tail.strip()) and not _is_object(tail)
+    is_torn = bool(tail.strip()) and not is_json(tail)
     events: list[StatusEvent] = []
     problems: dict[str, list[Finding]] = {}
     for number, line in enumerate(lines if is_torn or not tail.strip() else [*lines, tail], start=1):
@@ -57,13 +58,6 @@ def read_log(raw: bytes) -> Log:
             _read_line(line, number, events, problems)
     distinct = _distinct(events)
     return Log(distinct, reduce_events(distinct), problems, is_torn)
-
-
-def _is_object(text: bytes) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: dict[str, list[Finding]]) -> None:

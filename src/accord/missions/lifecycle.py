@@ -138,8 +138,10 @@ def _refusal(source: Status, target: Status, facts: MoveFacts, *, is_forced: boo
     if source == target:
         is_taken = source in THROUGH and facts.holder and facts.actor != facts.holder and not is_forced
         return f"{facts.holder} has it already. Take another one, or pass --force with --reason." if is_taken else ""
+    if _has_actor(facts):
+        return _has_actor(facts)
     if is_forced:
-        unsaid = _has_actor(facts) or ("" if facts.reason else "Force needs a reason. Pass --reason.")
+        unsaid = "" if facts.reason else "Force needs a reason. Pass --reason."
         return unsaid or (_is_complete(facts) if target == "done" else "")
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _way(source, target))
     return next((refusal for refusal in refusals if refusal), "")

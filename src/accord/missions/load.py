@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from accord.missions.modes import Mode
 
 SPECS = "kitty-specs"
-_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _WP_FILE = re.compile(r"(WP[0-9]{2,})(?:[-_.].*)?\.md")
 _FRONTMATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -127,7 +127,7 @@ def mission_slugs(root: Path) -> list[str]:
 def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
     """Read a mission. Raises BrokenContract ``unknown-mission``, and nothing else: the rest is in ``broken``."""
     folder = root / SPECS / slug
-    if not _SLUG.fullmatch(slug) or not folder.is_dir():
+    if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
         known = ", ".join(mission_slugs(root)) or "none"
         message = f'There is no mission "{slug}" in {root / SPECS}; there are: {known}.'
         raise BrokenContract(message, findings=[Finding("unknown-mission", message)])

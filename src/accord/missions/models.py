@@ -222,6 +222,8 @@ def _moment(value: Any) -> Any:
     moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
         raise ValueError("has no zone")
+    if not 1970 <= moment.year < 9000:
+        raise ValueError("is no moment at which anything happened")
     return moment
 
 

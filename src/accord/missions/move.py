@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.checklists import tasks
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.ids import ulid
 from accord.kernel.store import append_line, locked
 from accord.missions.events import log_path
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.kernel.clock import Clock
+    from accord.missions.branches import OwnCommits
     from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, Status
 
@@ -69,6 +70,8 @@ def move(
 ) -> Moved:
     """Move a work package. Raises BrokenContract when the move is illegal; then nothing is written."""
     folder = load_mission(root, slug, legacy_default).folder
+    if log_path(folder).is_symlink():
+        raise Refused(f"{log_path(folder)} is a symbolic link, which is not written through.", mend="Make it a file.")
     with locked(folder):
         mission = load_mission(root, slug, legacy_default)
         source = mission.status_of(order.wp_id)
@@ -108,9 +111,9 @@ def _facts(mission: Mission, order: Order, source: Status) -> MoveFacts:
     )
 
 
-def _evidence_problem(own: Any, branch: str) -> str:
+def _evidence_problem(own: OwnCommits, branch: str) -> str:
     if own.error:
-        return str(own.error)
+        return own.error
     return "" if own.count else f"The branch {branch} has no commit of its own."
 
 
@@ -136,7 +139,7 @@ def _events(
 ) -> tuple[dict[str, Any], ...]:
     """Write the events of a move, each strictly later than all before it, whatever the clock says."""
     before = max((event.at for event in mission.log.events if event.wp_id == order.wp_id), default=None)
-    at = max(now, before + timedelta(microseconds=1)) if before else now
+    at = max(now, before.astimezone(UTC) + timedelta(microseconds=1)) if before else now
     strategy = "worktree" if mission.work_package(order.wp_id).mode.value == "code_change" else "direct_repo"
     events = []
     for i, (source, target) in enumerate(steps):

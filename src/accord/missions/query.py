@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
 from accord.kernel.errors import BrokenContract
+from accord.kernel.shapes import read_shape
 from accord.missions.models import STATUSES, NextQueryResponse
 from accord.missions.runs import DEFAULT_TYPE, RunState, read_run, stand, steps_of
 
@@ -22,7 +23,7 @@ WEIGHTS = {"claimed": 0.05, "in_progress": 0.3, "for_review": 0.6, "in_review": 
 def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQueryResponse:
     """Tell where a mission stands. Raises BrokenContract where what is kept of it cannot be read.
 
-    Making the response validates it: what the contract's schema refuses never becomes one.
+    What the contract's schema refuses is never answered.
     """
     mission.need("meta.json")
     kept, mission_type = read_run(mission)
@@ -30,26 +31,27 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
     steps, origin = steps_of(mission, mission_type)
     standing = stand(steps, state, mission_type)
     decision = standing.decision
-    return NextQueryResponse(
-        kind="query",
-        agent=agent,
-        mission_slug=mission.slug,
-        mission=mission_type,
-        mission_state=standing.mission_state,
-        preview_step=standing.preview_step,
-        timestamp=timestamp(now),
-        reason=standing.reason,
-        guard_failures=guard_failures(mission, standing.step_id) if mission_type == DEFAULT_TYPE else [],
-        progress=progress(mission),
-        origin=origin,
-        run_id=state.run_id or None,
-        step_id=standing.step_id,
-        decision_id=decision.id if decision else None,
-        input_key=decision.input_key if decision else None,
-        question=decision.question if decision else None,
-        options=list(decision.options) if decision and decision.options is not None else None,
-        is_query=True,
-    )
+    answer = {
+        "kind": "query",
+        "agent": agent,
+        "mission_slug": mission.slug,
+        "mission": mission_type,
+        "mission_state": standing.mission_state,
+        "preview_step": standing.preview_step,
+        "timestamp": timestamp(now),
+        "reason": standing.reason,
+        "guard_failures": guard_failures(mission, standing.step_id) if mission_type == DEFAULT_TYPE else [],
+        "progress": progress(mission),
+        "origin": origin,
+        "run_id": state.run_id or None,
+        "step_id": standing.step_id,
+        "decision_id": decision.id if decision else None,
+        "input_key": decision.input_key if decision else None,
+        "question": decision.question if decision else None,
+        "options": list(decision.options) if decision and decision.options is not None else None,
+        "is_query": True,
+    }
+    return read_shape(NextQueryResponse, answer)
 
 
 def guard_failures(mission: Mission, step_id: str | None) -> list[str]:

@@ -6,6 +6,7 @@ mission without one is as fresh as its first step, and asking does not make one.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from accord.missions.load import Mission
 
 DEFAULT_TYPE = "software-dev"
+_TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 _LINE = (
     "discovery",
     "specify",
@@ -188,8 +190,8 @@ def _state_file(root: Path, entry: _RunEntry) -> Path:
 def steps_of(mission: Mission, mission_type: str) -> tuple[Sequence[Step], dict[str, Any]]:
     """Return the steps of a mission's type, and where they come from. Raises BrokenContract ``no-first-step``."""
     for folder in (Path(".kittify", "overrides", "missions"), Path(".kittify", "missions")):
-        path = mission.root / folder / Path(mission_type).name / "mission-runtime.yaml"
-        if path.is_file():
+        path = mission.root / folder / mission_type / "mission-runtime.yaml"
+        if _TYPE.fullmatch(mission_type) and path.is_file():
             try:
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
             except BrokenContract as broken:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from accord.missions.modes import ModeSource
 
 
+_BRANCHES = "kitty/mission-"
+
+
 @dataclass(frozen=True)
 class ResolvedWorkspace:
     """Where one work package runs. Paths are absolute; ``context_file`` only where there is one."""
@@ -106,8 +109,13 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
         notes = []
         if planned and planned.lane_id != context.lane_id:
             notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {planned.lane_id}; the first counts.")
-        branch = context.branch_name or _branch(mission.slug, context.lane_id)
-        wp_ids = planned.wp_ids if planned and not notes else context.lane_wp_ids or [work_package.id]
+        branch = _branch(mission.slug, context.lane_id)
+        if context.branch_name.startswith(_BRANCHES):
+            branch = context.branch_name
+        elif context.branch_name:
+            notes.append(f"{path.name} names a branch that is none of a mission; {branch} counts.")
+        is_same = planned is not None and planned.lane_id == context.lane_id
+        wp_ids = planned.wp_ids if planned and is_same else context.lane_wp_ids or [work_package.id]
         return _Lane(context.lane_id, tuple(wp_ids), branch, path, tuple(notes))
     mission.need("lanes.json")
     if planned is None:
@@ -135,7 +143,7 @@ def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
 
 
 def _branch(slug: str, lane_id: str) -> str:
-    return f"kitty/mission-{slug}-{lane_id}"
+    return f"{_BRANCHES}{slug}-{lane_id}"
 
 
 def _broken(code: str, message: str) -> BrokenContract:
