@@ -41,9 +41,8 @@ def _document_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--format",
         "output_format",
         type=click.Choice(["text", "json"]),
-        default=lambda: "text" if sys.stdout.isatty() else "json",
-        show_default="text on a terminal, else json",
-        help="Text for people, or the document of the contract.",
+        callback=lambda _, __, said: said or ("text" if sys.stdout.isatty() else "json"),
+        help="Text for people, or the document of the contract; text on a terminal, else json.",
     )(command)
 
 
