@@ -60,9 +60,6 @@ def can_be_written(path: Path) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
-    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
 
 
 @contextmanager
