@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from accord.cli.kinds import KINDS
 from accord.handoffs.stages import HANDOFF
 from accord.loops.reasons import ALL as ALL_LOOPS
+from accord.missions.lifecycle import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
 from accord.runner.registry_models import Registry
@@ -110,6 +111,7 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
     yield Part("docs/sessions.md", lambda: f"```mermaid\n{TASK.mermaid()}\n```", "machine-task")
     yield Part("docs/sessions.md", way_of_sessions, "machine-session")
+    yield Part("docs/missions.md", lambda: f"```mermaid\n{WORK_PACKAGE.mermaid()}\n```", "machine")
     for action in sorted(root.glob("actions/*/action.yml")):
         yield from action_parts(action, f"actions/{action.parent.name}/README.md")
     yield from action_parts(root / "action.yml", "docs/actions.md")

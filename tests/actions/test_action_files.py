@@ -39,6 +39,7 @@ COMMANDS = {
     "actions/handoff/action.yml": ["handoff gate"],
     "actions/keepalive/action.yml": ["keepalive run"],
     "actions/labels/action.yml": ["labels check", "labels sync"],
+    "actions/mission/action.yml": ["mission check"],
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],

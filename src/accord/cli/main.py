@@ -36,6 +36,7 @@ COMMANDS = {
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "mission": ("accord.cli.mission", "Tell where missions stand, and move their work packages."),
     "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
     "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
     "publish": ("accord.cli.publish", "Push what an agent's run changed, and write its outputs."),
