@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import NOW, Project, event
 
+from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.ids import ulid
 from accord.missions.events import log_path
@@ -200,7 +201,7 @@ def test_a_crash_at_any_byte_of_a_move_is_continued_by_the_same_command(planning
 
 def claim(root: Path, actor: str) -> bool:
     try:
-        return bool(Project(root).move("WP01", "claimed", actor).events)
+        return bool(Project(root).move("WP01", "claimed", actor, clock=SystemClock()).events)
     except BrokenContract:
         return False
 

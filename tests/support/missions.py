@@ -82,9 +82,10 @@ class Project:
         return load_mission(self.root, self.slug, legacy_default)
 
     def move(self, wp_id: str, target: Any, actor: str = "ada", **told: Any) -> Moved:
-        dry = told.pop("is_dry_run", False)
+        """Move a work package; several processes at once need a ``clock`` on which waiting takes time."""
+        dry, clock = told.pop("is_dry_run", False), told.pop("clock", ManualClock(NOW))
         order = Order(wp_id, target, actor, **told)
-        return move(self.root, self.slug, order, ManualClock(NOW), redact=lambda text: text, is_dry_run=dry)
+        return move(self.root, self.slug, order, clock, redact=lambda text: text, is_dry_run=dry)
 
     def status(self, wp_id: str) -> str:
         return self.load().status_of(wp_id)
