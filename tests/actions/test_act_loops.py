@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from accord.sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
     from support.act import Bench
 
@@ -104,7 +106,10 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     home = tmp_path_factory.mktemp("loops")
     branches = {f"work/{name}": CHANGES.get(name, {"notes.txt": f"{name}\n"}) for name in PULLS}
     issues = [*WORK_ITEMS, *(pull(name) for name in PULLS)]
-    runs = [{"id": DEAD_RUN, "name": "Keepalive", "status": "completed", "conclusion": "failure"}]
+    runs = [
+        {"id": DEAD_RUN, "name": "Keepalive", "status": "completed", "conclusion": "failure"},
+        *({"id": run_id, "name": "Keepalive", "status": "in_progress"} for run_id in (7001, 7002)),
+    ]
     document = seed({"README.md": "# Demo\n"}, branches=branches, issues=issues, workflow_runs=runs)
     (home / "seed.json").write_text(json.dumps(document))
     with serving(home / "sandbox", seed=home / "seed.json") as github:
@@ -115,8 +120,10 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             "keepalive", "run", "--phase", "begin", "--pull", str(NUMBERS["tasks"]), run_id=DEAD_RUN
         )
         assert began.returncode == 0, began.stderr
+        before = state_of_tasks(consumer)
         with ThreadPoolExecutor() as pool:
             every = pool.submit(consumer.calls, "all", {name: (CALLS[name], NUMBERS[name]) for name in CALLS}, 7001)
+            wait_for_a_turn(consumer, before, every)  # so that on a slow machine, too, they are there at once
             race = pool.submit(consumer.calls, "race", {"tasks": ("keepalive", NUMBERS["tasks"])}, 7002)
             every.result(), race.result()
         consumer.checks_pass(NUMBERS["tasks"])
@@ -124,6 +131,18 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         consumer.follow("swept", 7004)
         consumer.follow("restarted", 7005)
         yield consumer
+
+
+def state_of_tasks(consumer: Consumer) -> str:
+    """Name the commit that holds the state of keepalive on the pull request with tasks."""
+    sha: str = consumer.api("GET", f"git/ref/accord/loops/{NUMBERS['tasks']}/keepalive")["object"]["sha"]
+    return sha
+
+
+def wait_for_a_turn(consumer: Consumer, before: str, every: Future[Any]) -> None:
+    """Wait until the first workflow run has begun its turn."""
+    while state_of_tasks(consumer) == before and not every.done():
+        time.sleep(0.2)
 
 
 def of(consumer: Consumer, name: str) -> dict[str, Any]:
