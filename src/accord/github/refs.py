@@ -46,10 +46,6 @@ class RefPort(Protocol):
         """Point a ref elsewhere, wherever it is: only for a ref whose commits are all ours. Raises Conflict."""
         ...
 
-    def delete_ref(self, name: str) -> None:
-        """Delete a ref; one that is gone counts as deleted."""
-        ...
-
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None when there is none."""
         ...
@@ -93,13 +89,6 @@ class RefMethods(Rest):
     def replace_ref(self, name: str, sha: str) -> None:
         """PATCH …/git/refs/{ref} with force. Sent twice it is the same."""
         self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
-
-    def delete_ref(self, name: str) -> None:
-        """DELETE …/git/refs/{ref}."""
-        try:
-            self._transport.call("DELETE", f"{self._root}/git/refs/{_path(name)}")
-        except (Conflict, NotThere):
-            return
 
     def commit_object(self, sha: str) -> Commit | None:
         """GET …/git/commits/{sha}."""
