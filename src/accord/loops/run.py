@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -21,7 +22,7 @@ from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
 from accord.loops.reasons import NEEDS_HUMAN, decided
 from accord.loops.state_comment import telling
-from accord.loops.store import change, load
+from accord.loops.store import change, load, newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,16 @@ def begin(loop: Loop, site: Site, *, is_dry_run: bool = False) -> Turn:
         turn = _begun(known, decision) if decision.action in RUNS else _not_begun(known, decision)
         relabel(site, known.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
     except Forbidden as refused:
+        _take_back(loop, site)
         return Turn(loop, site, known.pull, "idle", decided("read-only-token", f"{refused}"))
     return turn
+
+
+def _take_back(loop: Loop, site: Site) -> None:
+    """Count the run as never begun: where only half of what begins it may be written, no agent runs."""
+    place = site.place(loop.name)
+    with suppress(Forbidden):  # the comment may be what the token may not write; the commits count
+        change(place, newest(place), lambda state: as_before(state, site.run_id))
 
 
 def _begun(known: Gathered, decision: Decision) -> Turn:
