@@ -10,13 +10,13 @@ from datetime import timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from accord.github.closing import closing_references
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.markdown_text import cell, table
 from accord.kernel.shapes import read_shape
-from accord.loops.linked import closing_numbers
 from accord.loops.loop import Completed
 from accord.loops.posting import text_to_post
 from accord.loops.reasons import decided
@@ -70,7 +70,7 @@ def with_work_items(known: Gathered) -> Gathered:
 
 def work_items(site: Site, pull: Pull) -> tuple[WorkItem, ...]:
     """Read the work items of a pull request; numbers that are none are left out."""
-    issues = [site.github.issue(number) for number in closing_numbers(pull.body, site.repository)]
+    issues = [site.github.issue(number) for number in closing_references(pull.body, site.repository)]
     return tuple(_work_item(site, issue) for issue in issues if issue is not None and not issue.is_pull)
 
 
