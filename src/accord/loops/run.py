@@ -16,7 +16,7 @@ from accord.loops.effects import ask_once, relabel
 from accord.loops.ending import carry_out, finished, plan
 from accord.loops.gather import RUNS, gather
 from accord.loops.ledger import as_before, settled
-from accord.loops.loop import Told
+from accord.loops.loop import EndedRun
 from accord.loops.models import Decision, Running
 from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
@@ -133,7 +133,7 @@ def _decider(known: Gathered) -> Callable[[object], Decision]:
 def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:
     """Record how the run ended and do what follows; with a ``workflow``, start that again where more is due at once."""
     pull, kept = site.pull(), load(site.place(loop.name))
-    told = Told(loop, site, pull, kept.state, outputs)
+    told = EndedRun(loop, site, pull, kept.state, outputs)
     if kept.state.running and kept.state.running.run_id == site.run_id:
         step = plan(told, kept.state.running, workflow)
         if is_dry_run:
@@ -151,7 +151,11 @@ def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_d
 
 
 def _turn(
-    told: Told, outcome: Literal["ended", "unchanged", "planned"], state: LoopState, note: str = "", started: str = ""
+    told: EndedRun,
+    outcome: Literal["ended", "unchanged", "planned"],
+    state: LoopState,
+    note: str = "",
+    started: str = "",
 ) -> Turn:
     decision = Decision(action="stop", reason="", message=note)
     if state.told is not None:
