@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from accord.github.once import send_once
 from accord.github.port import Conflict, NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from accord.kernel.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,16 @@ class RefPort(Protocol):
     def create_tree(self, files: Mapping[str, str]) -> str:
         """Write a tree of text files. Raises AnswerLost, after which the same again is the same tree."""
         ...
+
+
+def create_ref_once(github: RefPort, name: str, sha: str, clock: Clock) -> bool:
+    """Make a ref; False where one is that points elsewhere, so somebody else was faster."""
+
+    def look() -> bool | None:
+        tip = github.ref(name)
+        return None if tip is None else tip == sha
+
+    return send_once(lambda: github.create_ref(name, sha), look, clock)
 
 
 class RefMethods(Rest):

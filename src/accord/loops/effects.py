@@ -9,7 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers, write_marker
-from accord.github.once import send_once
+from accord.github.once import send_once, send_until_answered
 from accord.kernel.errors import Stopped
 from accord.kernel.markdown_text import cell
 from accord.loops.reasons import NEEDS_HUMAN
@@ -91,4 +91,4 @@ def start(site: Site, workflow: str, number: int) -> None:
     """
     branch = site.github.repository().default_branch
     inputs = {"pr_number": str(number)}
-    send_once(lambda: site.github.dispatch_workflow(workflow, branch, inputs), lambda: None, site.clock)
+    send_until_answered(lambda: site.github.dispatch_workflow(workflow, branch, inputs), site.clock)
