@@ -66,6 +66,24 @@ def test_people_read_what_happens_next(accord: Accord) -> None:
     assert "starts no workflow" in lines[2]
 
 
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_no_name_of_a_check_or_label_puts_a_secret_on_show(accord: Accord, output_format: str) -> None:
+    token = "ghp_" + "a1B2" * 9
+    checks = {**FACTS["checks"], "pending": [f"lint {token}"]}
+    pending = accord("keepalive", "decide", accord.file("facts.json", {**FACTS, "checks": checks}))
+    labels = [*PULL["labels"], f"agent:{token}"]
+    odd = accord(
+        "keepalive",
+        "decide",
+        accord.file("odd.json", {**FACTS, "pull": {**PULL, "labels": labels}}),
+        "--format",
+        output_format,
+    )
+    assert "Pending: lint [redacted" in pending.out
+    assert "label agent:[redacted" in odd.out
+    assert token not in pending.out + odd.out
+
+
 def test_facts_say_of_which_kind_they_are(accord: Accord) -> None:
     ended = accord("check", accord.file("facts.json", FACTS), "--format", "json")
     assert (ended.code, ended.document["documents"][0]["kind"]) == (0, "keepalive-facts")

@@ -76,20 +76,18 @@ def test_people_read_what_happened_and_no_secret() -> None:
 
 
 @pytest.mark.parametrize(
-    ("recovery", "in_a_row", "labels", "wait"),
+    ("recovery", "in_a_row", "labels"),
     [
-        ("retry", 1, ("agent:retry",), 60),
-        ("retry", 4, ("needs-human",), None),
-        ("manual", 0, ("needs-human",), None),
-        ("", 0, ("needs-human",), None),
-        ("ignore", 0, (), None),
+        ("retry", 1, ("agent:retry",)),
+        ("retry", 4, ("needs-human",)),
+        ("manual", 0, ("needs-human",)),
+        ("", 0, ("needs-human",)),
+        ("ignore", 0, ()),
     ],
 )
-def test_what_the_runner_suggests_is_done(
-    recovery: str, in_a_row: int, labels: tuple[str, ...], wait: int | None
-) -> None:
+def test_what_the_runner_suggests_is_done(recovery: str, in_a_row: int, labels: tuple[str, ...]) -> None:
     last = failed("1", category="transient", recovery=recovery)
     done = aftermath(LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), "It broke.")
-    assert (done.add_labels, done.wait_seconds) == (labels, wait)
+    assert done.add_labels == labels
     assert done.notify == ("needs-human" in labels)
     assert "It broke." in done.said, "the summary is told on every failure"

@@ -16,7 +16,7 @@ from accord.loops.history import HistoryLine, write_history
 from accord.loops.ledger import begun, ended
 from accord.loops.models import LoopState
 from accord.loops.state_comment import read_shown
-from accord.loops.store import Place, change, forget, load
+from accord.loops.store import Place, change, load
 from accord.sandbox.server import Fault
 
 if TYPE_CHECKING:
@@ -222,8 +222,7 @@ def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(st
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
     where = place(stage)
     change(where, load(where), begin("1"))
-    forget(where)
-    forget(where)
+    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/accord/loops/1/keepalive")
     change(where, load(where), end("1"))
     assert (shown(stage).iterations, shown(stage).running) == (1, None)
 

@@ -237,6 +237,20 @@ def test_a_token_that_may_only_read_says_what_to_grant(turns: Turns) -> None:
     assert "Dependabot" in page(turns.begin())
 
 
+@pytest.mark.parametrize("has_comment", [False, True])
+def test_a_token_that_may_push_and_not_comment_costs_no_run(turns: Turns, has_comment: bool) -> None:
+    if has_comment:
+        turns.begin("1")
+        turns.end(did("Add tests"), "1")
+    usual, turns.token = turns.token, "pushing"
+    turn = turns.begin("2")
+    assert (turn.decision.reason, turn.should_run) == ("read-only-token", False)
+    turns.token = usual
+    begun = turns.begin("3")
+    assert (begun.decision.reason, begun.decision.iteration) == ("tasks-open", 1 + has_comment)
+    assert turns.state.iterations == 1 + has_comment
+
+
 def test_the_jobs_own_token_is_warned_of(turns: Turns) -> None:
     turns.facts = TokenFacts(triggers_workflows=False)
     assert "starts no workflow" in turns.begin().decision.warnings[0]

@@ -22,7 +22,7 @@ from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_body, posted_paths, posted_review
-from accord.results.review_facts import Facts, closing_references
+from accord.results.review_facts import Facts
 from accord.results.review_layout import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
@@ -301,21 +301,3 @@ def test_follow_ups_say_what_they_continue() -> None:
     assert [find_markers(text, "review-part")[0]["part"] for text in (second, third)] == ["1", "2"]
     assert "### `absent.py`" in third, "a heading is there in every part"
     assert not take_markers(first)[1][0].startswith("<!-- accord:review-part")
-
-
-CLOSING = {
-    "Closes #1": [1],
-    "fixes: #2 and RESOLVED #3": [2, 3],
-    "Closes accord/sandbox#4, closes #4": [4],
-    "Closes https://github.com/accord/sandbox/issues/5": [5],
-    "Closes other/place#6": [],
-    "Closes https://github.com/other/place/issues/6": [],
-    "See #7, discloses #8, closes#9": [],
-    "```\nCloses #1\n```\n\n<!-- Closes #2 -->": [],
-    "": [],
-}
-
-
-@pytest.mark.parametrize("body", CLOSING)
-def test_the_work_item_is_what_the_pull_request_closes(body: str) -> None:
-    assert closing_references(body, "accord/Sandbox") == CLOSING[body]

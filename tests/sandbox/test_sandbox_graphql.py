@@ -39,6 +39,8 @@ def test_a_field_comes_under_the_name_it_was_asked_by(client: Client) -> None:
         ("{ repository(id: 1) { __typename } }", "Field 'repository' doesn't accept argument 'id'"),
         ("query($n: Int!) { __typename }", "Variable $n was provided invalid value"),
         ("{ " + "node { " * 40, "Query has depth of more than the limit"),
+        ("{ node(id: " + "[" * 2000, "Query has depth of more than the limit"),
+        (r'{ node(id: "\q") }', r'Parse error on ""\q"" (STRING)'),
     ],
 )
 def test_a_question_that_cannot_be_is_answered_with_what_is_wrong(client: Client, query: str, message: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,17 +47,21 @@ def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) 
         **variables,
     }
     process = _FORKS.Process(target=_run_accord, args=(arguments, environment))
+    started = threading.Event()
     seen = 0
 
     def kill(exchange: Exchange) -> None:
         nonlocal seen
         seen += exchange.phase == "applied"
-        if exchange.phase == "applied" and seen == nth and process.pid:
+        if exchange.phase == "applied" and seen == nth:
+            started.wait(10)  # the child may ask before its parent has learnt its number
+            assert process.pid
             os.killpg(process.pid, signal.SIGKILL)
 
     stage.server.observers.append(kill)
     try:
         process.start()
+        started.set()
         process.join(60)
     finally:
         stage.server.observers.remove(kill)

@@ -66,6 +66,12 @@ def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
             {"token": "writer", "login": "wanda"},
             {"token": "triager", "login": "tess"},
             {"token": "reading", "login": "ci[bot]", "kind": "installation", "permissions": {"pull_requests": "read"}},
+            {
+                "token": "pushing",
+                "login": "ci[bot]",
+                "kind": "installation",
+                "permissions": {"contents": "write", "checks": "read", "statuses": "read", "pull_requests": "read"},
+            },
         ],
         "repositories": [
             {

@@ -69,8 +69,8 @@ def gate(
     Exits 1 when something blocks it.
     """
     from accord.cli.step import report_handoff
+    from accord.github.closing import closing_references
     from accord.handoffs.gate import judge_pull, show
-    from accord.results.review_facts import closing_references
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     with github_for(**access) as (github, repository, *_):

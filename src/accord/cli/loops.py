@@ -13,7 +13,7 @@ from accord.cli.sources import read_bytes
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import with_lines
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 from accord.kernel.shapes import read_shape
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _tell(
         ctx.exit(BrokenContract.exit_code)
     decision = decide(facts)
     if output_format == "json":
-        print_json(decision.model_dump(mode="json"))
+        print_json(redacted(decision.model_dump(mode="json"), redactor_for(os.environ)))
     else:
         print_decision(decision)
 
@@ -136,17 +136,22 @@ def _read(model: type[Facts], path: str) -> Facts:
 
 
 def print_decision(decision: Decision) -> None:
-    """Print a decision for people."""
+    """Print a decision for people, without secrets: checks and labels have the names that others gave them."""
+    from accord.cli.step_files import redact
+
+    def shown(text: str) -> str:
+        return one_line(redact(text))
+
     action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
-    click.echo(f"{action} ({decision.reason}): {one_line(decision.message)}")
+    click.echo(f"{action} ({decision.reason}): {shown(decision.message)}")
     if decision.agent:
-        click.echo(f"  agent {one_line(decision.agent)}, iteration {decision.iteration}")
+        click.echo(f"  agent {shown(decision.agent)}, iteration {decision.iteration}")
     if decision.wait_seconds is not None:
         click.echo(f"  look again in {decision.wait_seconds} s")
     for sign, labels in (("+", decision.add_labels), ("-", decision.remove_labels)):
         for label in labels:
-            click.echo(f"  {sign} label {one_line(label)}")
+            click.echo(f"  {sign} label {shown(label)}")
     for warning in decision.warnings:
-        click.echo(click.style(f"  warning: {one_line(warning)}", fg="yellow"))
+        click.echo(click.style(f"  warning: {shown(warning)}", fg="yellow"))
     if decision.appendix:
         click.echo(f"  appendix of {len(decision.appendix)} characters (--format json shows it)")

@@ -12,8 +12,9 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accord.github.once import send_once
+from accord.github.once import send_until_answered
 from accord.github.port import Conflict
+from accord.github.refs import create_ref_once
 
 if TYPE_CHECKING:
     from accord.github.refs import Commit, RefPort
@@ -60,7 +61,7 @@ def append(chain: Chain, last: Link | None, text: str, title: str) -> Link | Non
         tree = last.tree if last else _sent_tree(chain)
         parents = [last.sha] if last else []
         message = f"{title}, by {chain.writer}\n\n{text}"
-        commit = send_once(lambda: chain.github.create_commit(message, tree, parents), _nothing, chain.clock)
+        commit = send_until_answered(lambda: chain.github.create_commit(message, tree, parents), chain.clock)
     except Conflict:  # the parent or the tree is gone: the ref was deleted, and git has tidied up
         return None
     if _move(chain, commit) or _is_behind(chain, commit):
@@ -69,19 +70,14 @@ def append(chain: Chain, last: Link | None, text: str, title: str) -> Link | Non
 
 
 def _sent_tree(chain: Chain) -> str:
-    return send_once(lambda: chain.github.create_tree({"README.md": chain.readme}), _nothing, chain.clock)
+    return send_until_answered(lambda: chain.github.create_tree({"README.md": chain.readme}), chain.clock)
 
 
 def _move(chain: Chain, commit: Commit) -> bool:
     """Make the commit the end of the ref, if the ref still ends at its parent."""
     if commit.parents:
         return chain.github.forward_ref(chain.ref, commit.sha)
-
-    def look() -> bool | None:
-        tip = chain.github.ref(chain.ref)
-        return None if tip is None else tip == commit.sha
-
-    return send_once(lambda: chain.github.create_ref(chain.ref, commit.sha), look, chain.clock)
+    return create_ref_once(chain.github, chain.ref, commit.sha, chain.clock)
 
 
 def _is_behind(chain: Chain, commit: Commit) -> bool:
@@ -95,8 +91,3 @@ def _is_behind(chain: Chain, commit: Commit) -> bool:
 
 def _link(commit: Commit) -> Link:
     return Link(commit.message.partition("\n\n")[2].rstrip("\n"), commit.sha, commit.tree)
-
-
-def _nothing() -> None:
-    """Look for nothing: an object that no ref knows may be made twice."""
-    return

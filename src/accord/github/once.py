@@ -39,3 +39,11 @@ def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock)
         f"GitHub did not answer {TRIES} times: {problem.message}",
         mend="Run the same command again to continue.",
     )
+
+
+def send_until_answered(send: Callable[[], T], clock: Clock) -> T:
+    """Call ``send`` again whenever its answer is lost: for what done twice is done once, or harms nobody.
+
+    So it is with an object of git that no ref knows yet. Raises Stopped after four lost answers.
+    """
+    return send_once(send, lambda: None, clock)

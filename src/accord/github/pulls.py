@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.github.limits import PAGE_SIZE
 from accord.github.moments import moment_if_any
-from accord.github.once import send_once
+from accord.github.once import send_until_answered
 from accord.github.port import NotThere
 from accord.github.pull_port import Pull
 from accord.github.rest import Rest
@@ -71,7 +71,7 @@ class PullMethods(Rest):
         """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
         path = f"{self._root}/issues/{number}/labels"
         body = {"labels": list(labels)}
-        send_once(lambda: self._transport.call("POST", path, body=body), lambda: None, self._clock)
+        send_until_answered(lambda: self._transport.call("POST", path, body=body), self._clock)
 
 
 def read_pull(data: dict[str, Any]) -> Pull:

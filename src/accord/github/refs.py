@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
+from accord.github.once import send_once
 from accord.github.port import Conflict, NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from accord.kernel.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,6 @@ class RefPort(Protocol):
         """Point a ref elsewhere, wherever it is: only for a ref whose commits are all ours. Raises Conflict."""
         ...
 
-    def delete_ref(self, name: str) -> None:
-        """Delete a ref; one that is gone counts as deleted."""
-        ...
-
     def commit_object(self, sha: str) -> Commit | None:
         """Read a commit; None when there is none."""
         ...
@@ -61,6 +60,16 @@ class RefPort(Protocol):
     def create_tree(self, files: Mapping[str, str]) -> str:
         """Write a tree of text files. Raises AnswerLost, after which the same again is the same tree."""
         ...
+
+
+def create_ref_once(github: RefPort, name: str, sha: str, clock: Clock) -> bool:
+    """Make a ref; False where one is that points elsewhere, so somebody else was faster."""
+
+    def look() -> bool | None:
+        tip = github.ref(name)
+        return None if tip is None else tip == sha
+
+    return send_once(lambda: github.create_ref(name, sha), look, clock)
 
 
 class RefMethods(Rest):
@@ -93,13 +102,6 @@ class RefMethods(Rest):
     def replace_ref(self, name: str, sha: str) -> None:
         """PATCH …/git/refs/{ref} with force. Sent twice it is the same."""
         self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
-
-    def delete_ref(self, name: str) -> None:
-        """DELETE …/git/refs/{ref}."""
-        try:
-            self._transport.call("DELETE", f"{self._root}/git/refs/{_path(name)}")
-        except (Conflict, NotThere):
-            return
 
     def commit_object(self, sha: str) -> Commit | None:
         """GET …/git/commits/{sha}."""

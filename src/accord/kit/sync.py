@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from accord.github.once import send_once
+from accord.github.once import send_once, send_until_answered
 from accord.github.port import Conflict, Forbidden
+from accord.github.refs import create_ref_once
 from accord.kernel.errors import AccordError, Refused, Stopped
 from accord.kit.consumers import Consumer, ConsumerPort, blob_of, kit_entries, read_consumer
 from accord.kit.manifest import PLACE, manifest_text
@@ -166,18 +167,13 @@ def _is_wanted(github: ConsumerPort, tip: str, plan: Plan) -> bool:
 def _push(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> None:
     """Make the one commit on the default branch's newest, and point the branch to it."""
     changes = _changes(consumer, plan)
-    tree = send_once(lambda: github.create_tree_over(consumer.tree, changes), _nothing, clock)
+    tree = send_until_answered(lambda: github.create_tree_over(consumer.tree, changes), clock)
     message = commit_message(plan)
-    commit = send_once(lambda: github.create_commit(message, tree, [consumer.commit]), _nothing, clock)
+    commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposed.tip:
         github.replace_ref(REF, commit.sha)
         return
-
-    def look() -> bool | None:
-        tip = github.ref(REF)
-        return None if tip is None else tip == commit.sha
-
-    if not send_once(lambda: github.create_ref(REF, commit.sha), look, clock):
+    if not create_ref_once(github, REF, commit.sha, clock):
         raise Stopped(f"Somebody else made the branch {BRANCH} meanwhile.", mend="Run the same command again.")
 
 
@@ -206,8 +202,3 @@ def _write_pull(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: 
         if found is None:
             raise
         return found
-
-
-def _nothing() -> None:
-    """Look for nothing: an object that no ref knows may be made twice."""
-    return

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers
 from accord.github.once import send_once
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract
-from accord.kernel.shapes import read_shape
 from accord.loops.bot_comments import MARKER, BotCommentFacts, Thread, ThreadAnswers, ThreadComment, replies, waiting
 from accord.loops.loop import Completed
+from accord.loops.outcome import result_of
 
 if TYPE_CHECKING:
     from accord.github.comments import Comment
@@ -18,10 +16,9 @@ if TYPE_CHECKING:
     from accord.github.threads import ReviewThread, ThreadWord
     from accord.loops.bot_comments import Reply
     from accord.loops.gather import Gathered
-    from accord.loops.loop import Told
+    from accord.loops.loop import EndedRun
     from accord.loops.models import Ending
     from accord.loops.site import Site
-    from accord.runner.models import RunOutputs
 
 _BOT = "not-known-yet"
 _NOT_KNOWN = Thread(id=_BOT, path="", comments=(ThreadComment(author=_BOT, is_bot=True),))
@@ -70,7 +67,7 @@ def given(known: Gathered) -> tuple[str, ...]:
     return tuple(thread.id for thread in waiting(facts))
 
 
-def completed(told: Told) -> Completed:
+def completed(told: EndedRun) -> Completed:
     """Count the threads that the run answered; they wait no more."""
     running = told.state.running
     posted = _replies(told, running.about) if running is not None else ()
@@ -78,7 +75,7 @@ def completed(told: Told) -> Completed:
     return Completed(tasks_done=len(answered), facts={"answered": answered})
 
 
-def carry_out(told: Told, ending: Ending) -> None:
+def carry_out(told: EndedRun, ending: Ending) -> None:
     """Reply to each thread that was answered, unless the reply is there or a person has spoken meanwhile."""
     posted = _replies(told, ending.about)
     if not posted:
@@ -90,21 +87,12 @@ def carry_out(told: Told, ending: Ending) -> None:
             _reply_once(told.site, thread, reply)
 
 
-def _replies(told: Told, threads: tuple[str, ...]) -> tuple[Reply, ...]:
-    """Write the replies; a run that failed answers nothing, since nothing of it is kept."""
-    answers = answers_of(told.outputs) if told.outputs.exit_code == "0" else None
+def _replies(told: EndedRun, threads: tuple[str, ...]) -> tuple[Reply, ...]:
+    answers = result_of(told.outputs, ThreadAnswers)
     if answers is None:
         return ()
     commit = told.outputs.commit_sha if told.outputs.changes_made == "true" else ""
     return replies(threads, answers, commit=commit, run_id=told.site.run_id, secrets=told.site.redact)
-
-
-def answers_of(outputs: RunOutputs) -> ThreadAnswers | None:
-    """Read the answers of a run; None where there are none of their shape."""
-    try:
-        return read_shape(ThreadAnswers, read_object(outputs.result_json.encode("utf-8", "replace")).value)
-    except BrokenContract:
-        return None
 
 
 def _is_settled(site: Site, thread: ReviewThread) -> bool:

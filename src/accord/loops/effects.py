@@ -9,7 +9,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers, write_marker
-from accord.github.once import send_once
+from accord.github.once import send_once, send_until_answered
 from accord.kernel.errors import Stopped
 from accord.kernel.markdown_text import cell
 from accord.loops.reasons import NEEDS_HUMAN
@@ -56,14 +56,19 @@ def ask_once(site: Site, loop: LoopName, state: LoopState) -> None:
     told = state.told
     if told is None:
         return
-    fields = {"loop": loop, "why": told.reason, "after": str(state.iterations)}
+    said = [f"**accord {loop} needs a person** and has put `{NEEDS_HUMAN}` on.", cell(told.said), cell(told.message)]
+    text = "\n\n".join(filter(None, said))
+    comment_once(site, text, ASKS, loop=loop, why=told.reason, after=str(state.iterations))
+
+
+def comment_once(site: Site, text: str, marker: str, **fields: str) -> None:
+    """Comment on the pull request, unless a comment of ours has this marker with these fields."""
 
     def look() -> Comment | None:
         ours = (comment for comment in site.github.comments(site.number) if site.identity.counts(comment.author))
-        return next((comment for comment in ours if fields in find_markers(comment.body, ASKS)), None)
+        return next((comment for comment in ours if fields in find_markers(comment.body, marker)), None)
 
-    said = [f"**accord {loop} needs a person** and has put `{NEEDS_HUMAN}` on.", cell(told.said), cell(told.message)]
-    body = "\n\n".join([*filter(None, said), write_marker(ASKS, **fields)])
+    body = f"{text}\n\n{write_marker(marker, **fields)}"
     if look() is None:
         send_once(lambda: site.github.create_comment(site.number, body), look, site.clock)
 
@@ -86,4 +91,4 @@ def start(site: Site, workflow: str, number: int) -> None:
     """
     branch = site.github.repository().default_branch
     inputs = {"pr_number": str(number)}
-    send_once(lambda: site.github.dispatch_workflow(workflow, branch, inputs), lambda: None, site.clock)
+    send_until_answered(lambda: site.github.dispatch_workflow(workflow, branch, inputs), site.clock)

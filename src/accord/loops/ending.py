@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.github.pull_port import Pull
-    from accord.loops.loop import Completed, Told
+    from accord.loops.loop import Completed, EndedRun
     from accord.loops.models import Decision, Iteration, LoopState, Running
     from accord.loops.recovery import Aftermath
     from accord.loops.site import Site
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], LoopState | None]:
+def plan(told: EndedRun, running: Running, workflow: str) -> Callable[[LoopState], LoopState | None]:
     """Return the step of the state, for its compare-and-set, that records the run and all that follows it.
 
     It returns None where this run is not the one under way. ``workflow`` is started again where more is due at once.
@@ -59,7 +59,7 @@ def plan(told: Told, running: Running, workflow: str) -> Callable[[LoopState], L
     return step
 
 
-def _ending(told: Told, completed: Completed, follows: Aftermath, decision: Decision, workflow: str) -> Ending:
+def _ending(told: EndedRun, completed: Completed, follows: Aftermath, decision: Decision, workflow: str) -> Ending:
     """Write down what is to be done."""
     is_ticked = completed.body is not None and completed.body != told.pull.body
     return Ending(
@@ -72,7 +72,7 @@ def _ending(told: Told, completed: Completed, follows: Aftermath, decision: Deci
     )
 
 
-def carry_out(told: Told, ending: Ending, state: LoopState, workflow: str) -> None:
+def carry_out(told: EndedRun, ending: Ending, state: LoopState, workflow: str) -> None:
     """Do what was written down; all of it may be repeated."""
     site = told.site
     if ending.body:
@@ -91,7 +91,7 @@ def finished(state: LoopState, run_id: str) -> LoopState | None:
     return state.model_copy(update={"ending": None}) if is_ours else None
 
 
-def _iteration(told: Told, running: Running, completed: Completed) -> Iteration:
+def _iteration(told: EndedRun, running: Running, completed: Completed) -> Iteration:
     """Describe the run; its files are known by their tree, so that what was there before is seen again."""
     site, outputs = told.site, told.outputs
     before = _tree(site, running.head_sha)
@@ -113,7 +113,7 @@ def _tree(site: Site, sha: str) -> str:
     return commit.tree if commit else ""
 
 
-def _as_it_will_be(told: Told, completed: Completed, iteration: Iteration, follows: Aftermath) -> Pull:
+def _as_it_will_be(told: EndedRun, completed: Completed, iteration: Iteration, follows: Aftermath) -> Pull:
     """Return the pull request as it will be: ticked, relabelled, and at the commit that was pushed.
 
     GitHub may still tell the head that the run began at.

@@ -18,7 +18,7 @@ Stage: TypeAlias = "Callable[[Gathered], Gathered]"
 
 
 @dataclass(frozen=True)
-class Told:
+class EndedRun:
     """A run that ended, as its job tells it. ``state`` is the one in which it was still under way.
 
     ``pull`` is the pull request as it is at the end of the run. Where the end is carried out, ``state`` has what was
@@ -48,12 +48,12 @@ class Completed:
     verified: str = ""
 
 
-def nothing_completed(_: Told) -> Completed:
+def nothing_completed(_: EndedRun) -> Completed:
     """Count no task: for a loop whose progress is the files alone."""
     return Completed()
 
 
-def nothing_more(_told: Told, _ending: Ending) -> None:
+def nothing_more(_told: EndedRun, _ending: Ending) -> None:
     """Do no more than every loop does."""
 
 
@@ -79,8 +79,8 @@ class Loop:
     stages: tuple[Stage, ...]
     decide: Callable[[Any, Redactor], Decision]
     details: tuple[Stage, ...] = ()
-    completed: Callable[[Told], Completed] = nothing_completed
-    carry_out: Callable[[Told, Ending], None] = nothing_more
+    completed: Callable[[EndedRun], Completed] = nothing_completed
+    carry_out: Callable[[EndedRun, Ending], None] = nothing_more
     given: Callable[[Gathered], tuple[str, ...]] = nothing_given
     schema: str = ""
     is_swept: bool = True

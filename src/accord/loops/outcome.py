@@ -10,9 +10,13 @@ import hashlib
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
-from accord.kernel.errors import WrongUsage
+from pydantic import BaseModel
+
+from accord.kernel.documents import read_object
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.shapes import read_shape
 from accord.loops.models import Iteration
 from accord.runner.models import Category, Recovery, RunOutputs
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from accord.loops.models import Running
+
+Result = TypeVar("Result", bound=BaseModel)
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0
@@ -50,6 +56,16 @@ _UNTOLD = {
     "error-recovery": "retry",
     "error-summary": "The job that publishes ended before it could say how the run went.",
 }
+
+
+def result_of(outputs: RunOutputs, shape: type[Result]) -> Result | None:
+    """Read the structured result of a run; None where it failed, since nothing of it is kept, or has none like that."""
+    if outputs.exit_code != "0":
+        return None
+    try:
+        return read_shape(shape, read_object(outputs.result_json.encode("utf-8", "replace")).value)
+    except BrokenContract:
+        return None
 
 
 def iteration_of(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from accord.loops.models import Running
 
 KEEPALIVE = "agents:keepalive"
+AUTOFIX = "autofix"
 PAUSED = "agents:paused"
 RETRY = "agent:retry"
 ATTENTION = "agent:needs-attention"
@@ -230,11 +231,12 @@ def has_switch_off(about: Known, loop: LoopName) -> Decision | None:
 
 
 def is_asked_for(about: Known, loop: LoopName) -> Decision | None:
-    """Ask whether this loop has a go-ahead: the settings turn it on, keepalive is, or an agent is named by a label."""
+    """Ask whether this loop has a go-ahead: the settings turn it on, a label does, or one names an agent."""
     off = has_switch_off(about, loop)
     if off is not None or _switch(about, loop):
         return off
-    if has(about.facts, KEEPALIVE) or agents_asked(about.facts):
+    labels = (KEEPALIVE, AUTOFIX) if loop == "autofix" else (KEEPALIVE,)
+    if any(has(about.facts, label) for label in labels) or agents_asked(about.facts):
         return None
     setting = f"{loop.replace('-', '_')}_enabled"
     message = f"It is not asked for. Add the label agent:NAME of an agent, or {setting} to the settings."

@@ -5,9 +5,8 @@ Source: runner output contract, "Caller Expectations" 4 and 5: the summary is to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from accord.loops.ledger import pause_before_retry
 from accord.loops.models import Closed
 from accord.loops.questions import RETRY
 from accord.loops.reasons import NEEDS_HUMAN
@@ -17,12 +16,10 @@ if TYPE_CHECKING:
 
 
 class Aftermath(Closed):
-    """Labels to add and to take off, when to try again, and what to tell; ``notify`` says that a person is needed."""
+    """Labels to add and to take off, and what to tell; ``notify`` says that a person is needed."""
 
-    recovery: Literal["", "retry", "manual", "ignore"]
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
-    wait_seconds: int | None = None
     notify: bool = False
     said: str = ""
 
@@ -34,15 +31,13 @@ def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
     """
     last = state.last
     if last is None or last.exit_code == "0":
-        return Aftermath(recovery="", remove_labels=(RETRY,))
+        return Aftermath(remove_labels=(RETRY,))
     what = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'nothing was said of it.'}"
     if last.recovery == "ignore":
-        return Aftermath(recovery="ignore", said=what)
+        return Aftermath(said=what)
     if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
-        pause = pause_before_retry(state, budgets)
-        return Aftermath(recovery="retry", add_labels=(RETRY,), wait_seconds=pause, said=what)
+        return Aftermath(add_labels=(RETRY,), said=what)
     return Aftermath(
-        recovery="manual",
         add_labels=(NEEDS_HUMAN,),
         remove_labels=(RETRY,),
         notify=True,

@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -15,13 +16,13 @@ from accord.loops.effects import ask_once, relabel
 from accord.loops.ending import carry_out, finished, plan
 from accord.loops.gather import RUNS, gather
 from accord.loops.ledger import as_before, settled
-from accord.loops.loop import Told
+from accord.loops.loop import EndedRun
 from accord.loops.models import Decision, Running
 from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
 from accord.loops.reasons import NEEDS_HUMAN, decided
 from accord.loops.state_comment import telling
-from accord.loops.store import change, load
+from accord.loops.store import change, load, newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,8 +69,16 @@ def begin(loop: Loop, site: Site, *, is_dry_run: bool = False) -> Turn:
         turn = _begun(known, decision) if decision.action in RUNS else _not_begun(known, decision)
         relabel(site, known.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
     except Forbidden as refused:
+        _take_back(loop, site)
         return Turn(loop, site, known.pull, "idle", decided("read-only-token", f"{refused}"))
     return turn
+
+
+def _take_back(loop: Loop, site: Site) -> None:
+    """Count the run as never begun: where only half of what begins it may be written, no agent runs."""
+    place = site.place(loop.name)
+    with suppress(Forbidden):  # the comment may be what the token may not write; the commits count
+        change(place, newest(place), lambda state: as_before(state, site.run_id))
 
 
 def _begun(known: Gathered, decision: Decision) -> Turn:
@@ -124,7 +133,7 @@ def _decider(known: Gathered) -> Callable[[object], Decision]:
 def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:
     """Record how the run ended and do what follows; with a ``workflow``, start that again where more is due at once."""
     pull, kept = site.pull(), load(site.place(loop.name))
-    told = Told(loop, site, pull, kept.state, outputs)
+    told = EndedRun(loop, site, pull, kept.state, outputs)
     if kept.state.running and kept.state.running.run_id == site.run_id:
         step = plan(told, kept.state.running, workflow)
         if is_dry_run:
@@ -142,7 +151,11 @@ def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_d
 
 
 def _turn(
-    told: Told, outcome: Literal["ended", "unchanged", "planned"], state: LoopState, note: str = "", started: str = ""
+    told: EndedRun,
+    outcome: Literal["ended", "unchanged", "planned"],
+    state: LoopState,
+    note: str = "",
+    started: str = "",
 ) -> Turn:
     decision = Decision(action="stop", reason="", message=note)
     if state.told is not None:

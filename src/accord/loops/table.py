@@ -12,7 +12,7 @@ from accord.loops.ticking import tick
 
 if TYPE_CHECKING:
     from accord.github.pull_port import Pull
-    from accord.loops.loop import Told
+    from accord.loops.loop import EndedRun
     from accord.loops.site import Site
 
 _NOT_KNOWN = ("not known yet",)
@@ -38,7 +38,7 @@ def _autofix_facts(site: Site, pull: Pull) -> autofix.AutofixFacts:
     )
 
 
-def _tasks(told: Told) -> Completed:
+def _tasks(told: EndedRun) -> Completed:
     ticked = tick(told.pull.body, told.outputs)
     return Completed(len(ticked.done), ticked.body)
 

@@ -10,14 +10,13 @@ from datetime import timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from accord.github.closing import closing_references
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract
 from accord.kernel.markdown_text import cell, table
-from accord.kernel.shapes import read_shape
-from accord.loops.linked import closing_numbers
+from accord.loops.effects import comment_once
 from accord.loops.loop import Completed
+from accord.loops.outcome import result_of
 from accord.loops.posting import text_to_post
 from accord.loops.reasons import decided
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, after, criteria_of, follow_up
@@ -25,15 +24,13 @@ from accord.loops.verify import Verdict, VerifyFacts, WorkItem, after, criteria_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.github.comments import Comment
     from accord.github.port import Issue
     from accord.github.pull_port import Pull, PullFile
     from accord.kernel.redaction import Redactor
     from accord.loops.gather import Gathered
-    from accord.loops.loop import Told
+    from accord.loops.loop import EndedRun
     from accord.loops.models import Decision, Ending
     from accord.loops.site import Site
-    from accord.runner.models import RunOutputs
 
 VERDICT = "verdict"
 FOLLOW_UP = "follow-up"
@@ -70,7 +67,7 @@ def with_work_items(known: Gathered) -> Gathered:
 
 def work_items(site: Site, pull: Pull) -> tuple[WorkItem, ...]:
     """Read the work items of a pull request; numbers that are none are left out."""
-    issues = [site.github.issue(number) for number in closing_numbers(pull.body, site.repository)]
+    issues = [site.github.issue(number) for number in closing_references(pull.body, site.repository)]
     return tuple(_work_item(site, issue) for issue in issues if issue is not None and not issue.is_pull)
 
 
@@ -118,12 +115,12 @@ def criteria_identity(items: Sequence[WorkItem]) -> str:
     return hashlib.sha256("\0".join(criteria_of(items)).encode("utf-8", "replace")).hexdigest()[:20]
 
 
-def completed(told: Told) -> Completed:
+def completed(told: EndedRun) -> Completed:
     """Decide what the run's verdict leads to. A run that failed has none, and is followed as any failure is."""
     running = told.state.running
     if told.outputs.exit_code != "0" or running is None:
         return Completed()
-    verdict = verdict_of(told.outputs)
+    verdict = result_of(told.outputs, Verdict)
     if verdict is None:
         return Completed(decision=_MISSING)
     commit, *shown = running.about
@@ -143,27 +140,20 @@ def follows(items: Sequence[WorkItem], verdict: Verdict, shown: str) -> Decision
     return after(items, verdict)
 
 
-def verdict_of(outputs: RunOutputs) -> Verdict | None:
-    """Read the verdict of a run; None where there is none of its shape."""
-    try:
-        return read_shape(Verdict, read_object(outputs.result_json.encode("utf-8", "replace")).value)
-    except BrokenContract:
-        return None
-
-
-def carry_out(told: Told, ending: Ending) -> None:
+def carry_out(told: EndedRun, ending: Ending) -> None:
     """Open the follow-up and tell the verdict, each unless it is there."""
-    verdict = verdict_of(told.outputs) if told.outputs.exit_code == "0" else None
+    verdict = result_of(told.outputs, Verdict)
     if verdict is None:
         return
     items = work_items(told.site, told.pull)
     is_left = told.state.told is not None and told.state.told.reason == "verdict-fail"
     made = _follow_up(told, verdict, items[0]) if is_left and items else None
     criteria = criteria_of(items) if [criteria_identity(items)] == list(ending.about[1:]) else []
-    _tell(told, page(verdict, criteria, ending.about[0], made.number if made else None, told.site.redact))
+    text = page(verdict, criteria, ending.about[0], made.number if made else None, told.site.redact)
+    comment_once(told.site, text, VERDICT, run=told.site.run_id)
 
 
-def _follow_up(told: Told, verdict: Verdict, item: WorkItem) -> Issue:
+def _follow_up(told: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
     """Return the follow-up of this run, made if it is not there."""
     site = told.site
     title, body = follow_up(verdict, item, site.number, site.redact)
@@ -219,16 +209,3 @@ def _fitting(rows: Sequence[list[str]]) -> list[list[str]]:
 
 def _criterion(criteria: Sequence[str], number: int) -> str:
     return criteria[number - 1] if number <= len(criteria) else ""
-
-
-def _tell(told: Told, text: str) -> None:
-    site = told.site
-    fields = {"run": site.run_id}
-    body = f"{text}\n\n{write_marker(VERDICT, **fields)}"
-
-    def look() -> Comment | None:
-        ours = (comment for comment in site.github.comments(site.number) if site.identity.counts(comment.author))
-        return next((comment for comment in ours if fields in find_markers(comment.body, VERDICT)), None)
-
-    if look() is None:
-        send_once(lambda: site.github.create_comment(site.number, body), look, site.clock)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from accord.github.closing import closing_references
 from accord.github.comments import CommentPort
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.markers import find_markers
@@ -13,7 +13,6 @@ from accord.github.port import GitHub, NotThere
 from accord.github.pull_port import PullPort, ReviewPort
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.findings import Finding, warning
-from accord.kernel.markdown import blank_code
 from accord.results.anchors import Anchors, anchors_of
 from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
 from accord.results.status import Move, plan_move
@@ -31,12 +30,6 @@ TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """Where a verdict moves the work item (workflow contracts, "ReviewerResult")."""
 
 PENDING = "PENDING"
-
-_CLOSES = re.compile(
-    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?[ \t]+(?:https?://[^\s/]+/)?(?P<repo>[\w.-]+/[\w.-]+)?(?:#|/issues/)"
-    r"(?P<number>[1-9][0-9]{0,8})\b",
-    re.IGNORECASE,
-)
 
 
 class Reviewing(GitHub, PullPort, ReviewPort, CommentPort, Protocol):
@@ -280,16 +273,6 @@ def _work_item(pull: Pull, request: Request) -> tuple[int | None, Finding | None
     says = f"names several work items ({names})" if numbers else "names no work item"
     message = f'#{pull.number} {says}, so no status label is written. Pass --work-item, or write "Closes #n" in it.'
     return None, warning("work-item-unknown", message)
-
-
-def closing_references(body: str, repository: str) -> list[int]:
-    """List the issues of this repository that a pull request says it closes, in GitHub's keywords, outside of code.
-
-    Source: GitHub documentation, "Linking a pull request to an issue".
-    """
-    found = (match for match in _CLOSES.finditer(blank_code(body)))
-    ours = (match for match in found if (match["repo"] or repository).lower() == repository.lower())
-    return list(dict.fromkeys(int(match["number"]) for match in ours))
 
 
 def _rejected(code: str, message: str) -> BrokenContract:

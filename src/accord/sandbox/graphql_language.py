@@ -149,16 +149,21 @@ def _selection(reader: _Reader, on: str, depth: int) -> Selection:
     return Selection(name, alias, on, arguments, fields)
 
 
-def _value(reader: _Reader) -> Any:
+def _value(reader: _Reader, depth: int = 0) -> Any:
+    if depth > _DEPTH:
+        raise Malformed("Query has depth of more than the limit")
     word = reader.take()
     if word == "$":
         return Variable(reader.take_name())
     if word == "[":
         values = []
         while reader.peek() != "]":
-            values.append(_value(reader))
+            values.append(_value(reader, depth + 1))
         reader.take("]")
         return values
     if word.startswith('"'):
-        return json.loads(word)
+        try:
+            return json.loads(word)
+        except ValueError:  # an escape that neither language has
+            raise Malformed(f'Parse error on "{word}" (STRING)') from None
     return int(word) if re.fullmatch(r"-?\d+", word) else _VALUES.get(word, word)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.linked import MOST_ITEMS, closing_numbers
+from accord.github.closing import MOST_ITEMS, closing_references
 
 HERE = "octo/home"
 
@@ -32,25 +32,26 @@ HERE = "octo/home"
         ("a ` stray\n\nCloses #1\n\nand ` another", (1,)),
         ("Closes#1 Closes # 2 encloses #3 closes #4a Closes #0 dis-closes #5", ()),
         ("Closes #1000000000 closes #12", (12,)),
-        ("See #1 and #2", ()),
+        ("See #1 and #2, discloses #3", ()),
+        ("Closes octo/home#4, closes #4", (4,)),
         ("", ()),
     ],
 )
 def test_a_body_closes_what_it_says_with_githubs_own_words(body: str, numbers: tuple[int, ...]) -> None:
-    assert closing_numbers(body, HERE) == numbers
+    assert closing_references(body, HERE) == numbers
 
 
 def test_no_body_makes_more_requests_than_a_few() -> None:
-    assert len(closing_numbers(" ".join(f"closes #{n}" for n in range(1, 500)), HERE)) == MOST_ITEMS
+    assert len(closing_references(" ".join(f"closes #{n}" for n in range(1, 500)), HERE)) == MOST_ITEMS
 
 
 @pytest.mark.parametrize("part", ["`", "`a``b```c", "<!--", "closes ", "closes a/", "fixes https://x"])
 def test_a_body_made_to_be_slow_is_not(part: str) -> None:
     began = time.monotonic()
-    closing_numbers(part * (65_536 // len(part)), HERE)
+    closing_references(part * (65_536 // len(part)), HERE)
     assert time.monotonic() - began < 5
 
 
 @given(st.text(alphabet="closes #1`<!-> \n/octhme", max_size=80))
 def test_any_body_is_read(body: str) -> None:
-    assert all(number > 0 for number in closing_numbers(body, HERE))
+    assert all(number > 0 for number in closing_references(body, HERE))

@@ -10,6 +10,8 @@ import re
 from accord.kernel.markdown import blank_code
 
 MOST_ITEMS = 10
+"""More than people close at once; each may cost a request."""
+
 _CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _CLOSING = re.compile(
     r"(?<![\w/-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?[ \t]{1,8}"
@@ -19,7 +21,7 @@ _CLOSING = re.compile(
 )
 
 
-def closing_numbers(body: str, repository: str) -> tuple[int, ...]:
+def closing_references(body: str, repository: str) -> tuple[int, ...]:
     """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most."""
     text = _CODE_OR_COMMENT.sub(" ", blank_code(body.replace("\r\n", "\n")))
     here = repository.casefold()

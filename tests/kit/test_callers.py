@@ -1,0 +1,38 @@
+"""The kit's workflows for the loops: started by the labels that the loops obey, and given what an app's token needs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from accord.kit.templates import shipped_kit
+from accord.loops.questions import AUTOFIX, KEEPALIVE
+from accord.results.labels import shipped_labels
+
+CALLERS = {
+    loop: yaml.safe_load(shipped_kit().files[f".github/workflows/accord-{loop}.yml"])["jobs"][loop]
+    for loop in ("autofix", "bot-comments", "keepalive", "verifier")
+}
+
+
+def hears(job: dict[str, Any], label: str) -> bool:
+    """Tell whether the event of this label starts the job."""
+    begins = re.findall(r"startsWith\(github\.event\.label\.name, '([^']+)'\)", job["if"])
+    return f"github.event.label.name == '{label}'" in job["if"] or label.startswith(tuple(begins))
+
+
+@pytest.mark.parametrize(("loop", "labels"), [("keepalive", [KEEPALIVE]), ("autofix", [AUTOFIX, KEEPALIVE])])
+def test_a_label_that_asks_for_a_loop_starts_it(loop: str, labels: list[str]) -> None:
+    shipped = {entry.name for entry in shipped_labels()}
+    assert set(labels) <= shipped
+    for label in [*labels, *(name for name in shipped if name.startswith("agent:"))]:
+        assert hears(CALLERS[loop], label), label
+    assert not hears(CALLERS[loop], "priority:high")
+
+
+@pytest.mark.parametrize("loop", CALLERS)
+def test_who_an_apps_token_writes_as_is_passed_on(loop: str) -> None:
+    assert CALLERS[loop]["with"]["identity"] == "${{ vars.ACCORD_LOGIN }}"
