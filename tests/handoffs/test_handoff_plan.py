@@ -156,7 +156,9 @@ def test_a_redirect_that_is_tried_again_asks_once() -> None:
     assert (again.task, again.is_ok, again.is_redirected) == (once, True, True)
 
 
-@pytest.mark.parametrize(("source", "target"), [("review", "verification"), ("review", "done"), ("verification", "done")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("review", "verification"), ("review", "done"), ("verification", "done")]
+)
 def test_a_redirect_from_a_later_stage_is_the_same_when_it_is_tried_again(source: str, target: str) -> None:
     task = handoff(source, reviewArtifact=REVIEW) if target == "verification" else handoff(source, **BOTH)
     once = decide_move(task, target, by("tester"), redirects=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from accord.github.port import Conflict, NotThere
+from accord.github.port import Conflict, EmptyRepository, NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RefMethods(Rest):
         """GET …/git/ref/{ref}."""
         try:
             answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
-        except NotThere:
+        except (NotThere, EmptyRepository):
             return None
         return answer.read(lambda data: str(data["object"]["sha"]))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from accord.github.chain import Chain, Link, append, newest
 from accord.github.port import GitHub, Issue, IssueChange
 from accord.github.refs import RefPort
-from accord.handoffs.block import read_block, with_block
+from accord.handoffs.block import is_in_step, read_block, with_block
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
@@ -117,12 +117,15 @@ def _issue(place: Place) -> Issue:
 
 
 def _held(place: Place, issue: Issue, link: Link | None) -> Held:
-    block = read_block(issue.body)
     if link is not None:
         task = _read(link.text, place)
-        is_same = block is not None and block.commit == link.sha and block.task in (None, task)
-        odd = () if is_same else (warning("handoff-block-differs", _DIFFERS.format(number=place.number)),)
+        odd = (
+            ()
+            if is_in_step(issue.body, task, link.sha)
+            else (warning("handoff-block-differs", _DIFFERS.format(number=place.number)),)
+        )
         return Held(task, issue, link, warnings=odd)
+    block = read_block(issue.body)
     if block is None:
         task = {"title": place.secrets(issue.title), "status": "backlog", "metadata": {}}
         return Held(with_task_id(task, f"T-{place.number:05d}"), issue, is_new=True)

@@ -115,7 +115,7 @@ def _next_actions(task: Mapping[str, Any], history: Sequence[Mapping[str, Any]])
 
 
 def _is_entering(entry: Mapping[str, Any]) -> bool:
-    """Tell whether an entry of the history is a move that was made; one with an ``actionId`` is a call of who is next."""
+    """Tell whether an entry of the history is a move; one with an ``actionId`` is a call of who comes next."""
     return entry["phase"] == "onEnter" and not entry.get("actionId")
 
 
