@@ -10,6 +10,7 @@ from support.handoffs import AT, DONE, EVERYTHING, LATER, QUESTION, REVIEW, VERI
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
 from accord.handoffs.rules import checked
+from accord.kernel.documents import MAX_DEPTH
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
 
@@ -55,6 +56,14 @@ def test_one_reason_and_nothing_of_a_patch_is_taken() -> None:
 def test_a_patch_of_the_wrong_form_is_refused() -> None:
     decided = decide_patch(handoff(), patch(reviewArtifact={"decision": "fine"}), by("reviewer"))
     assert codes(decided.reasons) == [("schema", "/metadata/reviewArtifact/decision")]
+
+
+def test_no_patch_makes_a_handoff_that_cannot_be_read_again() -> None:
+    value: dict[str, Any] = {}
+    for _ in range(MAX_DEPTH - 1):
+        value = {"deeper": value}
+    decided = decide_patch(handoff(), patch(planningArtifact=value), by("planner"))
+    assert (codes(decided.reasons), decided.task) == ([("too-large", "")], handoff())
 
 
 def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:

@@ -14,7 +14,7 @@ from accord.handoffs.models import Handoff, Metadata
 from accord.handoffs.mutability import TASK_ID_PLACE, mutability_findings
 from accord.handoffs.normal import TASK_ID, as_patch, has_task_id, normalised
 from accord.handoffs.roles import DONE, PLAN, PLANNED, REVIEW, VERIFICATION, engine_findings, role_findings
-from accord.handoffs.rules import read_handoff
+from accord.handoffs.rules import check_limits, read_handoff
 from accord.handoffs.runtime import as_reason, moved, redirected_to, refused, runtime_of
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 from accord.kernel.errors import BrokenContract
@@ -88,6 +88,7 @@ def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Auth
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)
+        check_limits(merged)
     except BrokenContract as broken:
         return Decided(dict(task), broken.findings)
     found = list(changes(task, merged))
