@@ -100,6 +100,7 @@ def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
 def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None:
     held = load(place(stage))
     assert (held.is_new, held.task["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
+    assert [warning.code for warning in held.warnings] == ["handoff-missing"]
     go(stage)
     task = shown(stage)
     assert (task["title"], task["status"]) == ("Export", "review")

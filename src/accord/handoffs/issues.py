@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from accord.handoffs.plan import Decided
     from accord.kernel.clock import Clock
 
+NO_HANDOFF = "#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
 TRIES = 12
 PAUSE_SECONDS = 1.0
 README = (
@@ -63,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Held:
-    """A task as it was read, the commit that holds it if one does, and what is odd about the issue's body."""
+    """A task as it was read, the commit that holds it if one does, and what is odd about it."""
 
     task: dict[str, Any]
     issue: Issue
@@ -128,7 +129,8 @@ def _held(place: Place, issue: Issue, link: Link | None) -> Held:
     block = read_block(issue.body)
     if block is None:
         task = {"title": place.secrets(issue.title), "status": "backlog", "metadata": {}}
-        return Held(with_task_id(task, f"T-{place.number:05d}"), issue, is_new=True)
+        none = warning("handoff-missing", NO_HANDOFF.format(number=place.number))
+        return Held(with_task_id(task, f"T-{place.number:05d}"), issue, is_new=True, warnings=(none,))
     if not place.adopts:
         message = _UNTRUSTED.format(number=place.number)
         raise BrokenContract(message, findings=[Finding("handoff-untrusted", message)])
