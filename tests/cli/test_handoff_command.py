@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -142,9 +144,12 @@ def test_wrong_words_are_wrong_usage(accord: Any, arguments: tuple[str, ...]) ->
 def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord: Any, monkeypatch: Any) -> None:
     monkeypatch.setenv("AGENT_API_KEY", "hunter2-hunter2-hunter2")
     path = accord.file("task.json", handoff())
-    change = accord.file("patch.json", patch(note="hunter2-hunter2-hunter2 \x1b[31m ::set-output name=x::y"))
+    change = accord.file(
+        "patch.json", patch(doneArtifact={"note": "hunter2-hunter2-hunter2 \x1b[31m ::set-output name=x::y"})
+    )
     for form in ("json", "text"):
-        ended = accord("handoff", "patch", path, change, "--role", "developer", "--write", "--format", form)
+        actor = ("--actor", "hunter2-hunter2-hunter2")
+        ended = accord("handoff", "patch", path, change, "--role", "developer", *actor, "--write", "--format", form)
         assert ended.code == 0
         assert "hunter2" not in ended.out + path.read_text()
         assert not any(line.startswith("::") for line in ended.out.splitlines())
@@ -162,6 +167,23 @@ def test_a_handoff_lives_on_an_issue_and_is_read_back(accord: Any, stage: Stage)
     assert block.task == read["task"]
     again = accord("handoff", "patch", change, "--issue", 1, "--role", "planner", "--write", "--format", "json")
     assert again.document["outcome"] == "unchanged"
+
+
+def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(accord: Any, stage: Stage) -> None:
+    accord.on(stage)
+    stage.server.faults.add(Fault("slow", path="/git/commits$", seconds=3))
+    other = accord.file("other.json", patch(other="word"))
+    command = ("handoff", "patch", "--issue", 1, "--role", "human", "--write", "--format", "json")
+    with accord.start(*command, "-", stdin=subprocess.PIPE) as first:
+        first.stdin.write(json.dumps(patch(mine="word")))
+        first.stdin.close()
+        while not any(request[1].endswith("/git/commits") for request in stage.server.requests):
+            assert first.poll() is None
+            time.sleep(0.02)
+        assert accord(*command, other).document["outcome"] == "applied"
+        assert first.wait(30) == 0
+    metadata = accord("handoff", "check", "--issue", 1, "--format", "json").document["task"]["metadata"]
+    assert (metadata["mine"], metadata["other"]) == ("word", "word")
 
 
 def ready(accord: Any) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.handoffs import REVIEW, VERIFICATION, by, codes, handoff, patch
 from support.killing import kill_at
+from support.plans import TASK_LABELS, plan, task_body, update
 from support.stage import Stage, staged
 
+from accord.github.limits import BODY_CHARS
 from accord.github.port import IssueChange
 from accord.handoffs.block import read_block, with_block, without_block
 from accord.handoffs.issues import Place, change, load
 from accord.handoffs.plan import decide_move, decide_patch
 from accord.kernel.errors import BrokenContract, Refused, Stopped
 from accord.kernel.redaction import Redactor
+from accord.results.receipts import Outcome
 from accord.sandbox.server import Fault
 
 if TYPE_CHECKING:
@@ -96,6 +100,7 @@ def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
 def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None:
     held = load(place(stage))
     assert (held.is_new, held.task["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
+    assert [warning.code for warning in held.warnings] == ["handoff-missing"]
     go(stage)
     task = shown(stage)
     assert (task["title"], task["status"]) == ("Export", "review")
@@ -257,6 +262,51 @@ def test_a_forged_block_beside_a_true_handoff_is_told_and_mended(stage: Stage) -
     assert [warning.code for warning in held.warnings] == ["handoff-block-differs"]
     change(place(stage), to_review)
     assert shown(stage)["status"] == "review"
+
+
+def test_a_spoiled_or_deleted_block_is_told_and_mended_too(stage: Stage) -> None:
+    go(stage)
+    for spoiled in (body(stage).replace("data=e", "data=f"), BODY):
+        stage.adapter().change_issue(1, IssueChange(spoiled))
+        assert [warning.code for warning in load(place(stage)).warnings] == ["handoff-block-differs"]
+        change(place(stage), to_review)
+        assert shown(stage)["status"] == "review"
+
+
+def test_a_body_that_has_no_room_for_a_block_stays_as_it_is_and_the_handoff_is_kept(stage: Stage) -> None:
+    full = "x" * BODY_CHARS
+    stage.adapter().change_issue(1, IssueChange(full))
+    change(place(stage), to_implementing)
+    held = load(place(stage))
+    assert (body(stage), held.task["status"], held.warnings) == (full, "implementing", ())
+
+
+LONG = "\n".join(["A line of context that fills the body."] * 500)
+
+
+@pytest.mark.parametrize("context", ["Short.", LONG], ids=["with room", "without room"])
+def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Stage, context: str) -> None:
+    note = {"metadata": {"note": random.Random(1).randbytes(38_000).hex()}}
+    stage.adapter().change_issue(1, IssueChange(task_body(), list(TASK_LABELS)))
+    change(place(stage), lambda task: decide_patch(task, note, by("human")))
+    result = plan(update=[update(1, body=task_body(context=context))])
+    assert stage.apply(result).outcome is Outcome.APPLIED
+    updated = body(stage)
+    assert updated.startswith("<!-- accord:handoff commit=")
+    assert task_body(context=context).rstrip() in updated
+    assert (load(place(stage)).task["metadata"]["note"], load(place(stage)).warnings) == (note["metadata"]["note"], ())
+    assert stage.apply(result).outcome is Outcome.UNCHANGED
+    change(place(stage), to_implementing)
+    assert without_block(body(stage)) == without_block(updated)
+
+
+def test_an_empty_repository_has_no_handoffs_and_says_what_the_first_one_needs(tmp_path: Path) -> None:
+    with staged(tmp_path / "empty") as stage:
+        stage.adapter().create_issue("Export", BODY, [])
+        assert load(place(stage)).is_new
+        with pytest.raises(Refused, match="Git Repository is empty") as refused:
+            change(place(stage), to_implementing)
+        assert "holds no commit yet: push one" in refused.value.mend
 
 
 def test_a_block_from_elsewhere_is_taken_on_when_the_caller_vouches_for_it(stage: Stage) -> None:

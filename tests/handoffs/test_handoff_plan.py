@@ -10,6 +10,7 @@ from support.handoffs import AT, DONE, EVERYTHING, LATER, QUESTION, REVIEW, VERI
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
 from accord.handoffs.rules import checked
+from accord.kernel.documents import MAX_DEPTH
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
 
@@ -55,6 +56,14 @@ def test_one_reason_and_nothing_of_a_patch_is_taken() -> None:
 def test_a_patch_of_the_wrong_form_is_refused() -> None:
     decided = decide_patch(handoff(), patch(reviewArtifact={"decision": "fine"}), by("reviewer"))
     assert codes(decided.reasons) == [("schema", "/metadata/reviewArtifact/decision")]
+
+
+def test_no_patch_makes_a_handoff_that_cannot_be_read_again() -> None:
+    value: dict[str, Any] = {}
+    for _ in range(MAX_DEPTH - 1):
+        value = {"deeper": value}
+    decided = decide_patch(handoff(), patch(planningArtifact=value), by("planner"))
+    assert (codes(decided.reasons), decided.task) == ([("too-large", "")], handoff())
 
 
 def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
@@ -154,6 +163,35 @@ def test_a_redirect_that_is_tried_again_asks_once() -> None:
     once = decide_move(handoff(), "review", by("tester"), redirects=True).task
     again = decide_move(once, "review", by("tester", LATER), redirects=True)
     assert (again.task, again.is_ok, again.is_redirected) == (once, True, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"), [("review", "verification"), ("review", "done"), ("verification", "done")]
+)
+def test_a_redirect_from_a_later_stage_is_the_same_when_it_is_tried_again(source: str, target: str) -> None:
+    task = handoff(source, reviewArtifact=REVIEW) if target == "verification" else handoff(source, **BOTH)
+    once = decide_move(task, target, by("tester"), redirects=True)
+    assert once.status == "awaiting_human"
+    by_hand = once.task["metadata"]["awaitingHumanArtifact"]["options"][1]["description"]
+    assert f"to review, and from there to {target}." in by_hand
+    again = decide_move(once.task, target, by("tester", LATER), redirects=True)
+    assert (again.task, again.reasons, again.is_ok) == (once.task, once.reasons, True)
+
+
+def test_what_is_missing_while_a_person_is_asked_something_else_is_written_down_once() -> None:
+    task = handoff("awaiting_human", awaitingHumanArtifact={**QUESTION, "question": "Tea?"})
+    once = decide_move(task, "review", by("tester"), redirects=True)
+    assert (once.is_redirected, once.task["metadata"]["awaitingHumanArtifact"]["question"]) == (True, "Tea?")
+    assert runtime(once.task)["actionHistory"][-1]["error"] == "MISSING_REVIEW_ARTIFACTS"
+    assert decide_move(once.task, "review", by("tester", LATER), redirects=True).task == once.task
+
+
+def test_each_time_a_status_is_entered_somebody_is_called_anew() -> None:
+    task, ids = handoff("planning"), []
+    for target in ("implementing", "backlog") * 3:
+        task = decide_move(task, target, by("human")).task
+        ids += [action["id"] for action in runtime(task)["nextActions"] if action["type"] == "dispatch_developer"]
+    assert len(set(ids)) == 3, "a task that came back would wait for a developer who is never called"
 
 
 def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:

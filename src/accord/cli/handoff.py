@@ -86,10 +86,10 @@ def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, is
     """Merge a patch into a handoff, if the role may make each of its changes."""
     path, patch_path = _named(files, issue, 1, "TASK.json and PATCH.json")
 
-    def decide(author: Author, task: dict[str, Any]) -> Decided:
-        return decide_patch(task, _patch(patch_path), author)
+    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> Decided:
+        return decide_patch(task, given, author)
 
-    _change(ctx, decide, path, issue, role, actor, **more)
+    _change(ctx, decide, path, issue, role, actor, patch_path, **more)
 
 
 @handoff.command()
@@ -130,21 +130,21 @@ def move(
     """
     (path,) = _named(files, issue, 0, "TASK.json")
 
-    def decide(author: Author, task: dict[str, Any]) -> Decided:
-        given = _patch(patch_path) if patch_path else None
+    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> Decided:
         to = OLD_STATUSES.get(target, target)
         return decide_move(task, to, author, given, redirects=on_missing == "redirect")
 
-    _change(ctx, decide, path, issue, role, actor, **more)
+    _change(ctx, decide, path, issue, role, actor, patch_path, **more)
 
 
 def _change(
     ctx: click.Context,
-    decide: Callable[[Author, dict[str, Any]], Decided],
+    decide: Callable[[Author, dict[str, Any], dict[str, Any]], Decided],
     path: str,
     issue: int | None,
     role: str,
     actor: str,
+    patch_path: str | None,
     *,
     adopt: bool,
     write: bool,
@@ -152,15 +152,17 @@ def _change(
     **access: Any,
 ) -> None:
     """Decide, write if that is asked for, print, and end with the exit code of what was decided."""
-    author = Author(role, timestamp(SystemClock().now()), actor)
+    redact = redactor_for(os.environ)
+    author = Author(role, timestamp(SystemClock().now()), redact(actor))
     name = f"#{issue}" if issue else path
     before: list[dict[str, Any]] = []
 
     def decided_on(task: dict[str, Any]) -> Decided:
         before[:] = [task]
-        return decide(author, task)
+        return decide(author, given, task)
 
     try:
+        given = redacted(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         if issue is None:
             decided = file_changer(path)(decided_on, write)
         else:
@@ -183,12 +185,6 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
     if issue is None and len(files) == more + 1:
         return files
     raise WrongUsage(f"Name {what}, or --issue N in place of TASK.json.", mend="Try: accord handoff --help")
-
-
-def _patch(path: str) -> dict[str, Any]:
-    """Read a patch, without the secrets that an agent may have put into it."""
-    cleaned: dict[str, Any] = redacted(read_object(read_bytes(path)).value, redactor_for(os.environ))
-    return cleaned
 
 
 def _print(

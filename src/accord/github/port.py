@@ -128,6 +128,10 @@ class Conflict(Refused):
     """GitHub answers 409 or 422: what is asked for does not fit what is there, or is no valid request."""
 
 
+class EmptyRepository(Refused):
+    """GitHub answers 409 where git data is asked for and the repository holds no commit yet."""
+
+
 class GitHub(Protocol):
     """One repository on GitHub. Every method may raise Refused, or Stopped when GitHub cannot be reached."""
 

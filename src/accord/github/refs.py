@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from accord.github.once import send_once
-from accord.github.port import Conflict, NotThere
+from accord.github.port import Conflict, EmptyRepository, NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class RefMethods(Rest):
         """GET …/git/ref/{ref}."""
         try:
             answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
-        except NotThere:
+        except (NotThere, EmptyRepository):
             return None
         return answer.read(lambda data: str(data["object"]["sha"]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.github.port import Conflict, Forbidden, NotThere
+from accord.github.port import Conflict, EmptyRepository, Forbidden, NotThere
 from accord.kernel.errors import AccordError, Refused
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def refusal(
         )
     if status == 422:
         return Conflict(said, mend="The request was understood and found invalid; correct what GitHub names.")
+    if status == 409 and "repository is empty" in message.lower():
+        return EmptyRepository(said, mend=f"{repository} holds no commit yet: push one, and run the same again.")
     kind = Conflict if status == 409 else Refused
     return kind(said, mend="GitHub's sentence says why; running the same again will not help.")
 

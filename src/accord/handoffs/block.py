@@ -1,28 +1,22 @@
 """The hidden block in an issue's body in which a handoff travels with its work item.
 
-It is a marker like any other of accord (``accord.github.markers``): one HTML comment whose values cannot end it. The
-document is packed (zlib, base64), because bodies have 65,536 characters. It stands first, where no open code fence of
-the body can show it; all other text of the body stays as it is, byte for byte.
+It is a marker like any other of accord, whose values cannot end it (``accord.github.body_copy``). The document is
+packed (zlib, base64), because bodies have 65,536 characters. All other text of the body stays as it is, byte for byte.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers, write_marker
+from accord.github.body_copy import take_copy, with_copy
 from accord.kernel.documents import MAX_BYTES, read_object
 from accord.kernel.errors import BrokenContract
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-MARKER = "handoff"
-_BLOCK = re.compile(r"^<!-- accord:handoff commit=[0-9a-f]{40,64}(?: data=[^\s>]*)? -->(?:\r?\n)?", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -34,27 +28,30 @@ class Block(NamedTuple):
 
 def read_block(body: str) -> Block | None:
     """Read the first block of a body; None where there is none. It proves nothing by itself."""
-    found = _BLOCK.search(body)
-    if found is None:
-        return None
-    (fields,) = find_markers(found.group(), MARKER)
-    return Block(fields["commit"], _unpacked(fields.get("data", "")))
+    fields, _ = take_copy(body)
+    return Block(fields["commit"], _unpacked(fields.get("data", ""))) if fields else None
 
 
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     """Put the block into a body, in the place of those that are there.
 
-    Where the document does not fit, the block only names the commit that holds it.
+    Where the document does not fit, the block only names the commit that holds it; where that does not, there is none.
     """
-    visible = without_block(body)
     packed = base64.b64encode(zlib.compress(_text(task).encode(), 9)).decode()
-    whole = f"{write_marker(MARKER, commit=commit, data=packed)}\n{visible}"
-    return whole if len(whole) <= BODY_CHARS else f"{write_marker(MARKER, commit=commit)}\n{visible}"
+    return with_copy({"commit": commit, "data": packed}, without_block(body))
+
+
+def is_in_step(body: str, task: Mapping[str, Any], commit: str) -> bool:
+    """Tell whether the block of a body says what it should. One without the document may have had no room for it."""
+    fields, _ = take_copy(body)
+    if fields is None:
+        return with_block(body, task, commit) == body
+    return fields["commit"] == commit and ("data" not in fields or _unpacked(fields["data"]) == task)
 
 
 def without_block(body: str) -> str:
     """Return what the body holds besides blocks."""
-    return _BLOCK.sub("", body)
+    return take_copy(body)[1]
 
 
 def _unpacked(data: str) -> dict[str, Any] | None:

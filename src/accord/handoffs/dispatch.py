@@ -1,6 +1,6 @@
 """Calling who comes next: each open action of a task becomes an event that starts a workflow.
 
-An action has an id that is the same for the same work. What was sent is written into the history and not sent again; a
+An action has an id that names one entry into a status. What was sent is written into the history and not sent again; a
 run that dies between the two sends it once more under the same id, by which the workflow that is started can tell.
 An error that should pass is waited for, three times; one that will not pass is written down and never tried again by
 itself.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from accord.github.once import send_once
 from accord.github.port import Forbidden
 from accord.github.verdicts import Shown, Verdict, VerdictPort, status_line
-from accord.handoffs.issues import Keeping, Place, load
+from accord.handoffs.issues import NO_HANDOFF, Keeping, Place, load
 from accord.handoffs.rules import handoff_findings, read_handoff
 from accord.handoffs.stages import gate_findings
 from accord.kernel.errors import BrokenContract
@@ -78,8 +78,7 @@ def judge_pull(github: Keeping, pull: Pull, numbers: Sequence[int], target: str,
 def judge(held: Held, pull: Pull, number: int, target: str) -> Judged:
     """Tell what keeps a task from standing in ``target``, and whether it is this pull request's task. Pure."""
     if held.is_new:
-        message = f"#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
-        return Judged(target, "", (Finding("handoff-missing", message),))
+        return Judged(target, "", (Finding("handoff-missing", NO_HANDOFF.format(number=number)),))
     handoff = read_handoff(held.task)
     found = [*_not_of(handoff, pull), *handoff_findings(handoff), *gate_findings("", target, handoff.metadata)]
     errors = [finding for finding in dict.fromkeys(found) if finding.severity is Severity.ERROR]

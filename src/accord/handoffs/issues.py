@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from accord.github.chain import Chain, Link, append, newest
 from accord.github.port import GitHub, Issue, IssueChange
 from accord.github.refs import RefPort
-from accord.handoffs.block import read_block, with_block
+from accord.handoffs.block import is_in_step, read_block, with_block
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from accord.handoffs.plan import Decided
     from accord.kernel.clock import Clock
 
+NO_HANDOFF = "#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
 TRIES = 12
 PAUSE_SECONDS = 1.0
 README = (
@@ -63,7 +64,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Held:
-    """A task as it was read, the commit that holds it if one does, and what is odd about the issue's body."""
+    """A task as it was read, the commit that holds it if one does, and what is odd about it."""
 
     task: dict[str, Any]
     issue: Issue
@@ -117,15 +118,19 @@ def _issue(place: Place) -> Issue:
 
 
 def _held(place: Place, issue: Issue, link: Link | None) -> Held:
-    block = read_block(issue.body)
     if link is not None:
         task = _read(link.text, place)
-        is_same = block is not None and block.commit == link.sha and block.task in (None, task)
-        odd = () if is_same else (warning("handoff-block-differs", _DIFFERS.format(number=place.number)),)
+        odd = (
+            ()
+            if is_in_step(issue.body, task, link.sha)
+            else (warning("handoff-block-differs", _DIFFERS.format(number=place.number)),)
+        )
         return Held(task, issue, link, warnings=odd)
+    block = read_block(issue.body)
     if block is None:
         task = {"title": place.secrets(issue.title), "status": "backlog", "metadata": {}}
-        return Held(with_task_id(task, f"T-{place.number:05d}"), issue, is_new=True)
+        none = warning("handoff-missing", NO_HANDOFF.format(number=place.number))
+        return Held(with_task_id(task, f"T-{place.number:05d}"), issue, is_new=True, warnings=(none,))
     if not place.adopts:
         message = _UNTRUSTED.format(number=place.number)
         raise BrokenContract(message, findings=[Finding("handoff-untrusted", message)])

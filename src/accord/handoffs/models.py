@@ -143,7 +143,7 @@ class BlockingReason(_Open):
 
 
 class NextAction(_Open):
-    """What the status asks somebody to do; the id is the same for the same work, so that it is done once."""
+    """What the status asks somebody to do; the id names this entry into the status, so that it is done once."""
 
     id: str
     type: str

@@ -14,8 +14,8 @@ from accord.handoffs.models import Handoff, Metadata
 from accord.handoffs.mutability import TASK_ID_PLACE, mutability_findings
 from accord.handoffs.normal import TASK_ID, as_patch, has_task_id, normalised
 from accord.handoffs.roles import DONE, PLAN, PLANNED, REVIEW, VERIFICATION, engine_findings, role_findings
-from accord.handoffs.rules import read_handoff
-from accord.handoffs.runtime import moved, refused
+from accord.handoffs.rules import check_limits, read_handoff
+from accord.handoffs.runtime import as_reason, moved, redirected_to, refused, runtime_of
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
@@ -88,6 +88,7 @@ def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Auth
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)
+        check_limits(merged)
     except BrokenContract as broken:
         return Decided(dict(task), broken.findings)
     found = list(changes(task, merged))
@@ -118,9 +119,10 @@ def decide_move(
     reasons = _move_findings(now, target)
     if not reasons:
         return Decided(moved(now, target, author.at))
+    if redirects and redirected_to(now) == target and now["status"] == AWAITING:
+        reasons = gate_findings(AWAITING, target, read_handoff(now).metadata) or reasons
     if redirects and _can_redirect(now["status"], target, reasons):
-        asked = _waiting_on(task, now) if now["status"] == AWAITING else _asked(now, target, reasons, author)
-        return Decided(asked, tuple(reasons), is_redirected=True)
+        return Decided(_with_a_person(task, now, target, reasons, author), tuple(reasons), is_redirected=True)
     return Decided(refused(task, target, author.at, reasons), tuple(reasons))
 
 
@@ -137,15 +139,16 @@ def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
     return is_missing and target != AWAITING and (source == AWAITING or AWAITING in HANDOFF.targets(source))
 
 
-def _waiting_on(before: Mapping[str, Any], task: dict[str, Any]) -> dict[str, Any]:
-    """Let a task that waits for a person wait on, with the question it has: that of the redirect, if one came first."""
+def _with_a_person(
+    before: Mapping[str, Any], task: dict[str, Any], target: str, reasons: list[Finding], author: Author
+) -> dict[str, Any]:
+    """Ask a person in place of the move. A task that waits for one waits on, with the question it had ``before``."""
+    if task["status"] != AWAITING:
+        return moved(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
     question = before["metadata"].get("awaitingHumanArtifact")
-    return {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}} if question else task
-
-
-def _asked(task: dict[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
-    """Ask a person in place of the move."""
-    return moved(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
+    waiting = {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}} if question else task
+    is_told = runtime_of(task)["blockingReasons"] == [as_reason(reason) for reason in reasons]
+    return waiting if is_told else refused(waiting, target, author.at, reasons)
 
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
@@ -153,12 +156,13 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
     missing = " ".join(reason.message for reason in reasons)
     source = task["status"]
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
+    on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
     label = f"Go back to {back}"
     question = {
         "question": f"The task cannot go from {source} to {target}. {missing} What shall happen?",
         "options": [
             {"label": label, "description": f"Move the task to {back} and let what is missing be supplied there."},
-            {"label": "Supply it by hand", "description": f"A person adds what is missing, then moves on to {target}."},
+            {"label": "Supply it by hand", "description": f"A person adds what is missing, then moves on to {on}."},
             {"label": "Cancel the task", "description": "Move the task to cancelled."},
         ],
         "recommendedOption": label,

@@ -5,12 +5,13 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from accord.handoffs.models import Handoff
 from accord.handoffs.normal import TASK_ID, normalised
 from accord.handoffs.stages import gate_findings
-from accord.kernel.documents import shown
+from accord.kernel.documents import read_object, shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import warning
 from accord.kernel.shapes import read_shape
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 def read_handoff(task: Mapping[str, Any]) -> Handoff:
     """Read a task. Raises BrokenContract with every place that has not the right form."""
     return read_shape(Handoff, task)
+
+
+def check_limits(task: Mapping[str, Any]) -> None:
+    """Hold a task against the limits of documents, so that what is written can be read again. Raises BrokenContract."""
+    read_object(json.dumps(task).encode())
 
 
 def handoff_findings(handoff: Handoff) -> list[Finding]:

@@ -74,8 +74,7 @@ def moved(
         result["completedAt"] = at
     elif source == "done":
         result["completedAt"] = None
-    kind = ACTIONS.get(target)
-    actions = [{"id": idempotency_key(result, target, kind), "type": kind}] if kind else []
+    actions = _next_actions(result, runtime["actionHistory"])
     entering = _entry(result, at, "onEnter", target, action, (), len(actions))
     return with_runtime(
         result,
@@ -89,6 +88,13 @@ def moved(
     )
 
 
+def redirected_to(task: Mapping[str, Any]) -> str:
+    """Return where the task was to go when its last move was a redirect; empty when that was none."""
+    entries = [entry for entry in runtime_of(task)["actionHistory"] if _is_entering(entry)]
+    _, is_redirect, wanted = str(entries[-1].get("actionType")).partition("redirect:") if entries else ("", "", "")
+    return wanted if is_redirect else ""
+
+
 def refused(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding]) -> dict[str, Any]:
     """Write down that a move was refused; once, however often the same is tried in a row."""
     runtime = runtime_of(task)
@@ -99,6 +105,18 @@ def refused(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Fin
     if is_known and runtime["blockingReasons"] == written:
         return dict(task)
     return with_runtime(task, {**runtime, "blockingReasons": written, "actionHistory": [*history, entry]})
+
+
+def _next_actions(task: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """List what the status asks for. Each time it is entered is work of its own, also where no artifact changed."""
+    kind = ACTIONS.get(task["status"])
+    times = 1 + sum(_is_entering(entry) and entry["status"] == task["status"] for entry in history)
+    return [{"id": idempotency_key(task, task["status"], f"{kind}:{times}"), "type": kind}] if kind else []
+
+
+def _is_entering(entry: Mapping[str, Any]) -> bool:
+    """Tell whether an entry of the history is a move; one with an ``actionId`` is a call of who comes next."""
+    return entry["phase"] == "onEnter" and not entry.get("actionId")
 
 
 def _entry(

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
+_OBJECTS = ("model_type", "dict_type")
+"""Errors whose own words name the classes of this program."""
+
 _SHOWN_CHARS = 60
 """A longer value is not shown in part: the part might be that of a secret, which no longer looks like one."""
 
@@ -37,7 +40,8 @@ def _finding(detail: ErrorDetails) -> Finding:
     elif detail["type"] == "extra_forbidden":
         message = f'The key "{shown(key)}" is not part of the contract. Remove it.'
     else:
-        message = f"{detail['msg']}; found {_shown(detail['input'])}. Correct it."
+        wanted = "Input should be an object" if detail["type"] in _OBJECTS else detail["msg"]
+        message = f"{wanted}; found {_shown(detail['input'])}. Correct it."
     return Finding("schema", message, path)
 
 

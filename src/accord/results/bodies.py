@@ -1,7 +1,7 @@
 """Bodies of work items: the agent's text, and below it what accord keeps there.
 
 A body is content, then a visible list of blockers where the server has no native dependencies, then markers.
-An update replaces the content and keeps the rest.
+An update replaces the content and keeps the rest, and the copy of a handoff that stands before it all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.github.body_copy import COPY_ROOM, take_copy, with_copy
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers, write_marker
 from accord.kernel.hidden_text import GUARD
@@ -38,11 +39,15 @@ _LONGEST_TOKEN = "x" * 26
 
 @dataclass(frozen=True)
 class Parts:
-    """A body taken apart; ``blocked_by`` holds numbers of the visible list, ``markers`` stand as written."""
+    """A body taken apart; ``blocked_by`` holds numbers of the visible list, ``markers`` stand as written.
+
+    ``copy`` holds the fields of a handoff's copy (``accord.github.body_copy``).
+    """
 
     content: str
     blocked_by: tuple[int, ...] = ()
     markers: tuple[str, ...] = ()
+    copy: dict[str, str] | None = None
 
     def join(self) -> str:
         """Put the body together."""
@@ -52,7 +57,7 @@ class Parts:
             pieces.append(f"{_SECTION_START}\n{lines}\n{_SECTION_END}")
         if self.markers:
             pieces.append("\n".join(self.markers))
-        return "\n\n".join(pieces)
+        return with_copy(self.copy, "\n\n".join(pieces))
 
     def with_marker(self, name: str, **fields: str) -> Parts:
         """Add a marker, unless it is there."""
@@ -62,11 +67,11 @@ class Parts:
 
 def split_body(body: str) -> Parts:
     """Take a body apart. Line ends become LF, and blank lines at the end go, as they may on the way through GitHub."""
-    body = body.replace("\r\n", "\n")
+    copy, body = take_copy(body.replace("\r\n", "\n"))
     body, section = _take_section(body)
     blocked_by = [int(number) for number in _BLOCKED_BY.findall(section)]
     content, markers = take_markers(body)
-    return Parts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers))
+    return Parts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers), copy)
 
 
 def _take_section(body: str) -> tuple[str, str]:
@@ -81,7 +86,13 @@ def body_room(temp_id: str, blockers: int) -> int:
     kept = Parts("", (_LONGEST_NUMBER,) * blockers)
     kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id, sum="x" * _DIGEST_CHARS)
     kept = kept.with_marker(UPDATED, run=_LONGEST_TOKEN).with_marker(CLOSED, run=_LONGEST_TOKEN)
-    return BODY_CHARS - len(kept.join()) - 2
+    return BODY_CHARS - COPY_ROOM - len(kept.join()) - 2
+
+
+def update_room(issue: Issue, token: str) -> int:
+    """Count the characters that new content of an issue's body may have, beside what the issue keeps."""
+    kept = split_body(issue.body).with_marker(UPDATED, run=token)
+    return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 
 def item_id(body: str, token: str) -> str | None:

@@ -18,7 +18,7 @@ from accord.results.bodies import (
     name_owners,
     owners_named,
     split_body,
-    updated_body,
+    update_room,
     was_touched,
 )
 from accord.results.labels import (
@@ -220,7 +220,7 @@ def _room_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
     for i, update in enumerate(plan.result.update):
         issue = _existing(update.work_item_id, facts)
         if issue and update.body and 2 * len(update.body) > BODY_CHARS:
-            room = BODY_CHARS - len(updated_body(issue, "", facts.token) or "") - 2
+            room = update_room(issue, facts.token)
             yield from length_findings(longest_named(update.body, names), room, pointer("update", i, "body"))
 
 
