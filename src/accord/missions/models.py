@@ -191,10 +191,19 @@ class ExecutionLane(OfFile):
     wp_ids: list[WorkPackageId] = []
 
 
+def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
+    """Refuse two lanes of one name, which would share a work tree without knowing of each other."""
+    names = [lane.lane_id for lane in lanes]
+    repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if repeated:
+        raise ValueError(f"has two lanes {repeated}")
+    return lanes
+
+
 class Lanes(OfFile):
     """``lanes.json``."""
 
-    lanes: list[ExecutionLane]
+    lanes: Annotated[list[ExecutionLane], AfterValidator(_distinct_lanes)]
     mission_branch: LenientText = ""
     target_branch: LenientText = ""
     planning_artifact_wps: list[WorkPackageId] = []
