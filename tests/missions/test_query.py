@@ -245,3 +245,14 @@ def test_a_run_that_cannot_be_read_is_named_by_its_file(project: Project) -> Non
     project.run(completed_steps=5)
     with pytest.raises(BrokenContract, match=r"run-1/state\.json keeps no run that can be read at /completed_steps: "):
         ask(project)
+
+
+def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) -> None:
+    project.run()
+    index = project.root / ".kittify" / "runtime" / "feature-runs.json"
+    index.write_text(json.dumps({project.slug: 7}), encoding="utf-8")
+    with pytest.raises(BrokenContract, match="Input should be an object; found 7"):
+        ask(project)
+    project.write("status.events.jsonl", json.dumps({"event_id": "E", "wp_id": "WP01", "to_lane": "done", "at": 7}))
+    with pytest.raises(BrokenContract, match="/at: It is no text; found 7"):
+        project.status("WP01")

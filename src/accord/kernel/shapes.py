@@ -36,8 +36,11 @@ def _finding(detail: ErrorDetails) -> Finding:
         message = f'The required key "{key}" is missing. Add it.'
     elif detail["type"] == "extra_forbidden":
         message = f'The key "{shown(key)}" is not part of the contract. Remove it.'
+    elif detail["type"] == "model_type":
+        message = f"Input should be an object; found {_shown(detail['input'])}. Correct it."
     else:
-        message = f"{detail['msg']}; found {_shown(detail['input'])}. Correct it."
+        said = detail["msg"].removeprefix("Value error, ")
+        message = f"{said}; found {_shown(detail['input'])}. Correct it."
     return Finding("schema", message, path)
 
 
