@@ -62,6 +62,38 @@ def test_an_unknown_mission_is_one_object_with_the_error(accord: Accord, project
     assert project.slug in ended.document["error"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("next", "nope"),
+        ("workspace", "nope", "WP01"),
+        ("stale", "nope"),
+        ("check", "--format", "json"),
+        ("move", "nope", "WP01", "--to", "done", "--actor", "ada", "--format", "json"),
+    ],
+)
+def test_outside_of_a_project_no_mission_is_known(
+    accord: Accord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for named in ((), ("--root", tmp_path / "gone")):
+        ended = accord("mission", *named, *command)
+        assert (ended.code, list(ended.document)) == (1, ["error"])
+        assert "--root DIR" in ended.document["error"]
+
+
+def test_nobody_is_fresh_by_a_threshold_that_is_no_number(accord: Accord, project: Project) -> None:
+    ended = accord("mission", "--root", project.root, "stale", project.slug, "--threshold", "nan")
+    assert (ended.code, ended.out) == (2, "")
+
+
+def test_words_that_are_blank_are_no_reason(accord: Accord, project: Project) -> None:
+    project.event("WP01", "in_review", "approved", at=datetime.now(UTC))
+    move = ("mission", "--root", project.root, "move", project.slug, "WP01", "--to", "done", "--actor", "ada")
+    for told in (("--override-reason", " "), ("--force", "--reason", "  ")):
+        assert accord(*move, *told).code == 1
+
+
 def test_people_are_told_on_stderr(accord: Accord, project: Project) -> None:
     ended = accord("mission", "--root", project.root, "next", "nope", "--format", "text")
     assert (ended.code, ended.out) == (1, "")
@@ -78,7 +110,7 @@ def test_the_project_is_found_from_the_work_tree_of_a_lane(
     ended = accord("mission", "workspace", project.slug, "WP02")
     assert ended.document["workspace_path"] == str(project.root)
     monkeypatch.chdir("/")
-    assert accord("mission", "workspace", project.slug, "WP02").code == 2
+    assert accord("mission", "workspace", project.slug, "WP02").code == 1
 
 
 def test_a_workspace_has_the_keys_that_programs_rely_on(accord: Accord, project: Project) -> None:

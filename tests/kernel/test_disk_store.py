@@ -104,25 +104,33 @@ def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
     assert disk.calls == ["read"]
 
 
-@pytest.mark.parametrize("there", [b"", b"one\n", b"one\ntw", b"one\n{torn", b"one"])
-def test_a_line_is_added_once_whatever_a_crash_left(tmp_path: Path, there: bytes) -> None:
+@pytest.mark.parametrize(
+    ("there", "kept"),
+    [
+        (b"", b""),
+        (b"[1]\n", b"[1]\n"),
+        (b"[1]\n[2", b"[1]\n"),
+        (b"[1]\n[2]", b"[1]\n"),
+        (b"[1]\n{torn", b"[1]\n"),
+        (b"{torn", b""),
+        (b"[1]", b"[1]\n"),
+        (b"{torn\n", b"{torn\n"),
+    ],
+)
+def test_a_line_is_added_once_and_of_a_crash_only_the_cut_end_goes(tmp_path: Path, there: bytes, kept: bytes) -> None:
     path = tmp_path / "log"
     path.write_bytes(there)
-    append_once(path, b"two", storage())
-    after = path.read_bytes()
-    assert after.startswith(there)
-    assert after.endswith(b"\n")
-    assert after.split(b"\n").count(b"two") == 1
-    append_once(path, b"two", storage())
-    assert path.read_bytes() == after
+    for _ in range(2):
+        append_once(path, b"[2]", storage())
+        assert path.read_bytes() == kept + b"[2]\n"
 
 
 @pytest.mark.parametrize("call", ["append", "read", "half"])
 def test_a_line_is_added_once_though_the_disk_fails_three_times(tmp_path: Path, call: str) -> None:
     path = tmp_path / "log"
-    path.write_bytes(b"one\n")
-    append_once(path, b"two", storage(FaultyDisk(fails(call, errno.EIO, times=TRIES - 1))))
-    assert path.read_bytes() == b"one\ntwo\n"
+    path.write_bytes(b"[1]\n")
+    append_once(path, b"[2]", storage(FaultyDisk(fails(call, errno.EIO, times=TRIES - 1))))
+    assert path.read_bytes() == b"[1]\n[2]\n"
 
 
 def test_a_line_is_never_added_through_a_link(tmp_path: Path) -> None:

@@ -57,6 +57,8 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("planned", "claimed", MoveFacts(), "--actor", NONE),
         ("planned", "in_progress", replace(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
         ("claimed", "in_progress", replace(NONE, workspace_problem="no lane"), "no lane", NONE),
+        ("blocked", "in_progress", replace(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
+        ("blocked", "in_progress", replace(NONE, workspace_problem="no lane"), "no lane", NONE),
         ("in_progress", "for_review", replace(ALL, open_subtasks=("T001",)), "T001", NONE),
         ("in_progress", "for_review", replace(NONE, evidence_problem="no commit"), "no commit", NONE),
         ("in_progress", "approved", NONE, "evidence", replace(NONE, review_ref="PR 1")),

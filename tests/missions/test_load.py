@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
 from accord.missions.rules import mission_findings
 
@@ -99,7 +99,7 @@ def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(projec
     (tree / "src").mkdir()
     assert find_root(project.folder) == project.root
     assert find_root(tree / "src") == project.root
-    with pytest.raises(WrongUsage):
+    with pytest.raises(BrokenContract, match="is in no project with missions"):
         find_root(project.root.parents[-1])
 
 
@@ -127,6 +127,16 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
         "tasks/WP02-part.md": ["work-package-unknown"],
         "tasks/WP03-part.md": ["lane-missing"],
     }
+
+
+@pytest.mark.parametrize("lanes", ["{", '{"lanes": [{"lane_id": "a"}, {"lane_id": "b"}, {"lane_id": "a"}]}'])
+def test_what_is_wrong_with_the_lanes_is_said_of_their_file_and_of_no_other(project: Project, lanes: str) -> None:
+    project.work_package("WP01", body="src/a.py")
+    project.write("lanes.json", lanes)
+    mission = project.load()
+    assert [path for path, found in mission_findings(mission).items() if found] == ["kitty-specs/078-ships/lanes.json"]
+    with pytest.raises(BrokenContract, match=r"^lanes\.json cannot be used"):
+        mission.work_package("WP01")
 
 
 def test_a_mission_whose_lanes_are_not_computed_yet_has_no_findings(project: Project) -> None:

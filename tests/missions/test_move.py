@@ -123,6 +123,23 @@ def test_the_target_may_have_slashes_and_be_named_by_the_work_package(code: Proj
     assert code.move("WP01", "done", is_dry_run=True).events
 
 
+@pytest.mark.parametrize("lane", ["lane-a", "lane-b"])
+def test_a_work_package_that_names_a_lane_as_its_target_is_not_done_without_a_merge(code: Project, lane: str) -> None:
+    code.work_package("WP01", CODE, merge_target_branch=f"kitty/mission-078-ships-{lane}")
+    code.lanes(lane_a=["WP01"], lane_b=["WP02"])
+    code.git("branch", "--quiet", "kitty/mission-078-ships-lane-b", "kitty/mission-078-ships-lane-a")
+    for forced in ({}, {"is_forced": True, "reason": "now"}):
+        with pytest.raises(BrokenContract, match="is the branch of a lane"):
+            code.move("WP01", "done", **forced)
+
+
+def test_blocking_is_no_way_around_what_a_start_needs(planning: Project) -> None:
+    planning.work_package("WP02", PLANNING, dependencies=["WP01"])
+    planning.move("WP02", "blocked")
+    with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
+        planning.move("WP02", "in_progress")
+
+
 def test_a_merge_that_only_origin_knows_counts(code: Project, tmp_path: Path) -> None:
     code.git("update-ref", "refs/remotes/origin/main", "refs/heads/kitty/mission-078-ships-lane-a")
     assert code.move("WP01", "done").events

@@ -230,3 +230,29 @@ def test_asking_creates_and_changes_no_file(project: Project, has_run: bool) -> 
     first = ask(project)
     assert ask(project) == first
     assert tree(project.root) == before
+
+
+def test_what_the_log_does_not_tell_is_counted_as_no_status(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.work_package("WP02", "planning_artifact")
+    project.write("status.events.jsonl", '{"wp_id": "WP01"}\n')
+    told = progress(project.load())
+    assert told is not None
+    assert (told["total_wps"], told["planned_wps"]) == (2, 1)
+
+
+def test_a_run_that_cannot_be_read_is_named_by_its_file(project: Project) -> None:
+    project.run(completed_steps=5)
+    with pytest.raises(BrokenContract, match=r"run-1/state\.json keeps no run that can be read at /completed_steps: "):
+        ask(project)
+
+
+def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) -> None:
+    project.run()
+    index = project.root / ".kittify" / "runtime" / "feature-runs.json"
+    index.write_text(json.dumps({project.slug: 7}), encoding="utf-8")
+    with pytest.raises(BrokenContract, match="Input should be an object; found 7"):
+        ask(project)
+    project.write("status.events.jsonl", json.dumps({"event_id": "E", "wp_id": "WP01", "to_lane": "done", "at": 7}))
+    with pytest.raises(BrokenContract, match="/at: It is no text; found 7"):
+        project.status("WP01")

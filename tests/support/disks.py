@@ -42,8 +42,8 @@ class FaultyDisk(Disk):
         if self.writes_half:
             raise OSError(5, "half of it was written")
 
-    def append(self, path: Path, data: bytes) -> None:
-        super().append(path, data[: len(data) // 2] if self.writes_half else data)
+    def append(self, path: Path, data: bytes, kept: int) -> None:
+        super().append(path, data[: len(data) // 2] if self.writes_half else data, kept)
         if self.writes_half:
             raise OSError(5, "half of it was written")
 
@@ -81,8 +81,8 @@ class LastCall(Disk):
             if self.left or self.moment == "after":
                 result = found(*arguments)
             elif self.moment == "within" and name in ("create", "append"):
-                path, data = arguments
-                result = getattr(Disk, name)(self, path, data[: len(data) // 2])
+                path, data, *more = arguments
+                result = getattr(Disk, name)(self, path, data[: len(data) // 2], *more)
             if not self.left:
                 os._exit(77)
             return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -25,9 +26,19 @@ _COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done"
 legacy_option = click.option(
     "--legacy-default", type=click.Choice(_MODES), help="The mode of work packages of which nothing tells it."
 )
+
+
+def _number(_: click.Context, __: click.Parameter, value: float) -> float:
+    """Refuse ``nan``, than which nothing is older, so that nothing would ever be stale."""
+    if math.isnan(value):
+        raise click.BadParameter("it is no number of minutes.")
+    return value
+
+
 threshold_option = click.option(
     "--threshold",
     type=click.FloatRange(min=0),
+    callback=_number,
     default=10.0,
     show_default=True,
     metavar="MIN",
@@ -193,7 +204,7 @@ def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: 
         wp_id=wp,
         target="in_progress" if target == "doing" else target,
         is_forced=told["force"],
-        **{name: told[name] for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
+        **{name: told[name].strip() for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
     )
     try:
         moved = make_move(
@@ -229,10 +240,10 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
     from accord.missions.rules import mission_findings
     from accord.missions.status import mission_status
 
-    root = _root(ctx)
-    changed = changed_missions(root, base) if base else None
-    chosen = slugs or [slug for slug in mission_slugs(root) if changed is None or slug in changed]
     try:
+        root = _root(ctx)
+        changed = changed_missions(root, base) if base else None
+        chosen = slugs or [slug for slug in mission_slugs(root) if changed is None or slug in changed]
         missions = [load_mission(root, slug, legacy_default) for slug in chosen]
     except BrokenContract as broken:
         _refuse(ctx, broken, output_format)
@@ -248,24 +259,24 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
         for path, found in files.items():
             print_findings(found, path)
         verdict = click.style("ok", fg="green") if is_ok else click.style("rejected", fg="red")
-        click.echo(f"{len(missions)} missions, {len(files)} files: {verdict}")
+        click.echo(f"{len(missions)} mission{'s' * (len(missions) != 1)}, {len(files)} files: {verdict}")
     report_missions(files, standings)
     ctx.exit(0 if is_ok else BrokenContract.exit_code)
 
 
 def _root(ctx: click.Context) -> Path:
-    """Return the project that is named, or the one that this is called in."""
-    from accord.missions.load import find_root
+    """Return the project that is named, or the one that this is called in. Raises BrokenContract without one."""
+    from accord.missions.load import find_root, named_root
 
     named = ctx.parent.params["root"] if ctx.parent else None
-    return Path(os.path.abspath(named)) if named else find_root(Path.cwd())
+    return named_root(Path(named)) if named else find_root(Path.cwd())
 
 
 def _refuse(ctx: click.Context, broken: BrokenContract, output_format: str) -> Any:
     """End with exit code 1: one sentence for people, one object for programs."""
     if output_format != "json":
         raise broken
-    print_json({"error": broken.message})
+    print_json({"error": " ".join(filter(None, (broken.message, broken.mend)))})
     ctx.exit(BrokenContract.exit_code)
 
 
@@ -299,7 +310,7 @@ def _print_status(found: dict[str, Any]) -> None:
 
 def _progress(progress: dict[str, Any]) -> str:
     counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
-    return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages: {counts or 'none begun'}"
+    return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
 
 
 def _stale_text(stale: dict[str, Any]) -> str:

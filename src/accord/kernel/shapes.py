@@ -40,7 +40,8 @@ def _finding(detail: ErrorDetails) -> Finding:
     elif detail["type"] == "extra_forbidden":
         message = f'The key "{shown(key)}" is not part of the contract. Remove it.'
     else:
-        wanted = "Input should be an object" if detail["type"] in _OBJECTS else detail["msg"]
+        said = detail["msg"].removeprefix("Value error, ")
+        wanted = "Input should be an object" if detail["type"] in _OBJECTS else said
         message = f"{wanted}; found {_shown(detail['input'])}. Correct it."
     return Finding("schema", message, path)
 

@@ -60,10 +60,11 @@ class Disk:
         finally:
             os.close(handle)
 
-    def append(self, path: Path, data: bytes) -> None:
-        """Add to the end of a file, never through a link, and wait until it is on the disk."""
+    def append(self, path: Path, data: bytes, kept: int) -> None:
+        """Add after the first ``kept`` bytes of a file, never through a link, and wait until it is on the disk."""
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
+            os.ftruncate(handle, kept)
             while data:
                 data = data[os.write(handle, data) :]
             os.fsync(handle)
@@ -159,20 +160,22 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
 
 
 def append_once(path: Path, line: bytes, storage: Storage) -> None:
-    """Add a line to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
+    """Add a line of JSON to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
 
-    A beginning of the same line that a crash left at the end is completed; any other piece keeps a line of its own.
+    The caller holds the lock. What a crash left of a line that nobody was told of, an end without a line break, is
+    taken away first, unless it is a whole JSON document that lacks only the break.
     """
-    wanted = line + b"\n"
 
     def once() -> str:
         there = storage.disk.read(path) if path.exists() else b""
-        if line in there.split(b"\n")[:-1]:
+        *lines, tail = there.split(b"\n")
+        if line in lines:
             return ""
-        piece = there[there.rfind(b"\n") + 1 :]
-        missing = wanted[len(piece) :] if wanted.startswith(piece) else b"\n" + wanted
-        storage.disk.append(path, missing)
-        return "" if storage.disk.read(path) == there + missing else "it reads back differently"
+        whole = there + b"\n" if is_json(tail) else there[: len(there) - len(tail)]
+        wanted = whole if line == tail else whole + line + b"\n"
+        kept = min(len(there), len(whole))
+        storage.disk.append(path, wanted[kept:], kept)
+        return "" if storage.disk.read(path) == wanted else "it reads back differently"
 
     _persist(path, once, storage)
 
@@ -239,24 +242,6 @@ def can_be_written(path: Path) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
-
-
-def append_line(path: Path, line: str) -> None:
-    """Add one line to a file that only grows, and see it on the disk. The caller holds the lock.
-
-    What a crash left of a line that nobody was told of, an end without a line break, is taken away first, unless
-    it is a whole JSON document that lacks only the break. A symbolic link is not followed: OSError.
-    """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
-    with open(handle, "r+b", buffering=0) as file:
-        before = file.read()
-        end = before.rfind(b"\n") + 1
-        tail = before[end:]
-        is_whole = is_json(tail)
-        if tail and not is_whole:
-            file.truncate(end)
-        file.write((b"\n" if is_whole else b"") + line.encode() + b"\n")
-        os.fsync(file.fileno())
 
 
 def is_json(text: bytes) -> bool:

@@ -14,6 +14,7 @@ from accord.kernel.errors import Refused
 from accord.kernel.git import Git, GitFailed, split_nul
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 _HEADS = "refs/heads/"
@@ -48,10 +49,11 @@ def changed_missions(root: Path, base: str) -> list[str]:
 class MissionGit:
     """The repository of a mission, asked once for what does not change within a command."""
 
-    def __init__(self, root: Path, target: str, mission_branch: str) -> None:
+    def __init__(self, root: Path, target: str, mission_branch: str, lanes: Collection[str]) -> None:
         self._git = Git(root)
         self._target = target
         self._mission_branch = mission_branch
+        self._lanes = lanes
         self._own: dict[str, OwnCommits] = {}
 
     def own_commits(self, branch: str) -> OwnCommits:
@@ -66,12 +68,19 @@ class MissionGit:
             return f"Whether {branch} is merged cannot be known: {self._trouble}"
         head, targets = self._refs(branch), self._refs(self._target_name)
         if not head:
-            return f"The branch {branch} is not there, so nothing shows that it was merged."
+            return (
+                f"The branch {branch} is not there, so nothing shows that it was merged. Fetch it, if it is elsewhere."
+            )
+        if self._target_name in (branch, *self._lanes):
+            return f"The target {self._target_name} is the branch of a lane. Name where lanes are merged as target."
         if not targets:
-            return f"The target branch {self._target_name or '(none is named)'} is not there."
+            return (
+                f"The target branch {self._target_name or '(none is named)'} is not there. "
+                "Fetch it, or correct merge_target_branch or target_branch."
+            )
         if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
             return ""
-        return f"The branch {branch} is not merged into {self._target_name}."
+        return f"The branch {branch} is not merged into {self._target_name}. Merge it."
 
     @cached_property
     def default_branch(self) -> str:

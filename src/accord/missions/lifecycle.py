@@ -58,6 +58,11 @@ def _has_workspace(facts: MoveFacts) -> str:
     return facts.workspace_problem
 
 
+def _may_go_on(facts: MoveFacts) -> str:
+    """Hold what was blocked to what any start needs: it may never have begun."""
+    return _may_start(facts) or _has_workspace(facts)
+
+
 def _is_ready(facts: MoveFacts) -> str:
     if facts.open_subtasks:
         return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish them, and tick them."
@@ -87,7 +92,7 @@ def _has_evidence(facts: MoveFacts) -> str:
 def _is_complete(facts: MoveFacts) -> str:
     if not facts.merge_problem or facts.override_reason:
         return ""
-    return f"{facts.merge_problem} Merge it, or say in --override-reason why it is done without; --force does not help."
+    return f"{facts.merge_problem} Or say in --override-reason why it is done without; --force does not help."
 
 
 WORK_PACKAGE: Machine[MoveFacts] = Machine(
@@ -109,7 +114,7 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
         Edge("approved", "in_progress", "review reference", _has_review),
         Edge("approved", "planned", "review reference", _has_review),
         *(Edge(source, "blocked") for source in STATUSES[: STATUSES.index("approved") + 1]),
-        Edge("blocked", "in_progress"),
+        Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_go_on),
         *(Edge(source, "canceled") for source in (*STATUSES[: STATUSES.index("approved") + 1], "blocked")),
     ),
 )
@@ -125,7 +130,7 @@ def plan_move(
     """
     refusal = _refusal(source, target, facts, is_forced=is_forced)
     if refusal:
-        message = f"It cannot move from {source} to {target}: {refusal}"
+        message = f"The move from {source} to {target} is refused. {refusal}"
         raise BrokenContract(message, findings=[Finding("illegal-move", message)])
     if source == target:
         return ()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
@@ -108,13 +108,29 @@ class Mission:
 
 
 def find_root(start: Path) -> Path:
-    """Find the project that a folder is in; a work tree of a lane belongs to the project that made it."""
+    """Find the project that a folder is in; a work tree of a lane belongs to the project that made it.
+
+    Raises BrokenContract ``unknown-mission`` where there is none, as for a mission that is not in it.
+    """
     start = Path(os.path.abspath(start))
     for folder in (start, *start.parents):
         if (folder / ".kittify").is_dir() or (folder / SPECS).is_dir():
             is_worktree = folder.parent.name == ".worktrees"
             return folder.parent.parent if is_worktree else folder
-    raise WrongUsage(f"{start} is in no project with missions.", mend=f"Pass --root DIR, the folder of {SPECS}/.")
+    raise _no_project(f"{start} is in no project with missions.")
+
+
+def named_root(folder: Path) -> Path:
+    """Take a folder for the project, whether it has missions yet or not. Raises BrokenContract ``unknown-mission``."""
+    root = Path(os.path.abspath(folder))
+    if not root.is_dir():
+        raise _no_project(f"{root} is no folder.")
+    return root
+
+
+def _no_project(message: str) -> BrokenContract:
+    mend = f"Pass --root DIR, the folder of {SPECS}/."
+    return BrokenContract(message, findings=[Finding("unknown-mission", f"{message} {mend}")], mend=mend)
 
 
 def mission_slugs(root: Path) -> list[str]:
@@ -203,7 +219,7 @@ def _work_packages(
             mode = settle_mode(facts, legacy_default)
             read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
         except BrokenContract as error:
-            broken[wp_id] = _named(path.name, error)
+            broken[wp_id] = error if error is broken.get("lanes.json") else _named(path.name, error)
             read.pop(wp_id, None)
     return read, files
 

@@ -47,7 +47,7 @@ def _moment_text(text: str) -> str:
         if parts[2] == "60" and moment.astimezone(UTC).strftime("%H:%M") != "23:59":
             raise ValueError
     except (ValueError, OverflowError):
-        raise ValueError("is no moment of RFC 3339, such as 2026-11-22T05:00:00Z") from None
+        raise ValueError("It is no moment of RFC 3339, such as 2026-11-22T05:00:00Z") from None
     return text
 
 
@@ -59,7 +59,7 @@ DateTime = Annotated[
 def _true(value: Any) -> Any:
     """Refuse the number 1, which Python takes for true and JSON does not."""
     if value is not True:
-        raise ValueError("is not true")
+        raise ValueError("It is not true")
     return value
 
 
@@ -191,10 +191,19 @@ class ExecutionLane(OfFile):
     wp_ids: list[WorkPackageId] = []
 
 
+def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
+    """Refuse two lanes of one name, which would share a work tree without knowing of each other."""
+    names = [lane.lane_id for lane in lanes]
+    repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if repeated:
+        raise ValueError(f"Two lanes are named {repeated}")
+    return lanes
+
+
 class Lanes(OfFile):
     """``lanes.json``."""
 
-    lanes: list[ExecutionLane]
+    lanes: Annotated[list[ExecutionLane], AfterValidator(_distinct_lanes)]
     mission_branch: LenientText = ""
     target_branch: LenientText = ""
     planning_artifact_wps: list[WorkPackageId] = []
@@ -218,12 +227,12 @@ def _status(value: Any) -> Any:
 
 def _moment(value: Any) -> Any:
     if not isinstance(value, str):
-        raise ValueError("is no text")
+        raise ValueError("It is no text")
     moment = datetime.fromisoformat(value)
     if moment.tzinfo is None:
-        raise ValueError("has no zone")
+        raise ValueError("It has no zone")
     if not 1970 <= moment.year < 9000:
-        raise ValueError("is no moment at which anything happened")
+        raise ValueError("It is no moment at which anything happened")
     return moment
 
 

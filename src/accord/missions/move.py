@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.kernel.checklists import tasks
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.ids import ulid
-from accord.kernel.store import Storage, append_line, locked
+from accord.kernel.store import Storage, append_once, locked
 from accord.missions.events import log_path
 from accord.missions.lifecycle import STARTABLE, MoveFacts, plan_move
 from accord.missions.load import load_mission
@@ -72,14 +72,15 @@ def move(
     folder = load_mission(root, slug, legacy_default).folder
     if log_path(folder).is_symlink():
         raise Refused(f"{log_path(folder)} is a symbolic link, which is not written through.", mend="Make it a file.")
-    with locked(folder, Storage(clock)):
+    storage = Storage(clock)
+    with locked(folder, storage):
         mission = load_mission(root, slug, legacy_default)
         source = mission.status_of(order.wp_id)
         facts = _facts(mission, order, source)
         steps = plan_move(source, order.target, facts, is_forced=order.is_forced)
         events = _events(mission, order, steps, clock.now(), redact)
         for event in events if not is_dry_run else ():
-            append_line(log_path(folder), json.dumps(event, sort_keys=True))
+            append_once(log_path(folder), json.dumps(event, sort_keys=True).encode(), storage)
     return Moved(source, order.target, events)
 
 

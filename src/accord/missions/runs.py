@@ -164,6 +164,7 @@ def read_run(mission: Mission) -> tuple[RunState | None, str]:
     index = runtime / "feature-runs.json"
     if not index.is_file():
         return None, kept_type
+    path = index
     try:
         entries = read_object(index.read_bytes()).value
         if mission.slug not in entries:
@@ -172,8 +173,9 @@ def read_run(mission: Mission) -> tuple[RunState | None, str]:
         path = _state_file(mission.root, entry)
         state = read_shape(RunState, read_object(path.read_bytes()).value)
     except BrokenContract as broken:
-        what = broken.findings[0].message if broken.findings else broken.message
-        raise _invalid(f"What is kept of the run of {mission.slug} cannot be read: {what}") from None
+        first = broken.findings[0]
+        place = f" at {first.path}" if first.path else ""
+        raise _invalid(f"{path} keeps no run that can be read{place}: {first.message}") from None
     return state, entry.mission_type or state.mission_key or kept_type
 
 

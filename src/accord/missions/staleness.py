@@ -14,7 +14,7 @@ from accord.kernel.clock import timestamp
 from accord.kernel.errors import BrokenContract
 from accord.missions.branches import MissionGit
 from accord.missions.models import SHARED_WORKSPACE, StaleStatus
-from accord.missions.workspace import resolve_workspace
+from accord.missions.workspace import lane_branch, resolve_workspace
 
 if TYPE_CHECKING:
     from accord.missions.branches import OwnCommits
@@ -91,4 +91,5 @@ def git_of(mission: Mission, wp_id: str = "") -> MissionGit:
     own = work_package.head.merge_target_branch if work_package else ""
     target = own or mission.meta.target_branch or (lanes.target_branch if lanes else "")
     mission_branch = (lanes.mission_branch if lanes else "") or f"kitty/mission-{mission.slug}"
-    return MissionGit(mission.root, target, mission_branch)
+    branches = {lane_branch(mission.slug, lane.lane_id) for lane in (lanes.lanes if lanes else ())}
+    return MissionGit(mission.root, target, mission_branch, branches)

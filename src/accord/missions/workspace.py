@@ -97,9 +97,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     """Find the lane: a context file is asked before ``lanes.json``."""
     remembered = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
     planned = (
-        next((lane for lane in mission.lanes.lanes if work_package.id in lane.wp_ids), None)
-        if (mission.lanes)
-        else None
+        next((lane for lane in mission.lanes.lanes if work_package.id in lane.wp_ids), None) if mission.lanes else None
     )
     if len(remembered) > 1:
         files = " and ".join(path.name for path, _ in remembered)
@@ -109,7 +107,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
         notes = []
         if planned and planned.lane_id != context.lane_id:
             notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {planned.lane_id}; the first counts.")
-        branch = _branch(mission.slug, context.lane_id)
+        branch = lane_branch(mission.slug, context.lane_id)
         if context.branch_name.startswith(_BRANCHES):
             branch = context.branch_name
         elif context.branch_name:
@@ -128,7 +126,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     return _Lane(
         planned.lane_id,
         tuple(planned.wp_ids),
-        _branch(mission.slug, planned.lane_id),
+        lane_branch(mission.slug, planned.lane_id),
         _context(mission, planned.lane_id),
     )
 
@@ -142,7 +140,8 @@ def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
     return wp_id in (context.wp_id, context.current_wp, *context.lane_wp_ids)
 
 
-def _branch(slug: str, lane_id: str) -> str:
+def lane_branch(slug: str, lane_id: str) -> str:
+    """Name the branch of a lane."""
     return f"{_BRANCHES}{slug}-{lane_id}"
 
 

@@ -93,7 +93,7 @@ def read_history(raw: bytes) -> tuple[list[HistoryEntry], list[Finding]]:
             said = "; ".join(f"{finding.path} {finding.message}".strip() for finding in broken.findings)
             found.append(Finding("history-line", f"The line is no entry of the history: {said}", line=number))
         except (ValueError, RecursionError):
-            message = "The line is no JSON object; it may have been cut short by a crash. It stays, and is not read."
+            message = "The line is no JSON object; it may have been cut short by a crash, and is not read."
             found.append(replace(warning("history-torn", message), line=number))
         else:
             found += _entry_findings(entry, number)
