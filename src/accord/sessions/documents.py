@@ -28,9 +28,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-INPUT = Kind(
-    "agent-input", AgentInput, input_findings, {"task": _is_mapping}, is_alone=True, rules_for=input_findings
-)
+INPUT = Kind("agent-input", AgentInput, input_findings, {"task": _is_mapping}, is_alone=True, rules_for=input_findings)
 OUTPUT = Kind(
     "agent-output",
     AgentOutput,
