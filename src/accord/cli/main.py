@@ -40,6 +40,7 @@ COMMANDS = {
     "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+    "session": ("accord.cli.session", "Keep the folder of an agent session by its contract."),
     "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }
 

@@ -1,8 +1,8 @@
 """Questions to the user: asked, answered, cancelled, skipped, and what a resumed session does next. All pure.
 
 Source: global agent contract, "ASK_USER protocol". Each step takes a session as it was read and returns the whole new
-``status.json``; ``accord.sessions.questions`` writes it. A step that a rule forbids raises BrokenContract, whose finding
-names the rule.
+``status.json``; ``accord.sessions.questions`` writes it. A step that a rule forbids raises BrokenContract, whose
+finding names the rule.
 """
 
 from __future__ import annotations
@@ -38,10 +38,8 @@ GATE_MISSING = "mandatory_user_decision_missing"
 SECURITY = "security"
 
 _NUMBER = re.compile(r"UD-(\d+)\Z")
-_PER_BATCH = re.compile(r"\s*(review\s+)?(per[\s_-]*batch|batch(es)?|per[\s_-]*task|each[\s_-]+task)\s*[.!]?\s*", re.I)
-_SINGLE_FINAL = re.compile(
-    r"\s*(single[\s_-]*final|(a\s+)?(single|final|one)([\s_-]+final)?([\s_-]+review)?)\s*[.!]?\s*", re.I
-)
+_PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
+_SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,7 @@ def normalised(decision_id: str, text: str) -> str:
         raise _refused("answer-empty", f"The answer to {decision_id} is empty. Ask again.")
     if decision_id == REVIEW_STRATEGY:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
-            if words.fullmatch(said):
+            if words.fullmatch(re.sub(r"[\s_-]+", " ", said.lower()).rstrip(".! ")):
                 return name
         raise _refused("gate-answer", f'The answer to {decision_id} is "per-batch" or "single-final". Ask again.')
     if decision_id == APPROVE_DESIGN and not (is_approval(said) or asks_changes(said)):

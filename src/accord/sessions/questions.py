@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
-    from accord.sessions.folder import Session
     from accord.sessions.models import Status
     from accord.sessions.protocol import Question
 
