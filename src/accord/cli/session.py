@@ -11,6 +11,7 @@ import click
 
 from accord.cli.check import print_checks
 from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.session_watch import screen
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, has_errors
@@ -75,6 +76,15 @@ def check_folder(ctx: click.Context, /, folder: Path, output_format: str) -> Non
 def show_session(folder: Path, output_format: str) -> None:
     """Show where a session stands: state, tasks, open questions, and what is next."""
     _print(read_session(folder), output_format)
+
+
+@session.command("watch")
+@_FOLDER
+def watch_session(folder: Path) -> None:
+    """Watch a session go on: drawn anew on a terminal whenever it changes, once where nobody watches."""
+    from accord.cli.session_watch import watch
+
+    watch(folder)
 
 
 @session.command("ask")
@@ -248,12 +258,7 @@ def _print(found: Session, output_format: str) -> None:
     if output_format == "json":
         print_json(document)
         return
-    click.echo(click.style(f"{one_line(found.name)}  {document['state']}", bold=True) + f"  ({document['mode']})")
-    for task in document["tasks"]:
-        click.echo(f"  {task['id']:<7} {task['status']:<12} {one_line(task['title'] or '')}")
-    for decision in document["pending"]:
-        click.echo(click.style(f"  {decision['decision_id']} waits: {one_line(decision['question'])}", fg="yellow"))
-    click.echo(f"next: {document['next']}")
+    click.echo("\n".join(screen(found)))
 
 
 def as_document(found: Session) -> dict[str, Any]:
