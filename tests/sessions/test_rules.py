@@ -101,7 +101,10 @@ def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 @pytest.mark.parametrize("role", ROLES)
 def test_only_the_reviewer_is_told_what_changed_and_must_be(role: str) -> None:
     place = "/task/session_changed_files"
-    without_files, with_files = agent_input(), agent_input(session_changed_files=[{"path": "a", "change_type": "added"}])
+    without_files, with_files = (
+        agent_input(),
+        agent_input(session_changed_files=[{"path": "a", "change_type": "added"}]),
+    )
     is_reviewer = role == "Reviewer"
     assert found(INPUT, without_files, role) == ([("changed-files-missing", place)] if is_reviewer else [])
     assert found(INPUT, with_files, role) == ([] if is_reviewer else [("(changed-files-unexpected)", place)])
@@ -131,7 +134,8 @@ def test_a_status_of_one_role_is_doubted_while_nobody_says_who_speaks() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("kind", "value"), [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())]
+    ("kind", "value"),
+    [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())],
 )
 def test_json_with_anything_around_it_is_refused(kind: Any, value: Any, text: str) -> None:
     assert ("text-around", "") in found(kind, text.replace("{}", json.dumps(value)).encode())
@@ -332,7 +336,9 @@ def test_an_answer_approves_by_a_word_and_asks_for_changes_with_a_text(
     assert (is_approval(answer), asks_changes(answer)) == (approves, changes)
 
 
-@pytest.mark.parametrize("path", ["", " ", "/a", "../a", "a/../../b", "C:\\a", "a\\..\\b", "~/a", "a\0b", "\\\\host\\a"])
+@pytest.mark.parametrize(
+    "path", ["", " ", "/a", "../a", "a/../../b", "C:\\a", "a\\..\\b", "~/a", "a\0b", "\\\\host\\a"]
+)
 def test_a_path_that_leads_out_of_the_repository_is_seen(path: str) -> None:
     assert not is_inside(path)
 
