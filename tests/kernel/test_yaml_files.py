@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.kernel.errors import BrokenContract
-from accord.kernel.yaml_files import read_yaml
+from accord.kernel.yaml_files import read_yaml, with_scalars
 
 LAUGHS = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12))
 
@@ -106,3 +106,36 @@ def test_no_bytes_raise_anything_but_a_broken_contract(raw: bytes) -> None:
 )
 def test_json_is_read_as_json(value: Any, indent: Any) -> None:
     assert read_yaml(json.dumps([value], indent=indent).encode()).value == [value]
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "expected"),
+    [
+        ("a: x # y\nb: 'z'\n", {"/a": "p", "/b": "q"}, "a: p # y\nb: 'q'\n"),
+        ("\ufeffé: [😀, x]\r\n", {"/é/1": "y"}, "\ufeffé: [😀, y]\r\n"),
+        ('{\n\t"a": "x"\n}', {"/a": "y"}, '{\n\t"a": "y"\n}'),
+        ("a/b: {c~d: x}\n", {"/a~1b/c~0d": "y"}, "a/b: {c~d: y}\n"),
+        ("a: x\n", {}, "a: x\n"),
+    ],
+)
+def test_single_values_change_and_no_byte_beside_them(text: str, changes: dict[str, str], expected: str) -> None:
+    assert with_scalars(text.encode(), changes).decode() == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &x y\nb: *x\n",
+        "a: x\n  y\n",
+        "a: |\n  x\n",
+        "c: &t {a: x}\na: *t\n",
+    ],
+)
+def test_a_value_that_cannot_change_alone_is_refused(text: str) -> None:
+    with pytest.raises(BrokenContract, match="Write it out in its line"):
+        with_scalars(text.encode(), {"/a": "z"})
+
+
+def test_an_alias_does_not_carry_a_change_to_another_place() -> None:
+    with pytest.raises(BrokenContract, match="Write it out in its line"):
+        with_scalars(b"tasks: [&t {a: x}, *t]\n", {"/tasks/0/a": "z"})

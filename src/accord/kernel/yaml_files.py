@@ -144,15 +144,24 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     The new values are written as they are, in the quotes of the old ones. Raises BrokenContract ``not-yaml`` where
     that cannot be done without changing something else, as with a value that others refer to.
     """
+    before = read_yaml(raw)
     text = raw.decode("utf-8")
     spans = {path: span for path, span in _spans(text).items() if path in changes}
     for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
+        if "\n" in text[start:end]:
+            raise _broken("not-yaml", _NOT_PLAIN, before.lines[path])
         quote = text[start] if text[start] in "\"'" else ""
         text = text[:start] + quote + changes[path] + quote + text[end:]
-    changed = text.encode("utf-8")
-    if _with_values(read_yaml(raw), changes) != read_yaml(changed).value:
-        raise _broken("not-yaml", "A value is shared by an anchor, or written over lines. Write it out plainly.", None)
-    return changed
+    try:
+        after = read_yaml(text.encode("utf-8")).value
+    except BrokenContract:
+        after = None
+    if _with_values(before, changes) != after:
+        raise _broken("not-yaml", _NOT_PLAIN, before.lines[min(changes)])
+    return text.encode("utf-8")
+
+
+_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines. Write it out in its line."
 
 
 def _spans(text: str) -> dict[str, tuple[int, int]]:

@@ -1,0 +1,186 @@
+"""The states of sessions and tasks: which moves are legal, and what each asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.sessions import GATES, TASKS, clock, decision, done, make_session
+
+from accord.kernel.errors import BrokenContract
+from accord.sessions.folder import read_session
+from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
+from accord.sessions.models import ROLES, STATES
+from accord.sessions.moves import advance, move_task, moved, resume_done, start_fix
+from accord.sessions.stages import LOOP_BASE, ORDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+READY = Facts(task="T-001")
+"""Every file is valid, every gate passed, nothing waits."""
+
+
+def test_the_machines_have_the_states_of_the_contract() -> None:
+    assert set(SESSION.states) | set(LEAN.states) == set(STATES)
+    assert set(SESSION.states) & {"INTAKE_LEAN"} == set()
+    assert set(LEAN.states) & {"DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE", "INTAKE"} == set()
+
+
+@pytest.mark.parametrize(("machine", "mode"), [(SESSION, "full"), (LEAN, "lean")])
+def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> None:
+    order = ORDER[mode]
+    way = set(zip(order, order[1:], strict=False))
+    loops = {move for loop, base in LOOP_BASE.items() for move in ((base, loop), (loop, base))}
+    working = [*order[:-1], *LOOP_BASE]
+    asks = {move for state in working for move in ((state, "ASK_USER"), ("ASK_USER", state))}
+    blocks = {move for state in (*working, "ASK_USER") for move in ((state, "BLOCKED"), ("BLOCKED", state))}
+    legal = way | loops | asks | blocks | {("DONE", "IMPLEMENT_LOOP")}
+    for source in machine.states:
+        for target in machine.states:
+            facts = replace(READY, returns_to=target, blocked_from=target, reopens=True)
+            facts = replace(facts, pending={"UD-1": source}) if target == "ASK_USER" else facts
+            assert (machine.refusal(source, target, facts) == "") == ((source, target) in legal), (source, target)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "change", "said"),
+    [
+        ("INTAKE", "DESIGN", {"defects": {"spec.md": "spec.md is missing."}}, "spec.md is missing."),
+        ("INTAKE", "DESIGN", {"defects": {"acceptance.json": "no criterion"}}, "no criterion"),
+        ("INTAKE", "DESIGN", {"defects": {"architecture.md": "not yet"}}, ""),
+        ("DESIGN", "APPROVE_DESIGN", {"defects": {"architecture.md": "no overview"}}, "no overview"),
+        ("APPROVE_DESIGN", "PLAN", {"gates": {"UD-APPROVE-DESIGN": "never asked"}}, "never asked"),
+        ("PLAN", "REVIEW_STRATEGY", {"defects": {"tasks.yaml": "no task"}}, "no task"),
+        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-REVIEW-STRATEGY": "pending"}}, "pending"),
+        ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
+        ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
+        ("RELEASE", "DONE", {"defects": {"report.md": "no report"}}, "no report"),
+        ("RELEASE", "DONE", {"unfinished": ("T-001",)}, "T-001"),
+        ("RELEASE", "DONE", {"pending": {"UD-1": "RELEASE"}}, "UD-1"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 2}}, ""),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 3}}, "Go to ASK_USER"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_REVIEW": 3}}, ""),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "none is named"),
+        ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "legal moves are"),
+        ("PLAN", "ASK_USER", {}, "Write the question first"),
+        ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
+        ("ASK_USER", "PLAN", {"returns_to": "DESIGN"}, "came up in DESIGN"),
+        ("ASK_USER", "PLAN", {"returns_to": "PLAN", "pending": {"UD-1": "PLAN"}}, "Resolve them first"),
+        ("APPROVE_DESIGN", "PLAN", {"pending": {"UD-APPROVE-DESIGN": "APPROVE_DESIGN"}}, "Resolve them first"),
+        ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"pending": {"UD-9": "REVIEW_STRATEGY"}}, "Resolve them first"),
+        ("BLOCKED", "PLAN", {}, "blocked_from"),
+        ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "goes back there"),
+        ("DONE", "IMPLEMENT_LOOP", {}, "Reopen"),
+        ("INTAKE", "PLAN", {}, "the legal moves are: DESIGN, ASK_USER, BLOCKED"),
+    ],
+)
+def test_a_move_asks_for_what_the_contract_says(source: str, target: str, change: dict[str, Any], said: str) -> None:
+    refusal = SESSION.refusal(source, target, replace(READY, **change))
+    assert said in refusal
+    assert bool(said) == bool(refusal)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_task_is_moved_by_the_role_it_belongs_to(role: str) -> None:
+    facts = TaskFacts(role)
+    allowed = {move for edge in TASK.edges if not TASK.refusal(*(move := (edge.source, edge.target)), facts)}
+    blocked = {(source, "blocked") for source in ("not-started", "in-progress", "implemented")}
+    own = {
+        "Coder": {
+            ("not-started", "in-progress"),
+            ("in-progress", "implemented"),
+            ("implemented", "in-progress"),
+            ("blocked", "in-progress"),
+        },
+        "Orchestrator": {("implemented", "completed"), ("blocked", "not-started")},
+        "Planner": {("blocked", "not-started")},
+    }
+    assert allowed == blocked | own.get(role, set())
+
+
+def test_a_coder_who_completes_a_task_is_told_to_set_it_to_implemented() -> None:
+    assert "Set it to implemented" in TASK.refusal("implemented", "completed", TaskFacts("Coder"))
+    assert "Reviewer" in TASK.refusal("implemented", "completed", TaskFacts("Orchestrator", open_gates=("Reviewer",)))
+    assert TASK.refusal("in-progress", "completed", TaskFacts("Orchestrator"))
+
+
+def test_a_task_waits_for_what_it_depends_on(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    with pytest.raises(BrokenContract, match="waits for T-001"):
+        move_task(folder, "T-002", "in-progress", role="Coder", clock=clock())
+    for status in ("in-progress", "implemented"):
+        move_task(folder, "T-001", status, role="Coder", clock=clock())
+    move_task(folder, "T-002", "in-progress", role="Coder", clock=clock())
+
+
+def test_a_loop_of_fixes_is_counted_and_the_fourth_is_refused(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    for count in (1, 2, 3):
+        status = start_fix(folder, "T-001", "FIX_TESTS", role="Orchestrator", clock=clock())
+        assert status.retries("T-001", "FIX_TESTS") == count
+        advance(folder, "IMPLEMENT_LOOP", role="Orchestrator", clock=clock())
+    with pytest.raises(BrokenContract, match="Go to ASK_USER"):
+        start_fix(folder, "T-001", "FIX_TESTS", role="Orchestrator", clock=clock())
+    start_fix(folder, "T-001", "FIX_REVIEW", role="Orchestrator", clock=clock())
+    with pytest.raises(BrokenContract, match="no task"):
+        start_fix(folder, "T-009", "FIX_REVIEW", role="Orchestrator", clock=clock())
+
+
+def test_coming_back_to_a_loop_from_the_user_counts_nothing(tmp_path: Path) -> None:
+    asked = [*GATES, decision("UD-1", "answered", state_context="FIX_TESTS")]
+    counts = {"T-001": {"FIX_TESTS": 3}}
+    folder = make_session(tmp_path, "ASK_USER", user_decisions=asked, retry_counts=counts)
+    status = advance(folder, "FIX_TESTS", role="Orchestrator", clock=clock())
+    assert status.retries("T-001", "FIX_TESTS") == 3
+
+
+def test_a_blocked_session_goes_back_to_where_it_was(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    blocked = advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), blocker="subagent_failure")
+    assert (blocked.blocked_from, blocked.blocker) == ("DESIGN", "subagent_failure")
+    with pytest.raises(BrokenContract, match="goes back there"):
+        advance(folder, "INTAKE", role="Orchestrator", clock=clock())
+    back = advance(folder, "DESIGN", role="Orchestrator", clock=clock())
+    assert (back.blocked_from, back.blocker) == (None, None)
+
+
+@pytest.mark.parametrize(("start", "mode"), [("INTAKE", "full"), ("INTAKE_LEAN", "lean")])
+def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode: str) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done()}
+    if mode == "lean":
+        texts["architecture.md"] = None
+    decisions = GATES if mode == "full" else []
+    folder = make_session(tmp_path, start, texts=texts, user_decisions=decisions)
+    for state in ORDER[mode][1:]:
+        assert advance(folder, state, role="Orchestrator", clock=clock()).current_state == state
+    assert read_session(folder).mode == mode
+    with pytest.raises(BrokenContract, match="done"):
+        advance(folder, "BLOCKED", role="Orchestrator", clock=clock())
+    assert resume_done(folder, clock=clock()).current_state == "IMPLEMENT_LOOP"
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role != "Orchestrator"])
+def test_only_the_orchestrator_moves_a_session(tmp_path: Path, role: str) -> None:
+    folder = make_session(tmp_path, "INTAKE")
+    before = (folder / "status.json").read_bytes()
+    with pytest.raises(BrokenContract, match="Orchestrator alone"):
+        advance(folder, "DESIGN", role=role, clock=clock())
+    assert (folder / "status.json").read_bytes() == before
+
+
+def test_going_where_one_is_changes_nothing(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    before = (folder / "status.json").read_bytes()
+    advance(folder, "DESIGN", role="Orchestrator", clock=clock())
+    assert (folder / "status.json").read_bytes() == before
+
+
+def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, texts={"tasks.yaml": TASKS.replace("goal: Write the rows.", "x: y")})
+    facts = facts_of(read_session(folder))
+    assert facts.defects["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
+    assert facts.defects["spec.md"] == ""
+    with pytest.raises(BrokenContract, match="none of"):
+        moved(read_session(folder), "NOWHERE")

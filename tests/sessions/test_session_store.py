@@ -1,0 +1,269 @@
+"""Writing a session: nothing is lost, nothing is half, and nobody writes what is not theirs."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.disks import FaultyDisk, fails
+from support.session_processes import HISTORY, act, killed, writer
+from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
+
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.store import NotWritten
+from accord.sessions.folder import FILES, check_session, parse_part, read_session
+from accord.sessions.moves import advance, move_task
+from accord.sessions.store import append_history, change_status, change_tasks, create_status, status_value
+
+WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
+ACTIONS = ["advance", "task", "history", "create"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def issue(text: str) -> Any:
+    return lambda session: {**status_value(session), "known_issues": [text]}
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tmp_path: Path, ends: str) -> None:
+    folder = shutil.copytree(WILD, tmp_path / ".agents-work" / WILD.name)
+    for name in ("status.json", "tasks.yaml"):
+        (folder / name).write_bytes((WILD / name).read_bytes().replace(b"\n", ends.encode()))
+    before = contents(folder)
+    move_task(folder, "T-001", "implemented", role="Coder", clock=clock())
+    change_status(folder, issue("slow"), role="Coder", clock=clock())
+    after = contents(folder)
+    wanted = before["tasks.yaml"].replace(b"status: in-progress ", b"status: implemented ")
+    assert after["tasks.yaml"] == wanted
+    old = json.loads(before["status.json"])
+    assert json.loads(after["status.json"]) == {**old, "known_issues": ["slow"], "last_update": "2026-01-31T12:00:00Z"}
+    assert list(json.loads(after["status.json"])) == list(old)
+    assert b'\n    "session"' in after["status.json"]
+    assert after["status.json"].count(b"\r\n") == (after["status.json"].count(b"\n") if ends == "\r\n" else 0)
+    assert {name: after[name] for name in after if name not in ("status.json", "tasks.yaml")} == {
+        name: before[name] for name in before if name not in ("status.json", "tasks.yaml")
+    }
+
+
+@pytest.mark.parametrize("moment", ["before", "within", "after"])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_alike(
+    tmp_path: Path, action: str, moment: str
+) -> None:
+    clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
+    old = contents(clean)
+    act(action, clean, FaultyDisk())
+    new = contents(clean)
+    for nth in range(1, 20):
+        folder = make_session(tmp_path / str(nth), "APPROVE_DESIGN")
+        if not killed(action, folder, nth, moment):
+            break
+        left = {name: raw for name, raw in contents(folder).items() if name in FILES and not name.endswith("jsonl")}
+        if action != "create":
+            assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items())
+        assert not any(parse_part(name, raw).defect for name, raw in left.items())
+        act(action, folder, FaultyDisk())
+        assert contents(folder) == new
+    assert nth > 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("call", ["create", "replace", "append", "half"])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_disk_that_fails_three_times_is_written_in_the_end(
+    tmp_path: Path, action: str, call: str, number: int
+) -> None:
+    clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
+    act(action, clean, FaultyDisk())
+    folder = make_session(tmp_path / "faulty", "APPROVE_DESIGN")
+    act(action, folder, FaultyDisk(fails(call, number, times=3)))
+    assert contents(folder) == contents(clean)
+
+
+@pytest.mark.parametrize("action", ["advance", "task"])
+def test_a_disk_that_fails_for_good_is_told_and_nothing_changed(tmp_path: Path, action: str) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN")
+    before = contents(folder)
+    with pytest.raises(NotWritten, match="run the same command again"):
+        act(action, folder, FaultyDisk(fails("create", errno.ENOSPC)))
+    assert contents(folder) == before
+
+
+def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
+    rounds = 100
+    folder = make_session(tmp_path, "DESIGN")
+    writers = [writer(folder, who, rounds) for who in "ab"]
+    looks = 0
+    while any(process.is_alive() for process in writers):
+        writers[looks % 2].join(0.02)
+        session = read_session(folder)
+        assert session.status
+        assert session.tasks
+        looks += 1
+    assert [process.exitcode for process in writers] == [0, 0]
+    assert looks > 0
+    known = read_session(folder).parts["status.json"].value["known_issues"]
+    assert sorted(known) == sorted(f"{who}-{i}" for who in "ab" for i in range(rounds))
+    assert (folder / "tasks.yaml").read_text() == TASKS
+    assert sorted(contents(folder)) == sorted(name for name in FILES if name != "approve-design-history.jsonl")
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    extra=st.dictionaries(TEXTS.map("x-".__add__), VALUES, max_size=4),
+    said=TEXTS,
+    indent=st.sampled_from([1, 2, 4, "\t"]),
+)
+def test_whatever_else_a_status_holds_survives_and_any_text_is_written_as_text(
+    tmp_path_factory: pytest.TempPathFactory, extra: dict[str, Any], said: str, indent: Any
+) -> None:
+    value = status("DESIGN", **extra)
+    text = json.dumps(value, indent=indent)
+    folder = make_session(tmp_path_factory.mktemp("s"), texts={"status.json": text})
+    change_status(folder, issue(said + "!"), role="Coder", clock=clock())
+    wanted = {**value, "known_issues": [said + "!"], "last_update": "2026-01-31T12:00:00Z"}
+    assert (folder / "status.json").read_bytes().decode() == json.dumps(wanted, indent=indent, ensure_ascii=False)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_any_plan_keeps_every_byte_but_the_status_that_changes(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    spaces = st.sampled_from(["", " ", "  "])
+    quote = data.draw(st.sampled_from(["", '"', "'"]))
+    comment = data.draw(st.sampled_from(["", "  # é ☂ 😀", " # status: x"]))
+    head = f"tasks:{data.draw(spaces)}\n"
+    one = "- id: T-001\n  goal: g\n  acceptance_checks:\n  - cmd: npm test\n  status:%s%s%s%s%s\n"
+    gap = " " + data.draw(spaces)
+    tail = data.draw(st.sampled_from(["", "extra: [1, {a: b}]\n", "\n\n# end\n", "x: |\n  status: not-started\n"]))
+    text = head + one + tail
+    folder = make_session(
+        tmp_path_factory.mktemp("s"), texts={"tasks.yaml": text % (gap, quote, "not-started", quote, comment)}
+    )
+    move_task(folder, "T-001", "blocked", role="QA", clock=clock())
+    assert (folder / "tasks.yaml").read_bytes().decode() == text % (gap, quote, "blocked", quote, comment)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tasks:\n- {id: T-001, goal: g, acceptance_checks: [x], status: &s not-started}\n- {id: T-002, goal: g, "
+        "acceptance_checks: [x], status: *s}\n",
+        "tasks:\n- id: T-001\n  goal: g\n  acceptance_checks: [x]\n  status: >-\n    not-started\n",
+    ],
+)
+def test_a_status_that_cannot_be_changed_alone_is_not_changed(tmp_path: Path, text: str) -> None:
+    folder = make_session(tmp_path, texts={"tasks.yaml": text})
+    with pytest.raises(BrokenContract, match="Write it out in its line"):
+        move_task(folder, "T-001", "blocked", role="QA", clock=clock())
+    assert (folder / "tasks.yaml").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"user_decisions": [{"decision_id": "UD-1"}]}, "schema"),
+        ({"user_decisions": [*GATES, *GATES]}, "decision-repeated"),
+        ({"session": "2026-01-31_other"}, "role-forbidden"),
+        ({"x": float("inf")}, "not-json"),
+    ],
+)
+def test_a_change_that_breaks_the_contract_is_not_written(tmp_path: Path, change: dict[str, Any], code: str) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN")
+    before = contents(folder)
+    with pytest.raises(BrokenContract) as refused:
+        change_status(folder, lambda s: {**status_value(s), **change}, role="Orchestrator", clock=clock())
+    assert code in [finding.code for finding in refused.value.findings]
+    assert contents(folder) == before
+
+
+def test_a_broken_file_is_not_changed_and_the_finding_says_where(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, texts={"status.json": "{", "tasks.yaml": "tasks: 1"})
+    with pytest.raises(BrokenContract, match="while it is broken"):
+        change_status(folder, issue("x"), role="Coder", clock=clock())
+    with pytest.raises(BrokenContract, match="while it is broken"):
+        move_task(folder, "T-001", "blocked", role="QA", clock=clock())
+
+
+def test_a_task_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    folder = make_session(tmp_path)
+    with pytest.raises(BrokenContract, match=r'"T-009" is no task\. The tasks are: T-001, T-002'):
+        move_task(folder, "T-009", "blocked", role="QA", clock=clock())
+    with pytest.raises(BrokenContract, match="is no agent"):
+        move_task(folder, "T-001", "blocked", role="Tester", clock=clock())
+
+
+def test_several_tasks_are_moved_together_or_not_at_all(tmp_path: Path) -> None:
+    folder = make_session(tmp_path)
+    with pytest.raises(BrokenContract):
+        change_tasks(folder, lambda _: {"T-001": "blocked", "T-002": "completed"}, role="QA", clock=clock())
+    assert (folder / "tasks.yaml").read_text() == TASKS
+    tasks = change_tasks(folder, lambda _: {"T-001": "blocked", "T-002": "blocked"}, role="QA", clock=clock())
+    assert [task.status for task in tasks.tasks] == ["blocked", "blocked"]
+
+
+@pytest.mark.parametrize("action", ["advance", "task", "history"])
+def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> None:
+    folder = make_session(tmp_path, "DONE")
+    before = contents(folder)
+    with pytest.raises(BrokenContract, match="Reopen it"):
+        act(action, folder, FaultyDisk())
+    assert contents(folder) == before
+
+
+def test_history_grows_by_one_line_an_event_and_is_the_orchestrators(tmp_path: Path) -> None:
+    torn = b'{"at": "2026-01'
+    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": torn.decode()})
+    for answer in ("changes-requested: smaller", "changes-requested: \u2028 larger", "changes-requested: smaller"):
+        append_history(folder, {**HISTORY, "answer": answer}, role="Orchestrator", clock=clock())
+    raw = (folder / "approve-design-history.jsonl").read_bytes()
+    assert raw.startswith(torn)
+    assert [entry.answer for entry in read_session(folder).history] == [
+        "changes-requested: smaller",
+        "changes-requested: \u2028 larger",
+    ]
+    with pytest.raises(BrokenContract, match="not by Architect"):
+        append_history(folder, HISTORY, role="Architect", clock=clock())
+    with pytest.raises(BrokenContract):
+        append_history(folder, {**HISTORY, "answer": "approved"}, role="Orchestrator", clock=clock())
+    assert (folder / "approve-design-history.jsonl").read_bytes() == raw
+
+
+def test_a_session_is_begun_once(tmp_path: Path) -> None:
+    folder = tmp_path / ".agents-work" / NAME
+    create_status(folder, status(), role="SpecAgent", clock=clock())
+    assert [len(findings) for _, _, findings in check_session(folder)] == [0, 0]
+    with pytest.raises(BrokenContract, match="already"):
+        create_status(folder, status(), role="Orchestrator", clock=clock())
+    with pytest.raises(BrokenContract, match="not by Coder"):
+        create_status(tmp_path / "other", status(), role="Coder", clock=clock())
+    with pytest.raises(WrongUsage):
+        advance(tmp_path / "nothing", "DESIGN", role="Orchestrator", clock=clock())
+
+
+def test_a_link_in_place_of_a_file_is_not_written_through(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, texts={"status.json": None})
+    target = tmp_path / "elsewhere.json"
+    target.write_text(json.dumps(status(last_update=AT)))
+    (folder / "status.json").symlink_to(target)
+    with pytest.raises(BrokenContract, match="no plain file"):
+        change_status(folder, issue("x"), role="Coder", clock=clock())
+    assert json.loads(target.read_text())["known_issues"] == []
