@@ -29,6 +29,7 @@ COMMANDS = {
     "classify": ("accord.cli.classify", "Tell why an agent's run failed."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
+    "dispatch": ("accord.cli.dispatch", "Give an agent its task of a session, and take back what it says."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
