@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
 )
 @click.option("--constraint", "constraints", multiple=True, help="A hard constraint; again for each.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
+)
 @click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
 @format_option
 @click.pass_context
@@ -40,6 +46,7 @@ def dispatch(
     project_type: str | None,
     base: str,
     constraints: Sequence[str],
+    into: Path | None,
     output: str | None,
     output_format: str,
 ) -> None:
@@ -54,7 +61,10 @@ def dispatch(
         session = read_session(folder)
         if output is None:
             kind = project_type or ""
-            print_json(agent_input(session, task, role, project_type=kind, base=base, constraints=constraints))
+            given = agent_input(session, task, role, project_type=kind, base=base, constraints=constraints)
+            if into is not None:
+                _put(given, role, into)
+            print_json(given)
             return
         said = _take(folder, task, role, output)
     except BrokenContract as broken:
@@ -64,6 +74,16 @@ def dispatch(
         print_json({"ok": True, "changed": said, "findings": []})
     else:
         click.echo(one_line("; ".join(said) or "nothing to change"))
+
+
+def _put(given: dict[str, Any], role: str, into: Path) -> None:
+    """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
+    from accord.kernel.store import write_whole
+    from accord.sessions.dispatch import output_schema, prompt_of
+
+    write_whole(into / "prompt.md", prompt_of(given))
+    write_whole(into / "schema.json", json.dumps(output_schema(role), indent=2) + "\n")
+    write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
 
 
 def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
