@@ -20,6 +20,7 @@ from accord.loops.reasons import ALL as ALL_LOOPS
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
 from accord.runner.registry_models import Registry
+from accord.sessions.machine import TASK
 
 sys.path.insert(0, str(Path(__file__).parent))  # -P leaves it out
 
@@ -34,7 +35,15 @@ from reference.actions import (
 )
 from reference.commands import cli_reference, demo_output, exit_codes
 from reference.models import fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
-from reference.rules import causes_table, fault_table, reasons_table, routes_table, rules_table, runs_table
+from reference.rules import (
+    causes_table,
+    fault_table,
+    reasons_table,
+    routes_table,
+    rules_table,
+    runs_table,
+    way_of_sessions,
+)
 from reference.source import findings_page, module_map
 from reference.text import COMMAND, Problem, yaml_value
 
@@ -89,6 +98,8 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
+    yield Part("docs/sessions.md", lambda: f"```mermaid\n{TASK.mermaid()}\n```", "machine-task")
+    yield Part("docs/sessions.md", way_of_sessions, "machine-session")
     for action in sorted(root.glob("actions/*/action.yml")):
         yield from action_parts(action, f"actions/{action.parent.name}/README.md")
     yield from action_parts(root / "action.yml", "docs/actions.md")

@@ -13,6 +13,7 @@ from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS,
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Severity
 from accord.sessions.folder import check_session, read_session
+from accord.sessions.folder_rules import missing_context
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 
@@ -183,6 +184,14 @@ def test_a_context_file_that_is_missing_is_noticed(tmp_path: Path) -> None:
     files = [".agents-work/<session>/spec.md", f".agents-work/{NAME}/nothing.md"]
     tasks = TASKS.replace("owner: 'nobody'", f"context_files: {json.dumps(files)}")
     assert found(make_session(tmp_path, texts={"tasks.yaml": tasks})) == [("", "(context-file-missing)")]
+
+
+def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
+    session = read_session(make_session(tmp_path))
+    paths = [".agents-work/<session>/spec.md", "README.md", "../outside", f".agents-work/{NAME}/tasks.yaml#T-001"]
+    found = missing_context(session, paths)
+    assert [finding.path for finding in found] == ["/task/context_files/1", "/task/context_files/2"]
+    assert "README.md" in found[0].message
 
 
 def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.sessions import GATES, TASKS, clock, decision, done, make_session
 
 from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import has_errors
 from accord.sessions.folder import read_session
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
-from accord.sessions.models import ROLES, STATES
+from accord.sessions.models import LOOPS, ROLES, STATES
 from accord.sessions.moves import advance, move_task, moved, resume_done, start_fix
 from accord.sessions.stages import LOOP_BASE, ORDER
 
@@ -31,7 +36,7 @@ def test_the_machines_have_the_states_of_the_contract() -> None:
 @pytest.mark.parametrize(("machine", "mode"), [(SESSION, "full"), (LEAN, "lean")])
 def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> None:
     order = ORDER[mode]
-    way = set(zip(order, order[1:], strict=False))
+    way = set(pairwise(order))
     loops = {move for loop, base in LOOP_BASE.items() for move in ((base, loop), (loop, base))}
     working = [*order[:-1], *LOOP_BASE]
     asks = {move for state in working for move in ((state, "ASK_USER"), ("ASK_USER", state))}
@@ -184,3 +189,26 @@ def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     assert facts.defects["spec.md"] == ""
     with pytest.raises(BrokenContract, match="none of"):
         moved(read_session(folder), "NOWHERE")
+
+
+WORDS = st.sampled_from([*STATES, "T-001", "T-002"])
+
+
+@settings(max_examples=15, deadline=None)
+@given(steps=st.lists(st.tuples(WORDS, WORDS, st.sampled_from(["Orchestrator", "Coder"])), max_size=12))
+def test_no_sequence_of_moves_breaks_a_document(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+) -> None:
+    folder = make_session(tmp_path_factory.mktemp("s"), "IMPLEMENT_LOOP", user_decisions=GATES)
+    for first, second, role in steps:
+        with suppress(BrokenContract):
+            if first.startswith("T-") and second in LOOPS:
+                start_fix(folder, first, second, role=role, clock=clock())
+            elif first.startswith("T-"):
+                status = ("in-progress", "implemented", "completed", "blocked")[len(second) % 4]
+                move_task(folder, first, status, role=role, clock=clock())
+            else:
+                advance(folder, first, role=role, clock=clock(), task="T-001")
+        session = read_session(folder)
+        assert [session.defect(name) for name in ("status.json", "tasks.yaml")] == ["", ""]
+        assert not has_errors(session.findings)

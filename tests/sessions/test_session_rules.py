@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
+from support.sessions import TASKS as PLAN
 
 from accord.kernel.findings import Severity
+from accord.kernel.yaml_files import read_mapping
 from accord.sessions.documents import ACCEPTANCE, INPUT, OUTPUT, STATUS, TASKS
 from accord.sessions.models import ROLES
 from accord.sessions.rules import asks_changes, is_approval, is_inside
@@ -359,6 +361,7 @@ VALUES = st.recursive(
         (OUTPUT, agent_output()),
         (STATUS, status("ASK_USER", user_decisions=[decision(), *GATES], retry_counts={"T-001": {"FIX_TESTS": 1}})),
         (ACCEPTANCE, acceptance()),
+        (TASKS, read_mapping(PLAN.encode()).value),
     ],
 )
 def test_any_value_anywhere_leads_to_findings_with_a_place_and_never_to_a_crash(

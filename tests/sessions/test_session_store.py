@@ -165,8 +165,7 @@ def test_any_plan_keeps_every_byte_but_the_status_that_changes(
 @pytest.mark.parametrize(
     "text",
     [
-        "tasks:\n- {id: T-001, goal: g, acceptance_checks: [x], status: &s not-started}\n- {id: T-002, goal: g, "
-        "acceptance_checks: [x], status: *s}\n",
+        "tasks:\n- {id: T-001, goal: g, acceptance_checks: [x], status: &s not-started}\nnote: *s\n",
         "tasks:\n- id: T-001\n  goal: g\n  acceptance_checks: [x]\n  status: >-\n    not-started\n",
     ],
 )

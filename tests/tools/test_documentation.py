@@ -35,8 +35,8 @@ COMMIT = "0" * 40
 
 
 def pages() -> list[str]:
-    """All Markdown files of the project, committed or about to be."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    """All Markdown files of the project, committed or about to be; files of others' sessions are data."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!tests/data/sessions"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return sorted(name for name in set(listed.stdout.split()) if (ROOT / name).exists())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.kernel.markdown_text import table
@@ -10,6 +11,7 @@ from accord.loops.reasons import REASONS
 from accord.runner import error_rules
 from accord.sandbox import faults
 from accord.sandbox.routes import ROUTES
+from accord.sessions.machine import LEAN, SESSION
 from reference.text import Problem, plain, yaml_value
 
 if TYPE_CHECKING:
@@ -99,3 +101,12 @@ def routes_table() -> str:
         path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
         by_path.setdefault(path, []).append(route.method)
     return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])
+
+
+def way_of_sessions() -> str:
+    """Draw the states of full and of lean sessions, without the detours that lead from everywhere and back."""
+    pieces = []
+    for title, machine in (("A full session:", SESSION), ("A lean session:", LEAN)):
+        ways = tuple(edge for edge in machine.edges if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"})
+        pieces += [title, f"```mermaid\n{replace(machine, edges=ways).mermaid()}\n```"]
+    return "\n\n".join(pieces)

@@ -14,6 +14,7 @@ from accord.cli.sources import read_bytes
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, has_errors, with_lines
 from accord.kernel.kinds import reader_of
+from accord.sessions.models import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +27,10 @@ Checked = tuple[str, str | None, list[Finding]]
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
 @click.option("--kind", type=click.Choice(sorted([*KINDS, *FOLDERS])), help="The kind; recognised when not given.")
+@click.option("--role", type=click.Choice(ROLES), help="Of a session: the agent that wrote it, or is meant.")
 @format_option
 @click.pass_context
-def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_format: str) -> None:
+def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: str | None, output_format: str) -> None:
     """Check documents, and folders of documents, against their contracts; - is stdin.
 
     Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
@@ -36,13 +38,12 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, output_
     from accord.cli.step import report_checks
 
     contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
-    documents = [
-        document
-        for path in paths
-        for document in (
-            [(path, *check_document(contents[path], kind, path))] if path in contents else check_folder(path, kind)
-        )
-    ]
+    documents: list[Checked] = []
+    for path in paths:
+        if path in contents:
+            documents.append((path, *check_document(contents[path], kind, path, role or "")))
+        else:
+            documents += check_folder(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
     handed_on = ""
@@ -77,7 +78,7 @@ def print_checks(documents: Sequence[Checked], output_format: str) -> None:
             click.echo(f"{one_line(path)}: {click.style('ok', fg='green')} ({kind})")
 
 
-def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str | None, list[Finding]]:
+def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:
     """Check one document; return its kind (None when it cannot be told) and what was found.
 
     A kind says itself how it is read; what is yet to be recognised is read as the name of its file says.
@@ -91,7 +92,7 @@ def check_document(raw: bytes, kind: str | None, path: str = "-") -> tuple[str |
             return None, with_lines(broken.findings, document.lines)
     except BrokenContract as broken:
         return kind, list(broken.findings)
-    return found.name, found.check(document)
+    return found.name, found.check(document, role)
 
 
 def _as_json(path: str, kind: str | None, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from accord.sessions.rules import asks_changes, is_approval, is_inside, session_
 from accord.sessions.stages import files_needed, is_at_least, working_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from accord.sessions.folder import Session
     from accord.sessions.models import Status, Tasks
@@ -111,6 +111,19 @@ def _context_files(session: Session, tasks: Tasks) -> Iterator[Finding]:
             if is_inside(path) and not is_there(session, path):
                 message = f'{task.id} is to be read with "{shown(path)}", which is not there. Write it or correct it.'
                 yield warning("context-file-missing", message, pointer("tasks", i, "context_files", j))
+
+
+def missing_context(session: Session, paths: Sequence[str]) -> list[Finding]:
+    """Find which files an agent is to read that are not there; ``paths`` are the context files of its input."""
+    return [
+        Finding(
+            "context-file-missing",
+            f'"{shown(path)}" is to be read, and is not there. The agent is blocked until it is.',
+            pointer("task", "context_files", i),
+        )
+        for i, path in enumerate(paths)
+        if not is_inside(path) or not is_there(session, path)
+    ]
 
 
 def is_there(session: Session, path: str) -> bool:

@@ -30,17 +30,17 @@ def moved(session: Session, target: str, *, task: str = "", blocker: str = "", r
     """Return ``status.json`` after a move; unchanged when the session is there already.
 
     ``task`` is the one that a loop of fixes is for, and is counted; ``blocker`` says why the session is blocked.
-    Raises BrokenContract with ``move-refused`` when the machine forbids the move.
+    Raises BrokenContract with ``illegal-move`` when the machine forbids the move.
     """
     value = status_value(session)
     source = str(value["current_state"])
     if source == target and target not in LOOPS:
         return value
     if target not in STATES:
-        raise refuse("There is no such state.", Finding("move-refused", f"{target} is none of {', '.join(STATES)}."))
+        raise refuse("There is no such state.", Finding("illegal-move", f"{target} is none of {', '.join(STATES)}."))
     facts = facts_of(session, task=task, reopens=reopens)
     if said := machine_of(session.mode).refusal(source, target, facts):
-        raise refuse(f"The session stays in {source}.", Finding("move-refused", said, "/current_state"))
+        raise refuse(f"The session stays in {source}.", Finding("illegal-move", said, "/current_state"))
     value["current_state"] = target
     if source == "BLOCKED":
         value.pop("blocked_from", None)

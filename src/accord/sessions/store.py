@@ -144,7 +144,7 @@ def refused_tasks(
             ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
             waits_for = tuple(other for other in task.depends_on if other not in ready)
             if said := TASK.refusal(task.status, target, TaskFacts(role, waits_for, tuple(open_gates))):
-                yield Finding("move-refused", f"{name}: {said}")
+                yield Finding("illegal-move", f"{name}: {said}")
 
 
 def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
