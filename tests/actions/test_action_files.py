@@ -39,6 +39,7 @@ COMMANDS = {
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],
+    "actions/session/action.yml": ["session check"],
 }
 NEEDED = {"actions/patch/action.yml": {"into"}}
 """Inputs that an action needs although its command does not: what it would print else is not for a log."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.check import print_checks
 from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.session_check import check_folders
 from accord.cli.session_watch import screen
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding, has_errors
-from accord.sessions.folder import check_session, read_session
+from accord.sessions.folder import read_session
 from accord.sessions.models import LOOPS, ROLES, STATES
 from accord.sessions.protocol import resumed
 
@@ -59,15 +58,7 @@ def _slug(text: str) -> str:
     return found
 
 
-@session.command("check")
-@_FOLDER
-@format_option
-@click.pass_context
-def check_folder(ctx: click.Context, /, folder: Path, output_format: str) -> None:
-    """Check a session's folder: each document, and what they say to each other. Exits 1 with an error."""
-    documents = [(str(path), kind, found) for path, kind, found in check_session(folder)]
-    print_checks(documents, output_format)
-    ctx.exit(1 if any(has_errors(found) for _, _, found in documents) else 0)
+session.add_command(check_folders)
 
 
 @session.command("show")
@@ -244,12 +235,13 @@ def _write(ctx: click.Context, output_format: str, change: Callable[[], Any]) ->
 
 
 def _refused(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path | None) -> None:
-    findings = broken.findings or (Finding("refused", str(broken)),)
     if output_format == "json":
-        print_json({"ok": False, "session": str(folder or ""), "findings": [found.as_json() for found in findings]})
+        print_json(
+            {"ok": False, "session": str(folder or ""), "findings": [found.as_json() for found in broken.findings]}
+        )
     else:
         click.echo(click.style(one_line(broken.message), fg="red"))
-        print_findings(findings, str(folder or "session"))
+        print_findings(broken.findings, str(folder or "session"))
     ctx.exit(BrokenContract.exit_code)
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
-from accord.kernel.markdown_text import cell, table
+from accord.kernel import markdown_text
+from accord.kernel.markdown_text import table
 from accord.sessions.models import TaskStatus
 from accord.sessions.protocol import resumed
 from accord.sessions.stages import LOOP_BASE, ORDER, working_state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from accord.sessions.folder import Session
 
 SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
@@ -51,8 +54,12 @@ def next_step(session: Session) -> str:
     return "nothing: it is done" if session.status.current_state == "DONE" else _NEXT[resumed(session).next]
 
 
-def page(session: Session) -> str:
-    """Write a session as a part of a step summary."""
+def page(session: Session, redact: Callable[[str], str]) -> str:
+    """Write a session as a part of a step summary; ``redact`` takes the secrets out of its texts first."""
+
+    def cell(text: str) -> str:
+        return markdown_text.cell(redact(text))
+
     status, tasks = session.status, session.tasks
     parts = [f"#### {cell(session.name)}"]
     if status is None:
