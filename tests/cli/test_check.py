@@ -95,6 +95,17 @@ def test_anything_an_agent_may_write_is_a_finding(accord: Accord, content: str, 
     assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
 
 
+@pytest.mark.parametrize("command", ["check", "apply"])
+def test_a_result_of_another_role_than_asked_for_is_told_in_one_finding(accord: Accord, command: str) -> None:
+    accord.monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
+    result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it."}
+    ended = accord(command, accord.file("r.json", json.dumps(result)), "--kind", "planner-result", "--format", "json")
+    assert ended.code == 1
+    findings = (ended.document["documents"][0] if command == "check" else ended.document)["findings"]
+    assert [(finding["code"], finding["path"], finding["line"]) for finding in findings] == [("schema", "/role", 1)]
+    assert "implementor-result, not planner-result" in findings[0]["message"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -85,6 +85,20 @@ def test_each_way_to_fail_has_its_exit_code_and_its_receipt(
         assert ended.document["error"]["mend"]
 
 
+@pytest.mark.parametrize(
+    ("method", "said"), [("GET", "stopped before anything was written; run"), ("POST", "stopped part-way: ")]
+)
+def test_a_run_that_stopped_says_how_far_it_came_and_what_to_do(
+    accord: Accord, stage: Stage, method: str, said: str
+) -> None:
+    accord.on(stage)
+    stage.server.faults.add(Fault("secondary-403", nth=1, method=method, seconds=500, times=99))
+    ended = accord("apply", accord.file("plan.json", GOOD), "--max-wait", "1")
+    assert ended.code == 3
+    assert said in ended.out
+    assert "run the same command again to continue" in ended.out
+
+
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "GITHUB_REPOSITORY"])
 def test_without_token_or_repository_the_missing_variable_is_named(accord: Accord, stage: Stage, name: str) -> None:
     accord.on(stage)
@@ -299,6 +313,15 @@ def test_labels_drift_is_told_rehearsed_mended_and_gone(accord: Accord, stage: S
     assert accord("labels", "check", *use).code == 0
 
 
+def test_a_list_of_labels_has_the_form_of_a_check_and_a_sync(accord: Accord) -> None:
+    listed = accord("labels", "list", "--file", accord.file("labels.yml", FILE), "--format", "json")
+    assert listed.code == 0
+    assert listed.document["outcome"] == "listed"
+    assert [(label["name"], label["action"]) for label in listed.document["labels"]] == [
+        ("one", "listed"), ("two", "listed"),
+    ]  # fmt: skip
+
+
 def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     stage.send("POST", f"/repos/{stage.repository}/labels", name="by hand", color="222222")
@@ -331,7 +354,7 @@ def test_a_broken_label_file_exits_1_and_asks_github_nothing(accord: Accord, sta
 
 def test_the_shipped_labels_are_listed_without_github(accord: Accord) -> None:
     found = accord("labels", "list", "--format", "json").document["labels"]
-    assert {"name", "description", "color", "aliases"} == set(found[0])
+    assert {"name", "action", "description", "color", "aliases"} == set(found[0])
     hostile = json.dumps([{"name": "::add-mask::e\x1b[31m", "color": "000000", "description": HOSTILE}])
     assert_harmless(accord("labels", "list", "--file", accord.file("labels.json", hostile)).out)
 

@@ -101,6 +101,21 @@ def test_what_was_pushed_is_told_from_the_work_tree(accord: Accord, evidence: tu
     assert pushed["commit-sha"] == git(agent.tree, "rev-parse", "HEAD")
 
 
+@pytest.mark.parametrize("pushed", [(), ("--pushed", "false")])
+def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
+    accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
+) -> None:
+    body = accord.file("body.md", "- [ ] Add the thing\n")
+    where = ("--repo", agent.tree, "--base", agent.base, "--pr-body", body)
+    (agent.tree / "new.txt").write_text("new\n")
+    waiting = accord(*evidence, *where, *pushed).document
+    assert (waiting["llm-completed-tasks"], waiting["llm-analysis-run"]) == ("[]", "false")
+    git(agent.tree, "add", "-A")
+    git(agent.tree, "commit", "-qm", "The agent's own")
+    there = accord(*evidence, *where, "--pushed", "true").document
+    assert json.loads(there["llm-completed-tasks"]) == ["Add the thing"]
+
+
 @pytest.mark.parametrize(
     ("said", "recovery"),
     [
@@ -229,6 +244,31 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
 
 
+@pytest.mark.parametrize(
+    ("ref", "said"),
+    [
+        ("gone", "no branch \u2019gone\u2019"),
+        ("refs/heads/gone", "no branch"),
+        ("refs/heads//x", "cannot be the name"),
+        ("feature", "Run it again"),
+        ("refs/heads/feature", "Run it again"),
+        ("0" * 40, "Run it again"),
+    ],
+)
+def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_job(
+    on_github: Accord, ref: str, said: str
+) -> None:
+    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref, "--format", "json").document
+    assert said in outputs["error-summary"]
+    assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
+
+
+def test_what_is_left_of_a_lost_run_is_told_without_a_way_to_the_repository(on_github: Accord) -> None:
+    on_github.monkeypatch.setenv("GITHUB_TOKEN", "wrong")
+    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", "gone", "--format", "json").document
+    assert "record.json is missing" in outputs["error-summary"]
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
     on_github.monkeypatch.chdir(agent.tree)
@@ -237,6 +277,28 @@ def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: A
     assert (ended.code, missing in ended.err) == (2, True)
     assert not (on_github.home / "run").exists()
     assert not (agent.tree / "new.txt").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--no-publish",)])
+@pytest.mark.parametrize("ref", ["-x", "refs/heads//x", "a..b", "a b", "refs/heads/", "x.lock", "-"])
+def test_no_agent_works_for_a_branch_that_cannot_be(
+    on_github: Accord, agent: Agent, ref: str, more: tuple[str, ...]
+) -> None:
+    on_github.monkeypatch.chdir(agent.tree)
+    ended = on_github(*running(on_github, f"--pr-ref={ref}", *more))
+    assert (ended.code, "pr_ref" in ended.err) == (2, True), ended.err
+    assert not (on_github.home / "run").exists()
+    assert on_github(*running(on_github, f"--pr-ref={ref}", *more, "--skip")).code == 0
+
+
+def test_a_ref_that_nobody_can_push_to_can_be_looked_at_without_publishing(on_github: Accord, agent: Agent) -> None:
+    on_github.monkeypatch.chdir(agent.tree)
+    (agent.tree / "prompt.md").write_text("Look.")
+    refused = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge"))
+    assert (refused.code, "github.head_ref" in refused.err) == (2, True)
+    assert not (on_github.home / "run").exists()
+    looked = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge", "--no-publish"))
+    assert (looked.code, looked.document["exit-code"]) == (0, "0"), looked.err
 
 
 def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:

@@ -18,7 +18,7 @@ from accord.kernel.findings import Finding, Severity
         ("%0A", "::error::%250A"),
         ("a\nb\r\nc", "::error::a%0Ab%0D%0Ac"),
         ("a\n::add-mask::e", "::error::a%0A::add-mask::e"),
-        ("\x1b[31mred\x07\x00", "::error:: [31mred  "),
+        ("\x1b[31mred\x07\x00", "::error::red  "),
     ],
 )
 def test_a_message_stays_a_message(message: str, written: str) -> None:

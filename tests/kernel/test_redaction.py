@@ -112,7 +112,7 @@ def test_what_was_redacted_stays_as_it_is(text: str, values: list[str]) -> None:
     assert not any(secret in once for secret in [*values, *SECRETS.values()])
 
 
-@pytest.mark.parametrize("wrap", ["\n", "\r\n", "\n    ", "  \n\n\t"])
+@pytest.mark.parametrize("wrap", ["\n", "\r\n", "\n    ", "  \n\n\t", r"\n", r"\r\n", r"\n\n \t ", r"\\n"])
 def test_a_known_secret_is_found_however_it_is_wrapped(wrap: str) -> None:
     secret = "correct-horse-battery-staple"
     redact = Redactor((secret,))
@@ -125,6 +125,14 @@ def test_a_known_secret_is_found_however_it_is_wrapped(wrap: str) -> None:
 def test_a_megabyte_of_blanks_and_breaks_is_searched_in_no_time() -> None:
     redact = Redactor(("correct-horse-battery-staple",))
     for text in (" " * 500_000 + "\n", "\n" * 500_000, "c\n" * 250_000, "correct\n" * 60_000):
+        assert redact(text) == text
+    for text in (
+        "\\" * 500_000 + "n",
+        r"c\n" * 200_000,
+        "\\" * 500_000 + "\n",
+        "\n" + "\\" * 500_000,
+        r"\x\n" * 100_000,
+    ):
         assert redact(text) == text
 
 

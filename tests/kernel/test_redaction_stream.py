@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,14 @@ def test_the_texts_inside_a_secret_document_are_secrets_and_its_lines_are_not() 
     redactor = redactor_for({"CODEX_AUTH_JSON": document})
     assert redactor("the token is rt_0123456789abcdef") == "the token is [redacted: secret of the environment]"
     assert redactor('  "tokens": {') == '  "tokens": {'
+
+
+def test_a_secret_of_many_lines_stays_out_of_a_transcript_of_json_however_it_was_folded() -> None:
+    secret = "dGhlIGZpcnN0IGxpbmU=\nb3RoZXIgbGluZXM=\nY29ycmVjdCBob3JzZSBiYXR0ZXJ5"
+    redactor = redactor_for({"MY_SECRET": secret})
+    for folded in (secret, secret.replace("\n", "\r\n  "), re.sub(r".{11}", r"\g<0>\n", secret)):
+        for line in (json.dumps({"text": folded}), json.dumps({"text": json.dumps({"text": folded})})):
+            stream = RedactedStream(redactor)
+            kept = (stream.feed(f"{line}\n".encode()) + stream.end()).decode()
+            assert set(json.loads(kept)) == {"text"}
+            assert not any(part in kept for part in ("dGhl", "bmUs", "b3Ro", "Y29y", "ZXJ5"))

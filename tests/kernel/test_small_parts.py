@@ -20,7 +20,7 @@ from accord.kernel.errors import AccordError, BrokenContract, Refused, Stopped, 
 from accord.kernel.findings import Finding, has_errors, pointer, warning, with_lines
 from accord.kernel.schemas import json_schema, strict_schema
 from accord.kernel.shapes import read_shape
-from accord.kernel.store import write_whole
+from accord.kernel.store import can_be_written, write_whole
 from accord.results.models import PlannerResult
 
 if TYPE_CHECKING:
@@ -202,3 +202,22 @@ def test_the_strict_schema_is_one_that_every_provider_takes() -> None:
         assert node["required"] == list(node["properties"])
     text = json.dumps(schema)
     assert not any(f'"{word}":' in text for word in ("default", "const", "pattern", "$schema", "oneOf", "format"))
+
+
+@pytest.mark.parametrize("name", ["new.json", "old.json", "missing/folders/new.json"])
+def test_whether_a_file_can_be_written_is_told_without_leaving_anything(tmp_path: Path, name: str) -> None:
+    (tmp_path / "old.json").write_text("old")
+    assert can_be_written(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
+    assert (tmp_path / "old.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["folder", "file/new.json", "file/missing/new.json", "/proc/accord/new.json", "/dev/null/new.json", f"{'x' * 300}"],
+)
+def test_a_file_that_cannot_be_written_is_found_before_it_has_to_be(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("in the way")
+    assert not can_be_written(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -57,6 +57,18 @@ def test_owners_named_by_temp_id_become_numbers_also_when_they_come_later(stage:
     assert "owned by #1" in str(one(stage, 2)["body"])
 
 
+def test_an_owner_whose_name_has_blanks_gets_its_number_too(stage: Stage) -> None:
+    scope = "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)\n- e (owned by #c c)"
+    work = plan(
+        task("a", out_of_scope=scope), task("b b"), task("the c, d", out_of_scope="- a (owned by #a)"), task("b")
+    )
+    stage.apply(work)
+    text = str(one(stage, 1)["body"])
+    for shown in ("src/b.py (owned by #2)", "src/c.py (owned by #3)", "src/d.py (owned by #4)", "e (owned by #c c)"):
+        assert shown in text
+    assert stage.apply(work).writes == 0
+
+
 def test_an_owner_that_looks_like_a_number_stays_a_number(stage: Stage) -> None:
     stage.apply(plan(task("7", out_of_scope="- src/b.py (owned by #7)")))
     assert "owned by #7" in str(one(stage, 1)["body"])

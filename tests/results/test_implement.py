@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -287,6 +288,44 @@ def test_what_is_protected_is_told_of_the_whole_branch_and_an_older_result_undoe
     assert state(stage) == before
 
 
+def test_an_older_result_does_not_win_over_a_newer_one_that_had_nothing_to_commit(stage: Stage, patch: str) -> None:
+    first, second, third = (completed(patch, f"{name} summary.") for name in ("First", "Second", "Third"))
+    for result in (first, second, third):
+        apply(stage, result)
+        again_in_progress(stage)
+    before = state(stage)
+    assert "Third summary." in before["pulls"][0][2]
+    for result in (first, second):
+        replayed = apply(stage, result)
+        assert (replayed.outcome, replayed.writes, codes(replayed)) == (Outcome.UNCHANGED, 0, {"revision-superseded"})
+    assert state(stage) == before
+    assert apply(stage, third).outcome is not Outcome.REJECTED
+    assert "Third summary." in state(stage)["pulls"][0][2]
+
+
+def test_an_older_result_that_never_reached_the_pull_request_does_not_win_either(stage: Stage, patch: str) -> None:
+    first, second = completed(patch, "First summary."), completed(patch, "Second summary.")
+    stage.server.faults.add(Fault("lost-before", method="POST", path=r"/pulls$", times=99))
+    assert apply(stage, first).outcome is Outcome.STOPPED
+    stage.server.faults.clear()
+    apply(stage, second)
+    again_in_progress(stage)
+    before = state(stage)
+    assert codes(apply(stage, first)) == {"revision-superseded"}
+    assert state(stage) == before
+
+
+def test_an_older_reason_does_not_win_over_a_newer_one(stage: Stage) -> None:
+    first, second = ended("blocked", BLOCKED), ended("validation-failure", FAILED)
+    for result in (first, second):
+        apply(stage, result)
+        again_in_progress(stage)
+    before = state(stage)
+    replayed = apply(stage, first)
+    assert (replayed.outcome, replayed.writes, codes(replayed)) == (Outcome.UNCHANGED, 0, {"revision-superseded"})
+    assert state(stage) == before
+
+
 def test_after_a_branch_was_thrown_away_a_new_pull_request_is_opened(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
     stage.send("PATCH", f"/repos/{stage.repository}/pulls/2", state="closed")
@@ -305,6 +344,18 @@ def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None
     receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"link-outside"})
     assert state(stage) == before
+
+
+def test_a_squash_merge_skips_no_checks(stage: Stage, tmp_path: Path) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / "src" / "[no ci].py").write_text("a = 2\n")
+    summary = "Did it. [skip ci]\n\n`[ci skip]`\n\n```\n[skip\nactions]\n```\n\nskip-checks: true"
+    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode(), summary))
+    body = stage.get(f"/repos/{stage.repository}/pulls/2")["body"]
+    assert not re.search(r"\[(?:skip|ci|no|actions)\s+\w+\]|skip-checks:", body)
+    assert "Did it. (skip ci)" in body
+    assert "`src/(no ci).py`" in body
+    assert receipt.sanitised["commands"] == 5
 
 
 @pytest.mark.parametrize("place", ["text", "binary", "name", "link"])

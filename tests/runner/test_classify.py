@@ -198,6 +198,24 @@ def test_the_exit_code_decides_where_nothing_else_does(
 
 
 @pytest.mark.parametrize(
+    ("stdout", "stderr", "told"),
+    [
+        (b"working\n1\n", b"", 'the last line of its output is "1"'),
+        (b"working\n", b"\x1b[31mbye\x1b[0m\n\x1b[0m\n", 'the last line of stderr is "bye"'),
+        (b"", b"", "it ended with exit code 3 and printed nothing"),
+        (b"word " * 200, b"", 'word word…"'),
+    ],
+)
+def test_a_failure_that_nothing_explains_quotes_what_was_printed_last(
+    reader: Reader, stdout: bytes, stderr: bytes, told: str
+) -> None:
+    found = reader.classify("plain", stdout, exit_code=3, stderr=stderr)
+    assert found
+    assert told in found.summary
+    assert found.summary.endswith("Read its transcript and its log.")
+
+
+@pytest.mark.parametrize(
     ("codec", "stdout", "code"),
     [
         ("codex", as_lines(THREAD, DONE), 0),

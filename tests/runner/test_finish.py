@@ -94,6 +94,19 @@ def test_a_good_run_is_pushed_and_its_tasks_are_told(run: Run) -> None:
     assert message.startswith("feat: apply the changes of codex (keepalive, iteration 3)\n\nAll done.")
 
 
+def test_a_pushed_text_that_looks_like_a_token_is_told_of_each_time(run: Run) -> None:
+    (run.agent.tree / "settings.py").write_text(f"KEY = 'AKIA{'Z' * 16}'\n")
+    (run.agent.tree / f"ghp_{'a1' * 18}.txt").write_text(f"ghp_{'a1' * 18}\n")
+    run.leave(transcript(DONE))
+    outputs = run.outputs()
+    assert outputs["changes-made"] == "true"
+    warning = json.loads(outputs["run-warnings"])[-1]
+    assert "look like tokens" in warning
+    assert "settings.py" in warning
+    assert "a1a1" not in warning
+    assert run.outputs() == outputs
+
+
 def test_a_run_that_is_finished_twice_says_the_same_and_makes_one_commit(run: Run) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE))

@@ -113,7 +113,7 @@ HOSTILE = {
     "a word reads otherwise than it is": ("pay\u202eevil\u202c", "payevil"),
     "a word is split for a filter": ("se\u200bcr\u2060et\ufeff", "secret"),
     "tag characters carry a message": ("hi\U000e0068\U000e0069", "hi"),
-    "control characters drive a terminal": ("\x1b[31mred\x00", "[31mred"),
+    "control characters drive a terminal": ("\x1b[31mred\x00", "red"),
     "variation selectors carry bytes": ("a\ufe01\U000e0120", "a"),
     "a joiner between Latin letters": ("pass\u200dword", "password"),
     "hidden characters as entities": ("a&#8203;b&ZeroWidthSpace;c&#x202E;d", "abcd"),

@@ -137,12 +137,13 @@ def issue_or_commit(target: str | None) -> str:
 def _headline(receipt: Receipt) -> str:
     errors = sum(finding.severity.value == "error" for finding in receipt.findings)
     counts = _counts(receipt)
+    stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
     sentences = {
         Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
         Outcome.UNCHANGED: f"unchanged: {receipt.repository} has all of it already",
         Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
         Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
-        Outcome.STOPPED: f"stopped part-way: {counts}",
+        Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
         Outcome.REFUSED: f"refused: {counts}" if receipt.operations else "refused, nothing was written",
     }
     requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""

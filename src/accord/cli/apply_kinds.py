@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.kinds import KINDS, recognise
+from accord.cli.kinds import kind_for
 from accord.cli.sources import Lines
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract, WrongUsage
@@ -103,7 +103,7 @@ def read_subject(raw: bytes, only: str | None = None) -> Subject:
     kind, model, document = only or "unknown", None, None
     try:
         document = read_object(raw)
-        found = KINDS[only] if only else recognise(document.value)
+        found = kind_for(only, document.value)
         kind, model = found.name, read_shape(found.model, document.value)
         if isinstance(model, PlannerResult):
             model = read_plan(model)

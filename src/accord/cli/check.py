@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.kinds import FOLDERS, KINDS, folder_kind, recognise
+from accord.cli.kinds import FOLDERS, KINDS, folder_kind, kind_for
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.kernel.errors import BrokenContract, WrongUsage
@@ -87,9 +87,9 @@ def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = ""
     try:
         document = read(raw)
         try:
-            found = KINDS[kind] if kind else recognise(document.value, read)
+            found = kind_for(kind, document.value, read)
         except BrokenContract as broken:
-            return None, with_lines(broken.findings, document.lines)
+            return kind, with_lines(broken.findings, document.lines)
     except BrokenContract as broken:
         return kind, list(broken.findings)
     return found.name, found.check(document, role)

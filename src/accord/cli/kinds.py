@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from accord.handoffs.kinds import KINDS as HANDOFFS
 from accord.kernel.documents import read_object, shown
 from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding
+from accord.kernel.findings import Finding, pointer
 from accord.loops.kinds import KINDS as LOOPS
 from accord.missions.kinds import KINDS as MISSIONS
 from accord.results.kinds import KINDS as RESULTS
@@ -35,6 +35,24 @@ def folder_kind(folder: Path) -> FolderKind:
         if kind.is_one(folder):
             return kind
     raise WrongUsage(f"{folder} is a folder of no known kind.", mend=f"Pass --kind, one of {', '.join(FOLDERS)}.")
+
+
+def kind_for(name: str | None, value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:
+    """Return the kind of this name; without one, the kind that a document says it is of.
+
+    Raises BrokenContract when it says nothing known of itself, or that it is of another kind than the one asked for:
+    held against that, everything in it would be wrong.
+    """
+    if name is None:
+        return recognise(value, read)
+    kind = KINDS[name]
+    others = [] if kind.matches(value) else [other for other in KINDS.values() if other.matches(value)]
+    for other in others:
+        for key, mark in kind.marks.items():
+            if not callable(mark) and other.marks.get(key, mark) != mark:
+                message = f"This is of the kind {other.name}, not {name}. Pass --kind {other.name}, or leave it out."
+                raise BrokenContract(message, findings=[Finding("schema", message, pointer(key))])
+    return kind
 
 
 def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from accord.kernel.findings import Finding
 
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
+_LISTED = "listed"
 
 
 def _file_option(command: Any) -> Any:
@@ -41,12 +42,17 @@ def list_labels(file: str | None, output_format: str) -> None:
     """List the labels of the file; nothing is asked or written."""
     entries = _entries(file)
     if output_format == "json":
-        fields = [{"name": e.name, "description": e.description, "color": e.color} for e in entries]
-        print_json({"labels": [{**f, "aliases": list(e.aliases)} for f, e in zip(fields, entries, strict=True)]})
+        print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
         return
     width = max((len(one_line(entry.name)) for entry in entries), default=0)
     for entry in entries:
         click.echo(f"{one_line(entry.name):<{width}}  #{entry.color}  {one_line(entry.description)}")
+
+
+def _listed(entry: LabelEntry) -> dict[str, Any]:
+    """Write a label in the form of ``check`` and ``sync``, where nothing is compared."""
+    fields = {"description": entry.description, "color": entry.color, "aliases": list(entry.aliases)}
+    return {"name": entry.name, "action": _LISTED, **fields}
 
 
 @labels.command()

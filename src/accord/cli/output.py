@@ -13,6 +13,7 @@ from accord.cli.printed import Printed
 from accord.gha.commands import inert
 from accord.kernel.findings import Severity
 from accord.kernel.redaction import redacted, redactor_for
+from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def one_line(text: str) -> str:
     """Make a text safe for a line of a terminal or a log: no control characters, secrets, line breaks or commands."""
-    return inert(redactor_for(os.environ)(text))
+    return inert(redactor_for(os.environ)(as_seen(text)))
 
 
 def print_json(document: Any) -> None:

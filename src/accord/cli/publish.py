@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from accord.cli.output import format_option
 from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.branches import DEFAULT_AUTHOR, check_author
-from accord.kernel.errors import BrokenContract
+from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.redaction import redactor_for
 
 
@@ -62,7 +63,7 @@ def publish(
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        outputs = outputs_without_record(broken.message, redactor_for(os.environ))
+        outputs = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
     else:
         told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
         if os.environ.get("GITHUB_ACTIONS") != "true":
@@ -72,3 +73,15 @@ def publish(
             outputs = finished(run_dir, way, None, **told, pr_body=body, author=author, lender=checkout)
     report_run(outputs, output_format)
     ctx.exit(int(outputs.exit_code) if fail else 0)
+
+
+def _absence(pr_ref: str, options: dict[str, Any]) -> str:
+    """Look whether the branch is there: without it the agent's job ends at its checkout, and leaves nothing."""
+    from accord.kernel.clock import SystemClock
+    from accord.runner.publish import absence
+
+    try:
+        with github_for(**options) as way:
+            return absence(way.remote(SystemClock()), pr_ref) if pr_ref else ""
+    except (AccordError, subprocess.TimeoutExpired):
+        return ""

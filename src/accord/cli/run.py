@@ -68,10 +68,13 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
+    from accord.runner.publish import check_ref
     from accord.runner.signals import listening
 
-    is_published = not (no_publish or given["skip"])
-    check_step(is_published=is_published and bool(given["pr_ref"]))
+    is_published = bool(given["pr_ref"]) and not (no_publish or given["skip"])
+    check_step(is_published=is_published)
+    if not given["skip"]:
+        check_ref(given["pr_ref"], is_pushed=is_published)
     with listening() as told:
         request = _request(agent, given)
         record = _run(request, told)

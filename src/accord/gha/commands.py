@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, Severity
+from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 ANNOTATIONS_PER_TYPE = 10
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
 """What a runner reads as a command: ``::name::`` at the start of a line, the old ``##[name]`` anywhere in it."""
@@ -25,7 +25,7 @@ _COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
 
 def escape_data(text: str) -> str:
     """Escape the message of a workflow command: what ends a line becomes percent codes, other control a blank."""
-    return _CONTROL.sub(" ", text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return _CONTROL.sub(" ", as_seen(text)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def escape_property(text: str) -> str:
@@ -59,5 +59,5 @@ def inert(text: str) -> str:
 
     No state is left behind, unlike by ``::stop-commands::``: whatever ends this process, the next step's commands work.
     """
-    line = _UNSEEN.sub(" ", _STYLE.sub("", text)).strip()
+    line = _UNSEEN.sub(" ", as_seen(text)).strip()
     return _COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)

@@ -161,9 +161,10 @@ def _does_what(git: Git, commit: str, patch: bytes) -> bool:
         return False
 
 
-def has_commit_of_runs(git: Git, commits: str) -> bool:
-    """Tell whether any run made one of these commits (``base..tip``)."""
-    return bool(git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).strip())
+def runs_of(git: Git, commits: str) -> list[str]:
+    """Name the runs that made some of these commits (``base..tip``), the latest first."""
+    found = git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
+    return list(dict.fromkeys(found.split()))
 
 
 def commit_patch(
@@ -242,11 +243,16 @@ def _fetch(git: Git, remote: Remote, refspec: str) -> None:
     _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
 
 
+def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:
+    """Say where the remote has these refs, as far as it has them. Raises Refused or Unreachable when it cannot tell."""
+    listed = _patiently(git, remote, "ls-remote", remote.url, *refs).decode("utf-8", "surrogateescape")
+    lines = (line.split("\t") for line in listed.splitlines())
+    return {name: commit for commit, name in lines if name in refs}
+
+
 def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
     ref = f"refs/heads/{branch}"
-    listed = _patiently(git, remote, "ls-remote", remote.url, ref).decode("utf-8", "surrogateescape")
-    lines = (line.split("\t") for line in listed.splitlines())
-    return next((commit for commit, name in lines if name == ref), "")
+    return refs_of(git, remote, ref).get(ref, "")
 
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:

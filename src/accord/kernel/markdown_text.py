@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from accord.kernel.terminal import as_seen
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ _CELL_CHARS = 500
 
 def cell(text: str) -> str:
     """Write any text as the plain content of a table cell, at most 500 characters of it."""
-    text = _CONTROL.sub(" ", text).strip()
+    text = _CONTROL.sub(" ", as_seen(text)).strip()
     if len(text) > _CELL_CHARS:
         text = text[: _CELL_CHARS - 1] + "…"
     return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\g<0>", text))
@@ -30,13 +32,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """Write any text as a code block, behind a fence that is longer than any in it."""
-    text = "\n".join(_CONTROL.sub(" ", line) for line in text.splitlines())
+    text = "\n".join(_CONTROL.sub(" ", line) for line in as_seen(text).splitlines())
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 3)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def mermaid_text(text: str) -> str:
     """Write any text as a quoted label of a Mermaid graph, at most 60 characters of it."""
-    text = _CONTROL.sub(" ", text).strip()
+    text = _CONTROL.sub(" ", as_seen(text)).strip()
     text = text if len(text) <= 60 else text[:59] + "…"
     return "".join(c if c.isalnum() or c in " .,-…" else f"#{ord(c)};" for c in text)

@@ -2,7 +2,7 @@
 
 A text may inform; it may not act. So mentions, closing keywords, bot commands, HTML beyond the plain, hidden
 characters, markers like ours, links that lead elsewhere than they say, and secrets are taken out or broken, in a way
-that leaves what a person reads as it was. Code stays byte for byte, but for secrets.
+that leaves what a person reads as it was. Code stays byte for byte, but for secrets and escape sequences.
 
 A round changes what it finds; rounds follow until one finds nothing, for a change may uncover something (a comment
 that held two halves of a name apart). So the result is its own result: to sanitise it again changes nothing. What has
@@ -46,6 +46,7 @@ from accord.kernel.outgoing_words import (
     skip_edits,
 )
 from accord.kernel.redaction import Secret, merged, without
+from accord.kernel.terminal import without_escapes
 from accord.kernel.text_views import Change, View
 
 if TYPE_CHECKING:
@@ -132,12 +133,12 @@ def _settled(
 
 
 def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
-    text, redacted = _redacted(text, secrets)
+    text, taken = _shown(text, secrets)
     if is_fenced(text):
-        return text, Counter(secrets=redacted)
+        return text, taken
     page = read_page(text)
     if not page.is_readable:
-        return _as_code(text), Counter(secrets=redacted, unreadable=1)
+        return _as_code(text), taken + Counter(unreadable=1)
     edits = [*_hidden_edits(page), *_definition_edits(page)]
     for prose in page.prose:
         edits += (_placed(edit, prose) for edit in _prose_edits(page, prose))
@@ -147,11 +148,11 @@ def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     tags = closing_tags(page) if text == page.text else []
     if tags:
         text = "\n".join([text.rstrip("\n"), "", *tags])
-    return text, counts + Counter(secrets=redacted, fences=bool(page.open_fence), tags=len(tags))
+    return text, counts + taken + Counter(fences=bool(page.open_fence), tags=len(tags))
 
 
 def _plain_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
-    text, redacted = _redacted(text, secrets)
+    text, taken = _shown(text, secrets)
     view = View(text, ())
     edits = [
         *(Edit(start, end, in_place_of(text[start:end]), "hidden") for start, end in hidden_runs(text)),
@@ -163,7 +164,7 @@ def _plain_round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
         *(Edit(hit.start(), hit.start() + 2, "<! ", "markers") for hit in _IMITATION.finditer(text)),
     ]
     text, counts = _edited(text, edits)
-    return text, counts + Counter(secrets=redacted)
+    return text, counts + taken
 
 
 def _edited(text: str, edits: Iterable[Edit]) -> tuple[str, Counter[str]]:
@@ -192,9 +193,11 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _redacted(text: str, secrets: Redactor) -> tuple[str, int]:
+def _shown(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
+    """Take out what must not be there even as code: escape sequences, and then the secrets that they may have split."""
+    text, escapes = without_escapes(text)
     found = _secrets_in(text, secrets)
-    return without(found, text), len(found)
+    return without(found, text), Counter(hidden=escapes, secrets=len(found))
 
 
 def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:

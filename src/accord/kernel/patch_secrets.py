@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, warning
+from accord.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from accord.kernel.git import Git
     from accord.kernel.patches import Change
-    from accord.kernel.redaction import Redactor
 
 _SUBMODULE = "160000"
 _GONE = "000000"
@@ -23,10 +23,7 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
     A value that this process holds is an error: it is certain. What merely looks like a token is a warning, since
     tests and documentation have such texts too. Neither says the value, nor a path that holds one.
     """
-    for change in changes:
-        if change.mode in (_GONE, _SUBMODULE):
-            continue
-        new, old = _content(git, change.blob), _content(git, change.was)
+    for change, new, old in _files(git, changes):
         shown = redactor(change.path)
         named = change.path if not old else ""
         if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
@@ -35,6 +32,21 @@ def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> 
         elif _tokens(redactor, new) - _tokens(redactor, old):
             message = f"`{shown}` gets a text that looks like a token. Revoke it, if it is a real one."
             yield warning("token-in-patch", message, "/patch")
+
+
+def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield the changed files that get a text which looks like a token of a known issuer; such a name is redacted."""
+    by_shape = Redactor()
+    for change, new, old in _files(git, changes):
+        if _tokens(by_shape, new) - _tokens(by_shape, old):
+            yield by_shape(change.path)
+
+
+def _files(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes, bytes]]:
+    """Yield what files are there afterwards, each with its new and its old content."""
+    for change in changes:
+        if change.mode not in (_GONE, _SUBMODULE):
+            yield change, _content(git, change.blob), _content(git, change.was)
 
 
 def _content(git: Git, blob: str) -> bytes:

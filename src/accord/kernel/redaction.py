@@ -48,9 +48,12 @@ _SHORTEST_VALUE = 8
 _SHORTEST_LEAF = 16
 """Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
 
-_WRAP = r"[ \t]*[\r\n]\s*"
+_WRAP = r"[ \t]*(?:[\r\n]|(?<!\\)\\++[rn])(?:\s|\\++[rnt])*"
+_WRAPPED = ("\n", "\r", "\\n", "\\r")
 _BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
-"""Where a text is wrapped; a known secret is found across it, while a shape would run on into the next line."""
+"""Where a text is wrapped, or says so as a text of JSON does, also of JSON in JSON. A known secret is found across it,
+while a shape would run on into the next line.
+"""
 
 _KNOWN = "secret of the environment"
 PRIVATE_KEY = "private-key"
@@ -88,7 +91,7 @@ class Redactor:
         if _BEGINNING.search(text):
             found = [Secret(*hit.span(), _kind(hit)) for hit in _SHAPE.finditer(text)]
             found += (keys_in or private_keys)(text)
-        joined = _BREAK.sub("", text) if self.values and ("\n" in text or "\r" in text) else ""
+        joined = _BREAK.sub("", text) if self.values and any(sign in text for sign in _WRAPPED) else ""
         for value in self.values:
             found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
             if value in joined:

@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -95,7 +95,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def _put(path: Path, data: bytes, disk: Disk) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    beside = _beside(path)
     try:
         disk.create(beside, data)
         if path.exists():
@@ -216,6 +216,25 @@ def sweep(folder: Path, names: frozenset[str]) -> None:
 
 
 def can_be_written(path: Path) -> bool:
-    """Tell before the first write whether a file could be put in place later; its folders may still be missing."""
-    folder = next(parent for parent in path.absolute().parents if parent.exists())
-    return folder.is_dir() and os.access(folder, os.W_OK) and not path.is_dir()
+    """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
+
+    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all.
+    """
+    made: list[Path] = []
+    try:
+        made = [folder for folder in path.absolute().parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = _beside(path)
+        beside.touch(exist_ok=False)
+        beside.unlink()
+        return not path.is_dir()
+    except OSError:
+        return False
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")

@@ -61,13 +61,7 @@ def decide(facts: AutofixFacts, redact: Callable[[str], str] = str) -> Decision:
 
 
 def _is_asked_for(about: Known) -> Decision | None:
-    off = questions.has_switch_off(about, "autofix")
-    if off is not None or about.settings.autofix:
-        return off
-    if questions.has(about.facts, KEEPALIVE) or questions.agents_asked(about.facts):
-        return None
-    message = "It is not asked for. Add the label agent:NAME of an agent, or autofix_enabled to the settings."
-    return decided("not-enabled", message)
+    return questions.is_asked_for(about, "autofix")
 
 
 def _keepalive_does_it(about: Known) -> Decision | None:

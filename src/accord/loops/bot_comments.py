@@ -15,7 +15,7 @@ from accord.kernel.kinds import Kind
 from accord.loops import questions
 from accord.loops.appendix import DATA, fenced, joined
 from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState
-from accord.loops.questions import KEEPALIVE, Known
+from accord.loops.questions import Known
 from accord.loops.reasons import decided
 
 if TYPE_CHECKING:
@@ -121,13 +121,7 @@ def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> Decisi
 
 
 def _is_asked_for(about: Known) -> Decision | None:
-    off = questions.has_switch_off(about, "bot-comments")
-    if off is not None or about.settings.bot_comments:
-        return off
-    if questions.has(about.facts, KEEPALIVE) or questions.agents_asked(about.facts):
-        return None
-    message = "It is not asked for. Add the label agent:NAME of an agent, or bot_comments to the settings."
-    return decided("not-enabled", message)
+    return questions.is_asked_for(about, "bot-comments")
 
 
 _FIRST = (

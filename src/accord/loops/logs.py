@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
+from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,6 @@ LINE_CHARACTERS = 500
 LINES_BEFORE = 15
 LINES_AFTER = 25
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _TIME = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?", re.MULTILINE)
 _OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _ENDED = re.compile(r"##\[error\]Process completed with exit code \d+")
@@ -56,7 +56,7 @@ def _plain(log: str, redact: Callable[[str], str]) -> str:
     """Drop what a terminal would not show as text; what is redacted is whole by then."""
     if len(log) > READ_CHARACTERS:
         log = log[-READ_CHARACTERS:].partition("\n")[2]
-    text = _TIME.sub("", _ANSI.sub("", log.replace("\r\n", "\n")))
+    text = _TIME.sub("", as_seen(log.replace("\r\n", "\n")))
     return strip_hidden(redact(_OVERWRITTEN.sub("", text).replace("\r", "")))
 
 

@@ -218,6 +218,24 @@ def begin(decide: Callable[[Facts], Decision], facts: Facts, state: LoopState, r
 
 def has_switch_off(about: Known, loop: LoopName) -> Decision | None:
     """Ask whether the settings turn this loop off."""
-    if getattr(about.settings, loop.replace("-", "_")) is False:
+    if _switch(about, loop) is False:
         return decided("disabled", f"The pull request's settings turn {loop} off.")
     return None
+
+
+def is_asked_for(about: Known, loop: LoopName) -> Decision | None:
+    """Ask whether this loop has a go-ahead: the settings turn it on, keepalive is, or an agent is named by a label."""
+    off = has_switch_off(about, loop)
+    if off is not None or _switch(about, loop):
+        return off
+    if has(about.facts, KEEPALIVE) or agents_asked(about.facts):
+        return None
+    setting = f"{loop.replace('-', '_')}_enabled"
+    message = f"It is not asked for. Add the label agent:NAME of an agent, or {setting} to the settings."
+    return decided("not-enabled", message)
+
+
+def _switch(about: Known, loop: LoopName) -> bool | None:
+    """Return what the settings say of a loop; None when nothing."""
+    switch: bool | None = getattr(about.settings, loop.replace("-", "_"))
+    return switch

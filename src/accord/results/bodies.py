@@ -28,7 +28,9 @@ UPDATED = "updated"
 _SECTION_START = write_marker("blocked-by")
 _SECTION_END = write_marker("blocked-by-end")
 _BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
-_OWNER = re.compile(r"(owned by )#([^\s)\],;]+)", re.IGNORECASE)
+_OWNER_WORD = r"[^\s)\],;]+"
+_WORD = re.compile(_OWNER_WORD)
+_OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
 _DIGEST_CHARS = 12
 _LONGEST_NUMBER = 9_999_999_999
 _LONGEST_TOKEN = "x" * 26
@@ -112,7 +114,8 @@ def name_owners(text: str, numbers: Mapping[str, int]) -> str:
         number = numbers.get(_owner(hit))
         return f"{hit[1]}#{number}" if number else hit[0]
 
-    return code_free_lines(text, lambda line: _OWNER.sub(named, line)) if _OWNER.search(text) else text
+    owner = _owner_among(numbers.keys())
+    return code_free_lines(text, lambda line: owner.sub(named, line)) if owner.search(text) else text
 
 
 def longest_named(text: str, names: Set[str]) -> int:
@@ -123,14 +126,24 @@ def longest_named(text: str, names: Set[str]) -> int:
 def owners_named(text: str, names: Set[str]) -> list[str]:
     """List which of these names the text still calls an owner, outside of code."""
     found: list[str] = []
+    pattern = _owner_among(names)
 
     def line(text: str) -> str:
-        found.extend(owner for hit in _OWNER.finditer(text) if (owner := _owner(hit)) in names)
+        found.extend(owner for hit in pattern.finditer(text) if (owner := _owner(hit)) in names)
         return text
 
-    if _OWNER.search(text):
+    if pattern.search(text):
         code_free_lines(text, line)
     return list(dict.fromkeys(found))
+
+
+def _owner_among(names: Set[str]) -> re.Pattern[str]:
+    """Find an owner: one of these names where it is more than a word, the longest first, else any word."""
+    odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
+    if not odd:
+        return _OWNER
+    known = "|".join(f"{GUARD}?".join(map(re.escape, name)) for name in odd)
+    return re.compile(rf"((?i:owned by) )#((?:{known})(?=[\s)\],;]|\Z)|{_OWNER_WORD})")
 
 
 def _owner(hit: re.Match[str]) -> str:

@@ -13,14 +13,13 @@ from accord.results.apply import in_order
 from accord.results.implement_plan import (
     ImplementOperation,
     LabelRevision,
-    MoveWorkItem,
     PushBranch,
     WriteComment,
     WriteRevision,
     our_comment,
     our_pull,
 )
-from accord.results.operations import Entry, Status
+from accord.results.operations import Entry, MoveWorkItem, Status
 from accord.results.status_run import carry_out_move
 
 if TYPE_CHECKING:

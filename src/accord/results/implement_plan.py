@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.github.markers import find_markers
 from accord.kernel.findings import Finding, warning
-from accord.results.revision_texts import OUTCOME, REVISION
+from accord.results.operations import MoveWorkItem
+from accord.results.revision_texts import OUTCOME, REVISION, runs_before
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from accord.github.pull_port import Pull
     from accord.results.operations import Status
     from accord.results.scope import ScopeReport
-    from accord.results.status import Move
 
 NEEDS_HUMAN = "needs-human"
 
@@ -92,20 +92,6 @@ class WriteComment:
         return f"#{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class MoveWorkItem:
-    """Move the work item to the status that the outcome asks for."""
-
-    op: ClassVar[str] = "move-work-item"
-    move: Move
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The work item and where it goes."""
-        return f"#{self.move.issue.number} to {self.move.target}"
-
-
 ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem
 
 
@@ -130,6 +116,12 @@ def is_over(pulls: Sequence[Pull], identity: Identity, token: str, *, has_branch
     return is_merged and (not has_branch or any(pull.state == "open" for pull in pulls))
 
 
+def was_followed(pulls: Sequence[Pull], identity: Identity, token: str) -> bool:
+    """Tell whether a later run wrote what the open pull request says, also when it had nothing to commit."""
+    ours = (pull for pull in pulls if pull.state == "open" and identity.counts(pull.author))
+    return any(token in runs_before(pull.body, REVISION) for pull in ours)
+
+
 def _is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
     marks = find_markers(pull.body, REVISION) if identity.counts(pull.author) else []
     return any(fields.get("run") == token for fields in marks)
@@ -137,7 +129,7 @@ def _is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
 
 def superseded() -> Finding:
     """Say that a result is older than what the branch or its pull request has."""
-    message = "The work went on after this result (a later run's commit, or a merge), so it changes nothing any more."
+    message = "The work went on after this result (by a later result, or a merge), so it changes nothing any more."
     return warning("revision-superseded", message)
 
 

@@ -12,7 +12,7 @@ from accord.kernel.branches import (
     branch_facts,
     commit_patch,
     fetched,
-    has_commit_of_runs,
+    runs_of,
 )
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import Finding, has_errors
@@ -25,7 +25,6 @@ from accord.results.implement_plan import (
     NEEDS_HUMAN,
     ImplementOperation,
     LabelRevision,
-    MoveWorkItem,
     PushBranch,
     WriteComment,
     WriteRevision,
@@ -35,12 +34,22 @@ from accord.results.implement_plan import (
     our_pull,
     scope_findings,
     superseded,
+    was_followed,
 )
 from accord.results.implementor_rules import implementor_findings
-from accord.results.operations import Status, adopted, skipped
+from accord.results.operations import MoveWorkItem, Status, adopted, skipped
 from accord.results.posted import Desk, posted_message, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, outcome_of
-from accord.results.revision_texts import commit_message, outcome_comment, pull_body, pull_title
+from accord.results.revision_texts import (
+    OUTCOME,
+    REVISION,
+    commit_message,
+    outcome_comment,
+    pull_body,
+    pull_title,
+    runs_before,
+    runs_told,
+)
 from accord.results.run import default_run_key
 from accord.results.scope import audit_scope
 from accord.results.status import plan_move
@@ -51,6 +60,7 @@ if TYPE_CHECKING:
 
     from accord.github.adapter import Adapter
     from accord.github.comments import Comment
+    from accord.github.pull_port import Pull
     from accord.kernel.branches import BranchFacts
     from accord.kernel.git import Git
     from accord.kernel.patches import Change
@@ -134,7 +144,8 @@ def _completed(
     patch = (result.patch or "").encode()
     facts = branch_facts(git, state.token, patch)
     pulls = github.pulls_from(branch)
-    is_older = bool(facts.applied) and has_commit_of_runs(git, f"{facts.applied}..{facts.tip}")
+    is_older = bool(facts.applied) and bool(runs_of(git, f"{facts.applied}..{facts.tip}"))
+    is_older = is_older or was_followed(pulls, state.identity, state.token)
     if is_older or is_over(pulls, state.identity, state.token, has_branch=bool(facts.tip)):
         state.findings.append(superseded())
         return []
@@ -165,7 +176,7 @@ def _completed(
         branch,
         work.base,
         pull_title(state.title),
-        pull_body(result.summary, work.number, state.scope, state.token, desk),
+        pull_body(result.summary, work.number, state.scope, state.token, desk, _earlier(git, facts, pull)),
         bool(state.scope.protected),
         adopted(is_written),
     )
@@ -178,6 +189,12 @@ def _completed(
 def _since(git: Git, facts: BranchFacts) -> list[str]:
     """List this run's commit and those that came on the branch after it."""
     return git.line("rev-list", f"{facts.applied}^..{facts.tip}").split() if facts.applied else []
+
+
+def _earlier(git: Git, facts: BranchFacts, pull: Pull | None) -> list[str]:
+    """Name the runs that came before: those that the pull request tells of, and those with a commit on the branch."""
+    committed = runs_of(git, f"{facts.base}..{facts.tip}") if facts.tip else []
+    return [*(runs_told(pull.body, REVISION) if pull else ()), *committed]
 
 
 def _touched(git: Git, facts: BranchFacts, head: str) -> list[str]:
@@ -197,8 +214,12 @@ def _examined(git: Git, before: str, commit: str, changes: Sequence[Change], set
 def _not_completed(github: Adapter, outcome: str, summary: str, state: State) -> list[ImplementOperation]:
     comments: list[Comment] = list(github.comments(state.issue.number))
     comment = our_comment(comments, state.identity, state.issue.number)
+    told = runs_told(comment.body, OUTCOME) if comment else []
+    if comment and state.token in runs_before(comment.body, OUTCOME):
+        state.findings.append(superseded())
+        return []
     is_written = comment is not None and is_comment_of(comment, state.token)
-    body = outcome_comment(outcome, summary, state.issue.number, state.token)
+    body = outcome_comment(outcome, summary, state.issue.number, state.token, told)
     write = WriteComment(state.issue.number, comment, body, skipped(is_written))
     return [write, *_move(state, TARGETS[outcome], is_settled=is_written)]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from accord.github.port import Issue
+    from accord.results.status import Move
 
 
 class Status(StrEnum):
@@ -103,6 +104,20 @@ class UpdateWorkItem:
     def key(self) -> str:
         """The issue's number."""
         return f"#{self.issue.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWorkItem:
+    """Move the work item to the status that a verdict or an outcome asks for."""
+
+    op: ClassVar[str] = "move-work-item"
+    move: Move
+    found: Status | None
+
+    @property
+    def key(self) -> str:
+        """The item and where it goes."""
+        return f"#{self.move.issue.number} to {self.move.target}"
 
 
 Operation = CreateWorkItem | AddDependency | NameOwners | CloseWorkItem | UpdateWorkItem

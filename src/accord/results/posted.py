@@ -15,6 +15,7 @@ from accord.github.markers import defuse
 from accord.kernel.findings import Finding, has_errors, pointer, warning
 from accord.kernel.hidden_text import hidden_runs, strip_hidden
 from accord.kernel.outgoing import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
+from accord.kernel.outgoing_words import skip_edits, without_skips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,11 @@ class Desk:
     def title(self, text: str, path: str = "") -> str:
         """Return a title as it is posted."""
         return self._noted(sanitise_line(text, secrets=self.secrets), path)
+
+    def message(self, text: str) -> str:
+        """Return a posted body as it may become a commit message, by a squash: without what would skip the checks."""
+        self.counts["commands"] += len(list(skip_edits(text)))
+        return without_skips(text)
 
     def path(self, text: str, path: str = "") -> str:
         """Return a path of a file fit to be shown as code."""

@@ -9,7 +9,7 @@ from accord.github.once import send_once
 from accord.github.pull_port import AnchorRefused, VerdictRefused
 from accord.kernel.errors import AccordError, Refused
 from accord.kernel.findings import warning
-from accord.results.operations import Entry, Status
+from accord.results.operations import Entry, MoveWorkItem, Status
 from accord.results.review_facts import found_numbers, is_of_run, own_reviews
 from accord.results.review_layout import COMMENT, PART
 from accord.results.review_operations import (
@@ -18,7 +18,6 @@ from accord.results.review_operations import (
     DeletePending,
     DismissReview,
     FollowUp,
-    MoveWorkItem,
     Operation,
     PostReview,
 )

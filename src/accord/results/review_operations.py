@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from accord.results.operations import MoveWorkItem
+
 if TYPE_CHECKING:
     from accord.github.pull_port import NewReview, Review
     from accord.results.operations import Status
     from accord.results.review_layout import Note
-    from accord.results.status import Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +93,6 @@ class DismissReview:
     def key(self) -> str:
         """Which review."""
         return f"review {self.review.id}"
-
-
-@dataclass(frozen=True, slots=True)
-class MoveWorkItem:
-    """Give the work item the status of the verdict."""
-
-    op: ClassVar[str] = "move-work-item"
-    move: Move
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The item and where it goes."""
-        return f"#{self.move.issue.number} to {self.move.target}"
 
 
 Operation = DeletePending | PostReview | CommentOnFile | AmendReview | FollowUp | DismissReview | MoveWorkItem

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.pull_port import InlineComment, NewReview
 from accord.kernel.findings import Finding, pointer, warning
-from accord.results.operations import Status
+from accord.results.operations import MoveWorkItem, Status
 from accord.results.review_layout import Marks, Place, bodies, event_of, file_comment, place_notes
 from accord.results.review_operations import (
     AmendReview,
@@ -19,7 +19,6 @@ from accord.results.review_operations import (
     DeletePending,
     DismissReview,
     FollowUp,
-    MoveWorkItem,
     Operation,
     PostReview,
 )

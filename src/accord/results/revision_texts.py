@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
-from accord.github.markers import write_marker
+from accord.github.markers import find_markers, write_marker
 from accord.kernel.outgoing_cuts import cut
 from accord.results.posted import as_code
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.results.posted import Desk
     from accord.results.scope import ScopeReport
@@ -23,6 +23,7 @@ _CONVENTIONAL = re.compile(r"[a-z]+(?:\([^()]+\))?!?: \S")
 _SUBJECT_CHARS = 72
 _PATHS_SHOWN = 100
 _SMALLEST_ROOM = 1_000
+_RUNS_KEPT = 50
 _CUT = "\n\n*The summary is cut here; it is longer than GitHub takes.*"
 
 
@@ -46,19 +47,40 @@ def pull_title(title: str) -> str:
     return " ".join(title.split())[:TITLE_CHARS]
 
 
-def pull_body(summary: str, number: int, scope: ScopeReport, token: str, desk: Desk) -> str:
-    """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it."""
-    marker = write_marker(REVISION, run=token, item=str(number))
-    rest = "\n\n".join([scope_report(scope, desk), f"Closes #{number}", marker])
-    return f"{_fitted(summary, BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+def pull_body(
+    summary: str, number: int, scope: ScopeReport, token: str, desk: Desk, earlier: Iterable[str] = ()
+) -> str:
+    """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it.
+
+    A squash merge makes a commit message of it, and that must not keep the checks of the base branch from running.
+    """
+    marker = _marker(REVISION, token, number, earlier)
+    rest = "\n\n".join([desk.message(scope_report(scope, desk)), f"Closes #{number}", marker])
+    return f"{_fitted(desk.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
 
 
-def outcome_comment(outcome: str, summary: str, number: int, token: str) -> str:
+def outcome_comment(outcome: str, summary: str, number: int, token: str, earlier: Iterable[str] = ()) -> str:
     """Write the one comment that tells why a work item is not done."""
     head = "The agent is blocked." if outcome == "blocked" else "The agent's validation failed."
-    marker = write_marker(OUTCOME, run=token, item=str(number))
+    marker = _marker(OUTCOME, token, number, earlier)
     room = BODY_CHARS - len(head) - len(marker) - 8
     return f"**{head}**\n\n{_fitted(summary, room)}\n\n{marker}"
+
+
+def _marker(name: str, token: str, number: int, earlier: Iterable[str]) -> str:
+    """Say which run wrote a text, and after which others, so that none of these writes it again when it comes late."""
+    runs = [run for run in dict.fromkeys(earlier) if run and run != token][:_RUNS_KEPT]
+    return write_marker(name, run=token, item=str(number), **({"after": ".".join(runs)} if runs else {}))
+
+
+def runs_before(body: str, name: str) -> list[str]:
+    """Name the runs that a text of ours was written after, by its marker."""
+    return [run for fields in find_markers(body, name) for run in fields.get("after", "").split(".") if run]
+
+
+def runs_told(body: str, name: str) -> list[str]:
+    """Name the run that wrote a text of ours, and those before it."""
+    return [*(fields.get("run", "") for fields in find_markers(body, name)), *runs_before(body, name)]
 
 
 def scope_report(scope: ScopeReport, desk: Desk) -> str:

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.kernel.terminal import as_seen
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -38,7 +39,6 @@ SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
 _LAST_LINES = 200
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _REPORT = re.compile(
     r"^\s*(?:\d{4}-\d\d-\d\d\S*\s+)?(?:"
     r"\[?(?:error|fatal|panic|critical)\]?(?::| \w+(?:::\w+)+:|!)|(?:npm )?ERR!|\[?API Error\b|"
@@ -163,7 +163,7 @@ def _reported(text: str, source: Source, account: Account) -> list[AgentError]:
     """Return the errors that lines report, in order, each with the status and the delay that its dump below tells."""
     found: list[AgentError] = []
     is_counted = False
-    for line in (_ANSI.sub("", line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
+    for line in (as_seen(line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
         if _TRYING.match(line) or _is_report(line, source, account):
             is_counted = not (_TRYING.match(line) and account.has_worked)
             if is_counted:
@@ -219,8 +219,15 @@ def _unknown(evidence: RunEvidence) -> _Hit:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
     if reported := _reported(evidence.stderr, _STDERR, evidence.account):
         return _Hit("unknown-error", "unknown", _STDERR, reported[-1].line, reported[-1].message)
-    lines = [line.strip() for line in (evidence.stderr or evidence.text).splitlines() if line.strip()]
-    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), (lines or [_exit_line(evidence)])[-1])
+    return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
+
+
+def _last_words(evidence: RunEvidence) -> str:
+    """Quote the last line that was printed, as it may mean something to a person."""
+    for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
+        if lines := [line.strip() for line in as_seen(text).splitlines() if line.strip()]:
+            return f'the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
+    return f"it ended with {_exit_line(evidence)} and printed nothing that reports an error"
 
 
 def _classification(hit: _Hit) -> Classification:

@@ -11,7 +11,7 @@ from accord.kernel.patches import extract_patch
 from accord.runner.changes import diff_stat, patch_stats, range_stats
 from accord.runner.finish import conclude, tasks_done
 from accord.runner.outputs import RunFacts
-from accord.runner.publish import Published, failure_of
+from accord.runner.publish import Published, failure_of, is_where_others_see_it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,8 +56,8 @@ def outputs_given(given: Given, redact: Redactor, environment: Mapping[str, str]
     published = _published(given, stats)
     warnings = ("What the run changed was not pushed.",) if stats and published is None else ()
     analysis = None
-    is_well = contract_exit_code(evidence) == 0 and not (published and published.failure)
-    if is_well and given.pr_body is not None:
+    is_delivered = is_where_others_see_it(published, has_changes=bool(stats))
+    if contract_exit_code(evidence) == 0 and is_delivered and given.pr_body is not None:
         analysis = tasks_done(given.pr_body, evidence.account, diff_stat(stats), environment, clock)
     facts = RunFacts(given.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact)

@@ -25,7 +25,7 @@ from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
-from accord.runner.publish import Publication, Published, publish_patch
+from accord.runner.publish import Publication, Published, is_where_others_see_it, publish_patch
 from accord.runner.record import (
     FINAL_MESSAGE,
     PATCH,
@@ -56,6 +56,8 @@ _BODY_CHARS = 500
 """How much of the agent's last words the commit message tells."""
 
 PATHS_SHOWN = 10
+_STEERING = "The run changed files that steer agents or CI; a person should look at them"
+_TOKENS = "The run pushed files with texts that look like tokens; revoke them, if they are real ones"
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,14 @@ def read_record(run_dir: Path) -> RunRecord:
         ) from None
 
 
-def outputs_without_record(problem: str, redact: Redactor) -> RunOutputs:
-    """Write the outputs of a run of which nothing is left: all outputs are there even then."""
+def outputs_without_record(problem: str, redact: Redactor, likely: str = "") -> RunOutputs:
+    """Write the outputs of a run of which nothing is left: all outputs are there even then.
+
+    ``likely`` is what may have ended the agent's job, with what mends it; empty where nothing is known.
+    """
     from accord.runner.transcripts.account import Account
 
-    own = Own(kind="record-missing", detail=problem)
+    own = Own(kind="record-missing", detail=f"{problem} {likely}".strip(), has_mend=bool(likely))
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 
@@ -234,13 +239,15 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         if published.failure:
             return _Ended(published, warnings=warnings)
         if steering := protected_paths(stat.path for stat in stats):
-            warnings = (*warnings, _steers(steering))
+            warnings = (*warnings, f"{_STEERING}: {_listed(steering)}.")
+        if published.with_tokens:
+            warnings = (*warnings, f"{_TOKENS}: {_listed(published.with_tokens)}.")
         if not published.commit_sha:
             warnings = (*warnings, "The branch had all of the run's changes already.")
     else:
         warnings = (*warnings, *_left_behind(work))
-        if stats:
-            return _Ended(published, warnings=warnings)
+    if not is_where_others_see_it(published, has_changes=bool(stats)):
+        return _Ended(published, warnings=warnings)
     body = work.setting.pr_body
     if body is None and pull:
         body = pull.body
@@ -308,9 +315,8 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
     return analyse(question, environment=environment, clock=clock)
 
 
-def _steers(paths: tuple[str, ...]) -> str:
-    shown = ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
-    return f"The run changed files that steer agents or CI; a person should look at them: {shown}."
+def _listed(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
 
 
 def _left_behind(work: _Work) -> tuple[str, ...]:

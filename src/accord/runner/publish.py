@@ -27,13 +27,15 @@ from accord.kernel.branches import (
     push,
     push_refusal,
     push_trouble,
+    refs_of,
     scratch_repository,
 )
-from accord.kernel.errors import BrokenContract, Refused
+from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
 from accord.kernel.links import escaping_links
 from accord.kernel.outgoing_words import without_skips
-from accord.kernel.patches import PatchConflict
+from accord.kernel.patch_secrets import paths_with_tokens
+from accord.kernel.patches import PatchConflict, changes_between
 from accord.runner.changes import patch_stats, range_stats
 from accord.runner.failures import own_of
 from accord.runner.record import Own
@@ -72,12 +74,22 @@ class Publication:
 class Published:
     """What came of it. Without commit and failure the branch had all of the changes already.
 
-    ``files_changed`` counts the paths of the pushed commit, a renamed file as one.
+    ``files_changed`` counts the paths of the pushed commit, a renamed file as one; ``with_tokens`` are those of them
+    that got a text which looks like a token.
     """
 
     commit_sha: str = ""
     files_changed: int = 0
     failure: Own | None = None
+    with_tokens: tuple[str, ...] = ()
+
+
+def is_where_others_see_it(published: Published | None, *, has_changes: bool) -> bool:
+    """Tell whether the tasks of a run may count as completed: nothing of its work waits to be pushed.
+
+    ``published`` is None where nothing was pushed, and nobody tried.
+    """
+    return published.failure is None if published else not has_changes
 
 
 def publish_patch(remote: Remote, work: Publication) -> Published:
@@ -109,18 +121,24 @@ def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Publ
             remote.clock.sleep(_PAUSE_SECONDS * tries)
         facts = _facts(git, remote, branch, work)
         if facts.applied:
-            return Published(facts.applied, len(range_stats(git, f"{facts.applied}^", facts.applied)))
+            return _pushed(git, f"{facts.applied}^", facts.applied)
         commit, changes = _committed(git, remote, facts, work)
         if not changes:
             return Published()
         if links := escaping_links(git, facts.tip or facts.base, commit):
             raise Refused(links[0].message, mend="A person must look at what the agent did.")
         if push(git, remote, commit, branch, facts.tip):
-            return Published(commit, len(range_stats(git, facts.tip or facts.base, commit)))
+            return _pushed(git, facts.tip or facts.base, commit)
     raise PatchConflict(
         f"The branch {branch} moved {TRIES} times while the changes were being pushed.",
         mend="Run it again when the branch is quiet.",
     )
+
+
+def _pushed(git: Git, before: str, commit: str) -> Published:
+    """Tell of a commit that the remote has, the same whether it was pushed now or by an earlier try."""
+    tokens = paths_with_tokens(git, changes_between(git, before, commit))
+    return Published(commit, len(range_stats(git, before, commit)), with_tokens=tuple(tokens))
 
 
 def _facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
@@ -184,9 +202,43 @@ def branch_of(ref: str) -> str:
         )
     if name.startswith("refs/") or _SHA.fullmatch(name):
         raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', mend="Pass a branch as pr_ref.")
-    if Git(Path()).attempt("check-ref-format", f"refs/heads/{name}").returncode:
+    if not _is_legal(name):
         raise Refused(f'"{ref}" cannot be the name of a branch.', mend="Pass a branch as pr_ref.")
     return name
+
+
+def check_ref(ref: str, *, is_pushed: bool) -> None:
+    """Raise WrongUsage for what no ref can be called and, where it ``is_pushed`` to, for what nobody can push to."""
+    if is_pushed:
+        try:
+            branch_of(ref)
+        except Refused as refused:
+            raise WrongUsage(refused.message, mend=refused.mend) from None
+    elif ref.strip() and not _is_legal(ref.strip()):
+        raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', mend="Pass a branch as pr_ref.")
+
+
+def absence(remote: Remote, ref: str) -> str:
+    """Say that a remote has nothing of this name to check out, and what mends it; empty when it has, or for a commit.
+
+    Raises Refused or Unreachable when the remote cannot be asked.
+    """
+    name = ref.strip()
+    if not name or _SHA.fullmatch(name):
+        return ""
+    if not _is_legal(name):
+        return f'"{name}" cannot be the name of a branch. Pass a branch as pr_ref.'
+    names = (name,) if name.startswith("refs/") else (f"refs/heads/{name}", f"refs/tags/{name}")
+    with scratch_repository(remote, None) as git:
+        if refs_of(git, remote, *names):
+            return ""
+    return f'The repository has no branch "{name}", and a job that checks it out ends there. Push it first.'
+
+
+def _is_legal(name: str) -> bool:
+    """Tell whether git takes a name: of a branch, or of any ref when it begins with ``refs/``."""
+    ref = name if name.startswith("refs/") else f"refs/heads/{name}"
+    return not name.startswith("-") and Git(Path()).attempt("check-ref-format", ref).returncode == 0
 
 
 def failure_of(said: str) -> Own:

@@ -14,6 +14,7 @@ from accord.gha.commands import inert
 from accord.gha.files import utf16_size
 from accord.kernel.hidden_text import GUARD
 from accord.kernel.outgoing import sanitise, sanitise_line
+from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:
     from accord.kernel.redaction import Redactor
@@ -55,6 +56,7 @@ def summary_of(message: str, redact: Redactor) -> str:
 
     Making it safe can make it longer; then a little less of the message is in it, and the rest is whole.
     """
+    message = redact(as_seen(message))
     length = SUMMARY_CHARS
     while True:
         text = _obeyed_by_none(sanitise(message[:length], secrets=redact).text.strip())
@@ -68,7 +70,7 @@ def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
 
     The contract's own example puts ``error-summary`` between double quotes of a script.
     """
-    line = sanitise_line(sendable(redact(text))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
+    line = sanitise_line(sendable(redact(as_seen(text)))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
     line = line.replace("![", "! [")
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
     return redact(inert(line))

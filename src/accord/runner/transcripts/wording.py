@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from accord.kernel.terminal import as_seen
 from accord.runner.transcripts.account import AgentError
 from accord.runner.transcripts.lines import object_of, objects_of, parsed_start, status_of, text_of
 
@@ -15,7 +16,7 @@ LINE_CHARS = 300
 MESSAGE_CHARS = 1_000
 _LONGEST_DELAY = 30 * 24 * 3600.0
 
-_NOISE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
+_NOISE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\s]+")
 _WORD_END = re.compile(r"[\w+/=.~-]*$")
 
 _REASONS = (
@@ -41,7 +42,7 @@ _DELAY_PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
 
 def cut(text: str, limit: int) -> str:
     """Make one line of a text, at most ``limit`` characters; a word is never cut, it might be half a secret."""
-    line = _NOISE.sub(" ", text[: 4 * limit]).strip()
+    line = _NOISE.sub(" ", as_seen(text[: 4 * limit])).strip()
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
     start = line[: limit - 1]
