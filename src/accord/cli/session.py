@@ -5,23 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.output import format_option, one_line, print_json
 from accord.cli.session_check import check_folders
-from accord.cli.session_watch import screen
+from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
+from accord.cli.session_shown import carry_out, refuse, show
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.sessions.folder import read_session
 from accord.sessions.models import LOOPS, ROLES, STATES
-from accord.sessions.protocol import resumed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from accord.sessions.folder import Session
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
@@ -47,7 +41,14 @@ def new_session(ctx: click.Context, /, slug: str, lean: bool, root: Path, output
     from accord.sessions.begin import begin
 
     name = _slug(slug)
-    _write(ctx, output_format, lambda: begin(root, name, is_lean=lean, clock=_CLOCK))
+    try:
+        folder = begin(root, name, is_lean=lean, clock=_CLOCK)
+    except BrokenContract as broken:
+        refuse(ctx, broken, output_format, root)
+        return
+    if output_format != "json":
+        click.echo(f"Begun in {one_line(str(folder))}")
+    show(read_session(folder), output_format)
 
 
 def _slug(text: str) -> str:
@@ -58,15 +59,19 @@ def _slug(text: str) -> str:
     return found
 
 
-session.add_command(check_folders)
+for _command in (check_folders, ask_question, answer_questions, cancel_question, skip_question):
+    session.add_command(_command)
 
 
 @session.command("show")
 @_FOLDER
 @format_option
-def show_session(folder: Path, output_format: str) -> None:
-    """Show where a session stands: state, tasks, open questions, and what is next."""
-    _print(read_session(folder), output_format)
+@click.pass_context
+def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+    """Show where a session stands: state, tasks, open questions, and what is next. Exits 1 when nothing says so."""
+    found = read_session(folder)
+    show(found, output_format)
+    ctx.exit(0 if found.status else BrokenContract.exit_code)
 
 
 @session.command("watch")
@@ -76,78 +81,6 @@ def watch_session(folder: Path) -> None:
     from accord.cli.session_watch import watch
 
     watch(folder)
-
-
-@session.command("ask")
-@_FOLDER
-@click.option("--question", "questions", required=True, multiple=True, help="What to ask; again for one more question.")
-@click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
-@click.option("--category", default="", help="security: only the user may resolve it.")
-@click.option("--options", multiple=True, help="A possible answer; again for each.")
-@format_option
-@click.pass_context
-def ask_question(
-    ctx: click.Context,
-    /,
-    folder: Path,
-    questions: Sequence[str],
-    decision_id: str,
-    category: str,
-    options: Sequence[str],
-    output_format: str,
-) -> None:
-    """Write questions as pending, and verify them, before anybody is asked."""
-    from accord.sessions.protocol import Question
-    from accord.sessions.questions import ask
-
-    if decision_id and len(questions) > 1:
-        raise WrongUsage("One id is for one question.", mend="Leave --id out, or ask once for each.")
-    wanted = [Question(text, decision_id, category, tuple(options)) for text in questions]
-    _write(ctx, output_format, lambda: ask(folder, wanted, clock=_CLOCK) and folder)
-
-
-@session.command("answer")
-@_FOLDER
-@click.argument("answers", metavar="ID=TEXT…", nargs=-1, required=True)
-@click.option(
-    "--partial", is_flag=True, help="Nothing more comes: what is left is cancelled, but for gates and security."
-)
-@format_option
-@click.pass_context
-def answer_questions(
-    ctx: click.Context, /, folder: Path, answers: Sequence[str], partial: bool, output_format: str
-) -> None:
-    """Keep what the user answered. Other questions wait, unless --partial says that no more comes."""
-    from accord.sessions.questions import answer
-
-    given = [part.partition("=") for part in answers]
-    if wrong := [name for name, sign, _ in given if not sign]:
-        raise WrongUsage(f"{wrong[0]} is no ID=TEXT.", mend='Write UD-1="the answer".')
-    texts = {name: text for name, _, text in given}
-    if len(texts) < len(given):
-        raise WrongUsage("One question is answered twice.", mend="Give each id once.")
-    _write(ctx, output_format, lambda: answer(folder, texts, is_all=partial, clock=_CLOCK) and folder)
-
-
-def _closing(name: str, how: Any, help_: str) -> Callable[..., Any]:
-    @session.command(name, help=help_)
-    @_FOLDER
-    @click.argument("decision_id", metavar="ID")
-    @click.option("--reason", required=True, help="Why; kept with the question.")
-    @format_option
-    @click.pass_context
-    def command(ctx: click.Context, /, folder: Path, decision_id: str, reason: str, output_format: str) -> None:
-        from accord.sessions.questions import close
-
-        _write(ctx, output_format, lambda: close(folder, decision_id, how, reason, clock=_CLOCK) and folder)
-
-    return command
-
-
-cancel_question = _closing(
-    "cancel", "cancelled", "Keep that the user put a question off. A gate blocks the session then."
-)
-skip_question = _closing("skip", "skipped", "Keep that a question does not apply any more.")
 
 
 @session.command("resume")
@@ -164,7 +97,7 @@ def resume_session(ctx: click.Context, /, folder: Path, agent: str, output_forma
     try:
         found = resume(folder, agent=agent, clock=_CLOCK)
     except BrokenContract as broken:
-        _refused(ctx, broken, output_format, folder)
+        refuse(ctx, broken, output_format, folder)
         return
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
     if output_format == "json":
@@ -189,11 +122,21 @@ def advance_session(
     """Move the session to a state, once its guards allow it."""
     from accord.sessions.moves import advance
 
-    def move() -> Path:
+    def move() -> None:
         advance(folder, target, role=role, clock=_CLOCK, task=task, blocker=blocker)
-        return folder
 
-    _write(ctx, output_format, move)
+    carry_out(ctx, output_format, folder, move)
+
+
+@session.command("reopen")
+@_FOLDER
+@format_option
+@click.pass_context
+def reopen_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+    """Open a session again that is done, because somebody asked for it: it goes on in IMPLEMENT_LOOP."""
+    from accord.sessions.moves import resume_done
+
+    carry_out(ctx, output_format, folder, lambda: resume_done(folder, clock=_CLOCK))
 
 
 @session.command("task")
@@ -207,7 +150,7 @@ def set_task(ctx: click.Context, /, folder: Path, task: str, target: str, role: 
     """Set the status of a task, once its lifecycle and the role allow it."""
     from accord.sessions.moves import move_task
 
-    _write(ctx, output_format, lambda: move_task(folder, task, target, role=role, clock=_CLOCK) and folder)
+    carry_out(ctx, output_format, folder, lambda: move_task(folder, task, target, role=role, clock=_CLOCK))
 
 
 @session.command("fix")
@@ -221,55 +164,4 @@ def enter_fix(ctx: click.Context, /, folder: Path, task: str, loop: str, role: s
     """Enter a loop of fixes for a task, and count it; the fourth of a kind is refused."""
     from accord.sessions.moves import start_fix
 
-    _write(ctx, output_format, lambda: start_fix(folder, task, loop, role=role, clock=_CLOCK) and folder)
-
-
-def _write(ctx: click.Context, output_format: str, change: Callable[[], Any]) -> None:
-    """Carry out a change, and show the session as it is then; or what forbids it, with exit code 1."""
-    try:
-        folder = change()
-    except BrokenContract as broken:
-        _refused(ctx, broken, output_format, ctx.params.get("folder"))
-        return
-    _print(read_session(folder), output_format)
-
-
-def _refused(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path | None) -> None:
-    if output_format == "json":
-        print_json(
-            {"ok": False, "session": str(folder or ""), "findings": [found.as_json() for found in broken.findings]}
-        )
-    else:
-        click.echo(click.style(one_line(broken.message), fg="red"))
-        print_findings(broken.findings, str(folder or "session"))
-    ctx.exit(BrokenContract.exit_code)
-
-
-def _print(found: Session, output_format: str) -> None:
-    document = as_document(found)
-    if output_format == "json":
-        print_json(document)
-        return
-    click.echo("\n".join(screen(found)))
-
-
-def as_document(found: Session) -> dict[str, Any]:
-    """Return all that a session says of itself, for programs."""
-    status, tasks = found.status, found.tasks
-    decisions = (
-        [decision.model_dump(mode="json", by_alias=True) for decision in status.user_decisions] if status else []
-    )
-    return {
-        "ok": True,
-        "session": found.name,
-        "path": str(found.folder),
-        "mode": found.mode,
-        "state": status.current_state if status else None,
-        "next": resumed(found).next if status else None,
-        "tasks": [{"id": task.id, "status": task.status, "title": task.title} for task in tasks.tasks] if tasks else [],
-        "pending": [decision for decision in decisions if decision["status"] == "pending"],
-        "decisions": decisions,
-        "retry_counts": status.model_dump(mode="json", by_alias=True)["retry_counts"] if status else {},
-        "blocker": status.blocker if status else None,
-        "findings": [],
-    }
+    carry_out(ctx, output_format, folder, lambda: start_fix(folder, task, loop, role=role, clock=_CLOCK))

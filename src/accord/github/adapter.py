@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from accord.github.artifacts import ArtifactMethods
 from accord.github.comments import CommentMethods
+from accord.github.labelling import LabellingMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods
@@ -23,7 +24,7 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(ArtifactMethods, CommentMethods, PullMethods, RefMethods, ReviewMethods):
+class Adapter(ArtifactMethods, CommentMethods, LabellingMethods, PullMethods, RefMethods, ReviewMethods):
     """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
 
     def identity(self) -> Identity:

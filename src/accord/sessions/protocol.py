@@ -22,7 +22,7 @@ from accord.sessions.stages import return_state, working_state
 from accord.sessions.store import status_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from accord.sessions.folder import Session
     from accord.sessions.models import Decision, Status
@@ -73,7 +73,7 @@ def asked(session: Session, questions: Sequence[Question], *, now: datetime) -> 
     A session that works on something goes to ASK_USER; in a gate it stays where it is.
     """
     value = status_value(session)
-    status = _status(session)
+    status = status_of(session)
     state = status.current_state
     if state in ("BLOCKED", "DONE"):
         raise _refused("ask-state", f"In {state} nothing is asked. Go back to a state of work first.")
@@ -121,7 +121,7 @@ def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Q
     if entry["status"] == "pending":
         return
     if gate_id == APPROVE_DESIGN and asks_changes(entry.get("answer") or ""):
-        if _status(session).correction_status != "completed":
+        if status_of(session).correction_status != "completed":
             raise _refused(
                 "correction-open", "The design is not corrected yet. Resume the session, and correct it first."
             )
@@ -132,6 +132,7 @@ def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Q
     elif _passes(gate_id, entry.get("answer") or ""):
         raise _refused("gate-decided", f"{gate_id} is answered: {entry['answer']}. It is not asked again.")
     last = [datetime.fromisoformat(line.at) for line in session.history]
+    last += [datetime.fromisoformat(entry["asked_at"].replace(",", "."))]
     moment = max([now, *(at + timedelta(seconds=1) for at in last if at.tzinfo)])
     entry.update(_pending(gate_id, question, gate, moment))
 
@@ -148,8 +149,18 @@ def answered(session: Session, answers: Mapping[str, str], *, now: datetime, is_
             entry.update(status="answered", answer=normalised(decision_id, text), resolved_at=timestamp(now))
             if decision_id == APPROVE_DESIGN:
                 _set_correction(value, "queued" if asks_changes(entry["answer"]) else "none")
-    for entry in value["user_decisions"] if is_all else ():
-        if entry["status"] == "pending" and not must_be_answered(entry):
+    return _unanswered(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_all else value
+
+
+def unanswered(session: Session, decision_ids: Collection[str], *, now: datetime) -> dict[str, Any]:
+    """Cancel those of these questions that still wait: they were put, and nobody answered."""
+    return _unanswered(status_value(session), decision_ids, now)
+
+
+def _unanswered(value: dict[str, Any], decision_ids: Collection[str], now: datetime) -> dict[str, Any]:
+    for entry in value["user_decisions"]:
+        is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
+        if is_open and not must_be_answered(entry["decision_id"], entry.get("category")):
             entry.update(status="cancelled", resolved_at=timestamp(now), resolution_reason=NO_RESPONSE)
     return value
 
@@ -187,7 +198,7 @@ def closed(
         return value
     if entry["status"] != "pending":
         raise _refused("decision-resolved", f"{decision_id} is {entry['status']} already, and stays so.")
-    if how == "skipped" and must_be_answered(entry):
+    if how == "skipped" and must_be_answered(decision_id, entry.get("category")):
         raise _refused("decision-mandatory", f"{decision_id} is not skipped: the user decides it, or cancels it.")
     if how == "cancelled" and entry.get("category") == SECURITY and reason.strip().lower().rstrip(".") == NO_RESPONSE:
         raise _refused("security-cancelled", "A question about security is never cancelled because nobody answered.")
@@ -197,9 +208,9 @@ def closed(
     return value
 
 
-def must_be_answered(entry: Mapping[str, Any]) -> bool:
+def must_be_answered(decision_id: str, category: str | None) -> bool:
     """Tell whether silence leaves a question open: it is a gate's, or about security."""
-    return entry["decision_id"] in GATES or entry.get("category") == SECURITY
+    return decision_id in GATES or category == SECURITY
 
 
 def adopted(session: Session) -> dict[str, Any]:
@@ -227,7 +238,7 @@ def dispatched(session: Session, agent: str, *, now: datetime) -> dict[str, Any]
 def corrected(session: Session) -> dict[str, Any]:
     """Write that the correction of the design was verified to be complete; the user may be asked again."""
     value = status_value(session)
-    status = _status(session)
+    status = status_of(session)
     if status.correction_status not in ("dispatched", "completed"):
         raise _refused("correction-open", f"No correction was dispatched; it is {status.correction_status}.")
     _set_correction(value, "completed")
@@ -236,7 +247,7 @@ def corrected(session: Session) -> dict[str, Any]:
 
 def resumed(session: Session) -> Resumed:
     """Tell what a session does next, by what is durably written and by nothing else."""
-    status = _status(session)
+    status = status_of(session)
     state, pending = status.current_state, status.pending
     if state == "BLOCKED":
         return Resumed(state, "blocked", pending, status.blocker or "")
@@ -274,7 +285,7 @@ def _resumed_design(status: Status) -> Resumed:
 
 def left(session: Session) -> dict[str, Any]:
     """Move a session from ASK_USER back to where its questions came up; any other stays where it is."""
-    status = _status(session)
+    status = status_of(session)
     if status.current_state != "ASK_USER" or status.pending:
         return status_value(session)
     return moved(session, return_state(status))
@@ -334,7 +345,8 @@ def _next_number(value: Mapping[str, Any]) -> str:
     return f"UD-{max(numbers, default=0) + 1}"
 
 
-def _status(session: Session) -> Status:
+def status_of(session: Session) -> Status:
+    """Return a session's status. Raises BrokenContract where it cannot be read."""
     if session.status is None:
         raise refuse("The session cannot be read.", list(session.parts["status.json"].findings))
     return session.status

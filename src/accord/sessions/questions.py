@@ -23,6 +23,7 @@ from accord.sessions.protocol import (
     left,
     normalised,
     resumed,
+    status_of,
 )
 from accord.sessions.rules import asks_changes
 from accord.sessions.store import append_history, change_status
@@ -51,9 +52,9 @@ def answer(
     """Keep answers. Changes that the user asks for reach the history first, so that they are never lost."""
     now = clock.now()
     session = read_session(folder)
+    pending = [decision.decision_id for decision in status_of(session).pending]
     answered(session, answers, now=now, is_all=is_all)  # all of it is legal, or nothing is written
     said = answers.get(APPROVE_DESIGN, "")
-    pending = {decision.decision_id for decision in session.status.pending} if session.status else set()
     if APPROVE_DESIGN in pending and asks_changes(said.strip()):
         entry: dict[str, Any] = {
             "at": timestamp(now),
@@ -88,6 +89,9 @@ def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resu
 
     ``agent`` is who is sent to correct the design.
     """
+    before = read_session(folder)
+    if status_of(before).current_state == "DONE":
+        return resumed(before)
     _write(folder, adopted, clock, disk)
     found = resumed(read_session(folder))
     if found.next == "dispatch-correction":
