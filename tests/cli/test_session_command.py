@@ -329,3 +329,26 @@ def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_
         assert not refused["ok"]
         assert refused["findings"]
     assert {path.name: path.read_bytes() for path in play.folder.iterdir()} == before
+
+
+def test_questions_are_put_on_stderr_and_answered_on_stdin(accord: Accord, tmp_path: Path) -> None:
+    play = Play(accord, make_session(tmp_path, "REVIEW_STRATEGY", mode="full", user_decisions=GATES[:1]))
+    play("ask", "--question", "How\x1b[2J is it reviewed?", "--id", STRATEGY)
+    play("ask", "--question", "Which one?")
+    command = ["session", "answer", str(play.folder), "--format", "json"]
+    ended = accord.process(*command, given="whatever\nsingle final\nüber\n")
+    assert ended.code == 0
+    assert [item["answer"] for item in ended.document["decisions"]] == ["approved", "single-final", "über"]
+    assert ended.err.count(STRATEGY) == 3, "put, wrong, put again"
+    assert "per-batch or single-final" in ended.err
+    assert "\x1b" not in ended.err
+
+
+def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: Accord, tmp_path: Path) -> None:
+    play = Play(accord, make_session(tmp_path, "DESIGN", mode="full"))
+    play("ask", "--question", "Which one?")
+    before = (play.folder / "status.json").read_bytes()
+    ended = accord.process("session", "answer", str(play.folder))
+    assert (ended.code, "--partial" in ended.err) == (2, True)
+    assert accord.process("session", "answer", str(play.folder), given="\n").code == 0
+    assert (play.folder / "status.json").read_bytes() != before
