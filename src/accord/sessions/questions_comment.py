@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from accord.github.markers import find_markers, write_marker
+from accord.github.markers import defuse, find_markers, write_marker
 from accord.kernel.markdown_text import cell, fenced
 from accord.kernel.outgoing import sanitise
 from accord.kernel.outgoing_cuts import cut
@@ -29,6 +29,7 @@ QUESTION_LINES = 100
 MOST_OPEN = 10
 MOST_RESOLVED = 50
 NOTES = 10
+_LOOKED_AT = 2 * QUESTION_CHARACTERS
 
 _ANSWERS = {
     APPROVE_DESIGN: "approved\n/answer UD-APPROVE-DESIGN changes-requested: what to change",
@@ -96,9 +97,11 @@ _NOTED = ("unknown", "bot", "no-write-permission", "no-answer")
 
 
 def _question(decision: Decision, secrets: Redactor) -> str:
-    text, rest = cut(sanitise(decision.question, secrets=secrets).text, QUESTION_CHARACTERS)
+    said = secrets(decision.question)[:_LOOKED_AT]
+    whole, _ = defuse(sanitise(said, secrets=secrets).text)
+    text = whole if len(whole) <= QUESTION_CHARACTERS else cut(whole, QUESTION_CHARACTERS)[0]
     lines = text.splitlines()
-    if rest or len(lines) > QUESTION_LINES:
+    if text != whole or len(said) == _LOOKED_AT or len(lines) > QUESTION_LINES:
         lines = [*lines[:QUESTION_LINES], "", "… The whole question is in `status.json`."]
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
     name = decision.decision_id

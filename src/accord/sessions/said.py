@@ -75,10 +75,10 @@ def commands(comment: Comment) -> list[Said]:
     """Read the commands of a comment."""
     text = comment.body.replace("\r\n", "\n")
     found = list(_COMMAND.finditer(blank_code(text)))
-    ends = [*(match.start() for match in found[1:]), len(text)]
+    starts = [*(match.start() for match in found), len(text)]
     return [
         Said((match[2] or "").upper(), _HOW[match[1].lower()], text[match.end() : end].strip(), comment)
-        for match, end in zip(found, ends, strict=True)
+        for match, end in zip(found, starts[1:], strict=True)
     ]
 
 
