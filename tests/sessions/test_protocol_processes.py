@@ -44,6 +44,7 @@ def parsed(folder: Path, name: str) -> Any:
     return parse_part(name, (folder / name).read_bytes()).findings
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("moment", ["before", "within", "after"])
 @pytest.mark.parametrize("name", STEPS)
 def test_a_step_killed_at_any_write_and_made_again_ends_as_if_nothing_had_happened(
@@ -83,9 +84,10 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
             (HISTORY["answer"], "dispatched") if is_kept else (None, "none")
         )
         ends.add(is_kept)
-    assert ends == {True, False}
+    assert ends == ({True} if moment == "after" else {True, False})
 
 
+@pytest.mark.matrix
 def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
     rounds = 200
     folder = make_session(

@@ -7,7 +7,7 @@ what is missing or broken is a finding of its file.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import MAX_BYTES
@@ -157,8 +157,9 @@ def _read_file(path: Path) -> bytes | None:
         return file.read(MAX_BYTES + 1)
 
 
+@lru_cache(maxsize=32)
 def parse_part(name: str, raw: bytes) -> Part:
-    """Check the bytes of one file of a session."""
+    """Check the bytes of one file of a session. What has not changed is not parsed again: leave ``value`` as it is."""
     kind = _kind_name(name)
     if name in _TEXTS:
         return Part(name, kind, raw, findings=tuple(text_findings(raw, _TEXTS[name])))
