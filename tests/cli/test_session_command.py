@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session
 
+from accord.sandbox.seed import STRANGER_TOKEN
 from accord.sessions.models import ROLES
 
 if TYPE_CHECKING:
     from conftest import Accord
+    from support.stage import Stage
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 OTHERS = ("NEEDS_INFO", "NEEDS_DECISION")
@@ -352,3 +354,27 @@ def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: 
     assert (ended.code, "--partial" in ended.err) == (2, True)
     assert accord.process("session", "answer", str(play.folder), given="\n").code == 0
     assert (play.folder / "status.json").read_bytes() != before
+
+
+def test_an_issue_asks_and_answers_and_a_workflow_learns_what_is_next(
+    accord: Accord, stage: Stage, tmp_path: Path
+) -> None:
+    accord.on(stage, GITHUB_OUTPUT=str(tmp_path / "outputs"))
+    path = f"/repos/{stage.repository}/issues"
+    number = str(stage.send("POST", path, title="The work")["number"])
+    play = Play(accord, make_session(tmp_path, "DESIGN", mode="full"))
+    shown = play("ask", "--question", "Which one?", "--issue", number)
+    assert (shown["issue"]["number"], shown["issue"]["action"], shown["next"]) == (int(number), "created", "ask")
+    stage.send("POST", f"{path}/{number}/comments", token=STRANGER_TOKEN, body="/answer UD-1 mine\n::stop::")
+    stage.send("POST", f"{path}/{number}/comments", body="/answer UD-1 the first")
+    ended = accord("session", "answer", str(play.folder), "--from-issue", number, "--format", "json")
+    issue = ended.document["issue"]
+    assert [(one["id"], one["how"], one["by"]) for one in issue["taken"]] == [("UD-1", "answer", "maintainer")]
+    assert [(one["by"], one["reason"]) for one in issue["ignored"]] == [("stranger", "no-write-permission")]
+    assert (issue["action"], ended.code) == ("updated", 0)
+    assert "ignored: stranger, UD-1: Only who may write" in ended.err
+    assert "state<<" in (written := (tmp_path / "outputs").read_text())
+    assert "\ncontinue\n" in written
+    assert accord("session", "answer", str(play.folder), "UD-1=x", "--from-issue", number).code == 2
+    missing = accord("session", "ask", str(play.folder), "--question", "And?", "--issue", "99", "--format", "json")
+    assert (missing.code, missing.document["outcome"]) == (4, "refused")
