@@ -264,7 +264,7 @@ class Protocol(RuleBasedStateMachine):
         now = {item.decision_id: item.answer or "" for item in status.user_decisions if item.status == "answered"}
         kept = {name: said for name, said in self.answers.items() if name not in (DESIGN, STRATEGY)}
         assert {name: now.get(name) for name in kept} == kept
-        requested = {said for said in self.answers.values() if said.startswith("changes-requested")}
+        requested = {self.answers[DESIGN]} if self.answers.get(DESIGN, "").startswith("changes-requested") else set()
         assert requested <= {line.answer for line in read_session(self.folder).history}
         self.answers = {**self.answers, **now}
 
