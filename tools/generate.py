@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.cli.kinds import KINDS
+from accord.handoffs.stages import HANDOFF
 from accord.loops.reasons import ALL as ALL_LOOPS
+from accord.missions.lifecycle import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
 from accord.runner.registry_models import Registry
@@ -88,18 +90,28 @@ def parts(root: Path) -> Iterator[Part]:
     yield Part("docs/errors.md", lambda: runs_table(root), "runs")
     for loop in ALL_LOOPS:
         yield Part("docs/keepalive.md", lambda loop=loop: reasons_table(loop), f"reasons-{loop}")  # type: ignore[misc]
+    yield Part("docs/handoffs.md", lambda: f"```mermaid\n{HANDOFF.mermaid()}\n```", "machine")
     yield Part("docs/labels.md", labels_table, "labels")
     for page, result in RESULTS.items():
         yield Part(page, lambda result=result: fields_tables(result), "fields")  # type: ignore[misc]
     yield Part("docs/implementor-results.md", protected_paths, "protected")
-    yield Part("docs/implementor-results.md", lambda: quoted(root / "examples/workflows/implement.yml"), "workflow")
-    yield Part("docs/reviewer-results.md", lambda: quoted(root / "examples/workflows/review.yml"), "workflow")
+    yield Part(
+        "docs/implementor-results.md",
+        lambda: quoted(root / "templates/consumer-repo/.github/workflows/accord-implement.yml"),
+        "workflow",
+    )
+    yield Part(
+        "docs/reviewer-results.md",
+        lambda: quoted(root / "templates/consumer-repo/.github/workflows/accord-review.yml"),
+        "workflow",
+    )
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/work-items.md", lambda: f"```mermaid\n{WORK_ITEM.mermaid()}\n```", "machine")
     yield Part("docs/sessions.md", lambda: f"```mermaid\n{TASK.mermaid()}\n```", "machine-task")
     yield Part("docs/sessions.md", way_of_sessions, "machine-session")
+    yield Part("docs/missions.md", lambda: f"```mermaid\n{WORK_PACKAGE.mermaid()}\n```", "machine")
     for action in sorted(root.glob("actions/*/action.yml")):
         yield from action_parts(action, f"actions/{action.parent.name}/README.md")
     yield from action_parts(root / "action.yml", "docs/actions.md")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten
+from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten, template
 from support.plans import plan, task
 
 from accord.sandbox.seed import INSTALLATION_TOKEN
@@ -189,10 +189,11 @@ def test_the_reusable_workflow_can_plan_only(apply: Any, github: Running) -> Non
     assert writes(github) == 0
 
 
-def test_the_example_for_planners_works_as_it_is(apply: Any, held: Any) -> None:
-    workflow = (ROOT / "examples/workflows/plan.yml").read_text(encoding="utf-8")
+def test_the_kits_workflow_for_planners_works_as_it_is(apply: Any, held: Any) -> None:
     run = apply(
-        EXAMPLE, workflow, files={"tools/plan.sh": "cat plan-of-the-agent.json", "plan-of-the-agent.json": EXAMPLE}
+        EXAMPLE,
+        template("plan"),
+        files={"tools/plan.sh": "cat plan-of-the-agent.json", "plan-of-the-agent.json": EXAMPLE},
     )
 
     assert run.exit_code == 0, run.trouble

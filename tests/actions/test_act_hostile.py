@@ -83,7 +83,7 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(bench: Bench, github
     assert outputs["outcome"] == "applied"
     assert set(outputs) == {"outcome", "items", "run-key", "receipt", "revision", "review"}
     assert set(json.loads(outputs["items"])) == {f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))}
-    titles = [" ".join(text.replace("\x1b", "").split()) for text in texts(canary)]
+    titles = [" ".join(text.replace("\x1b[2J", "").replace("\x1b", "").split()) for text in texts(canary)]
     assert sorted(issue["title"] for issue in document(tmp_path / "sandbox")["issues"]) == sorted(titles)
     assert {mark.title for mark in run.annotations} <= {"label-not-there"}
     assert "Made harmless before posting: hidden " in run.summary

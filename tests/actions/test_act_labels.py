@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml
+from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, template
 from support.plans import plan, task
 
 from accord.sandbox.seed import INSTALLATION_TOKEN, TOKEN, ensure_repository
@@ -167,9 +167,8 @@ def test_a_repository_that_fails_does_not_stop_the_others(run: Any, labels: Any)
     assert labels()["kind:task"] == "112233"
 
 
-def test_the_example_for_labels_works_as_it_is(run: Any, labels: Any) -> None:
-    workflow = (ROOT / "examples/workflows/labels.yml").read_text(encoding="utf-8")
-    ended = run(workflow, files={".github/labels.yml": FILE})
+def test_the_kits_workflow_for_labels_works_as_it_is(run: Any, labels: Any) -> None:
+    ended = run(template("labels"), files={".github/labels.yml": FILE})
 
     assert ended.exit_code == 0, ended.trouble
     assert labels()["kind:task"] == "112233"

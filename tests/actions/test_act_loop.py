@@ -1,6 +1,6 @@
 """The whole loop in a consumer's repository: an agent plans, implements and reviews; accord carries out what it wrote.
 
-The workflows are the examples as they are. Each job has a token with just the permissions that it asks for, and the
+The workflows are those of the consumer kit. Each job has a token with just the permissions that it asks for, and the
 local GitHub holds it to them, so a permission that is missing fails here as it would there.
 """
 
@@ -15,13 +15,13 @@ import pytest
 import requests
 from support.act import (
     CONSUMER,
-    ROOT,
     Bench,
     Run,
     job_token,
     job_tokens,
     make_consumer,
     publish,
+    template,
     with_own_tokens,
     workflow_files,
 )
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.unmeasured
 
 SOURCE = Path(__file__).parent / "consumer"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()}
-EXAMPLES = {path.stem: path.read_text() for path in (ROOT / "examples/workflows").glob("*.yml")}
+EXAMPLES = {name: template(name) for name in ("plan", "implement", "review")}
 POWERLESS = job_token({})
 """What act takes for ``github.token`` where a job does not name it, such as in the agent's environment."""
 

@@ -269,6 +269,14 @@ def test_what_is_left_of_a_lost_run_is_told_without_a_way_to_the_repository(on_g
     assert "record.json is missing" in outputs["error-summary"]
 
 
+def test_a_step_that_takes_all_outputs_finds_them_in_one_file(on_github: Accord) -> None:
+    file = on_github.home / "left" / "outputs.json"
+    ended = on_github("publish", on_github.home / "nowhere", "--outputs", file, "--format", "json")
+    assert json.loads(file.read_text(encoding="utf-8")) == ended.document
+    (on_github.home / "text").write_text("")
+    assert on_github("publish", on_github.home / "nowhere", "--outputs", on_github.home / "text/outputs.json").code == 2
+
+
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
 def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
     on_github.monkeypatch.chdir(agent.tree)

@@ -63,3 +63,8 @@ def test_a_refusal_says_what_to_change(
 )
 def test_the_fields_that_github_names_are_told(errors: list[object], said: str) -> None:
     assert said in refusal("POST /x", 422, "m", errors, {}, "octo/tools").message
+
+
+def test_an_event_that_may_not_be_sent_names_the_permission_that_it_takes() -> None:
+    error = refusal("POST /repos/o/n/dispatches", 403, "Resource not accessible by integration", [], {}, "o/n")
+    assert '"contents: write"' in error.mend

@@ -7,12 +7,37 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+import yaml
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.yaml_files import read_yaml, with_scalars
 
+PIECES = [
+    "a",
+    "b: ",
+    "- ",
+    "\n",
+    "  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    ": ",
+    "'",
+    '"',
+    "#",
+    "&x ",
+    "*x",
+    "? ",
+    "|",
+    ">",
+    "1",
+    "é",
+    "\t",
+]
 LAUGHS = "a0: &a0 [x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12))
 
 
@@ -139,3 +164,36 @@ def test_a_value_that_cannot_change_alone_is_refused(text: str) -> None:
 def test_an_alias_does_not_carry_a_change_to_another_place() -> None:
     with pytest.raises(BrokenContract, match="Write it out in its line"):
         with_scalars(b"tasks: [&t {a: x}, *t]\n", {"/tasks/0/a": "z"})
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000, "- " * 50_000 + "a", "? " * 50_000, "{a: " * 50_000, "[" * 300 + "]" * 300]
+)
+def test_a_text_that_nests_too_deeply_is_a_finding_and_no_end_of_the_process(text: str) -> None:
+    with pytest.raises(BrokenContract) as broken:
+        read_yaml(text.encode())
+    assert [finding.code for finding in broken.value.findings] == ["too-large"]
+
+
+def read_both_ways(raw: bytes) -> list[Any]:
+    """What is read with libyaml and without it: value and lines, or the findings."""
+    answers: list[Any] = []
+    for name in ("CSafeLoader", "none"):
+        with pytest.MonkeyPatch.context() as patch:
+            if name == "none":
+                patch.delattr(yaml, "CSafeLoader")
+            try:
+                document = read_yaml(raw)
+                answers.append((document.value, document.lines))
+            except BrokenContract as broken:
+                answers.append([(finding.code, finding.line) for finding in broken.findings])
+    return answers
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+@example("a: |\n  text\n\n  more\nb: >-\n  folded\n  text\n")
+@example("---\na: 1\n...\n")
+@example("%YAML 1.1\n---\na: !!str 1\n")
+def test_what_the_parser_in_python_reads_libyaml_reads_alike(text: str) -> None:
+    swift, plain = read_both_ways(text.encode())  # a tab at the end of a line is YAML, which only libyaml knows
+    assert swift == plain or isinstance(plain, list)

@@ -120,9 +120,8 @@ def answers(*rows: tuple[int, str, str]) -> ThreadAnswers:
 
 
 def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
-    threads = [thread(id="T1"), thread(id="T2")]
     said = answers((1, "fixed", "Made it a set, @ada. Closes #4 -->"), (1, "declined", "no"), (9, "fixed", "what"))
-    (reply,) = replies(threads, said, commit=HEAD, run_id="5/1", secrets=Redactor())
+    (reply,) = replies(["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor())
     assert reply.thread == "T1"
     assert reply.body.startswith(f"Fixed in {HEAD}.")
     assert "@ada" not in reply.body
@@ -132,5 +131,5 @@ def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
 
 
 def test_nothing_is_called_fixed_that_was_not_pushed() -> None:
-    (reply,) = replies([thread()], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
+    (reply,) = replies(["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
     assert reply.body.startswith("The agent says")

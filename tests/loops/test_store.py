@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SEED = """
 tokens:
   - {token: stranger, login: mallory}
+  - {token: app, login: "my-app[bot]", kind: installation, permissions: {contents: write, pull_requests: write}}
   - {token: reading, login: rita, kind: fine-grained, permissions: {contents: read, issues: write}}
 repositories:
   - name: octo/code
@@ -246,3 +247,12 @@ def test_history_is_one_line_a_run() -> None:
     history = state_of(well("1"), well("2", error="a\nb")).history
     lines = write_history(7, "keepalive", history).splitlines()
     assert [HistoryLine.model_validate_json(line).iteration for line in lines] == list(history)
+
+
+def test_the_token_of_an_app_that_nobody_named_leaves_no_comments_behind(stage: Stage) -> None:
+    nameless = stage.adapter(token="app")
+    for run_id in ("1", "2"):
+        with pytest.raises(Refused, match=r"writes as my-app\[bot\]") as refused:
+            change(place(stage, nameless), load(place(stage, nameless)), begin(run_id))
+        assert "--identity 'my-app[bot]'" in refused.value.mend
+    assert comments(stage) == []

@@ -73,7 +73,8 @@ def test_each_reason_has_facts_that_lead_to_it(reason: str, known: VerifyFacts) 
 
 
 def test_no_reason_of_the_verifier_is_left_out_above() -> None:
-    assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "verify" in reason.loops}
+    known = {code for code, reason in REASONS.items() if "verify" in reason.loops}
+    assert {row[0] for row in ROWS} == known - {"verdict-missing"}  # which only the end of a run can know
 
 
 def test_a_verdict_is_progress_though_it_changes_no_file() -> None:

@@ -47,6 +47,12 @@ def test_a_repository_in_order_has_no_finding() -> None:
     assert found(GOOD, edited(RUNNER, ("name: Run an agent", "name: Runner"))) == []
 
 
+def test_a_loop_that_takes_a_prompt_file_is_no_runner() -> None:
+    lacking = edited(RUNNER, ("      skip:\n", "      other:\n"))
+    assert ("runners", "a.yml", "missing-input", "error") in found(lacking)
+    assert found(edited(lacking, ("      other:\n", "      dispatch_workflow:\n"))) == []
+
+
 CALL = "  call:\n    permissions: {{}}\n    uses: {}\n    secrets: {}\n"
 TARGET = "on: pull_request_target"
 TOP = "permissions: {}\njobs"

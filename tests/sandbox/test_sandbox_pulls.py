@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import requests
 from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
+from support.openapi import conforming
+
+from accord.sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -325,3 +330,34 @@ def test_protection_is_told_to_administrators(client: Client) -> None:
     assert client("GET", "branches/absent").json()["message"] == "Branch not found"
     assert client("GET", "branches/main/protection", token="writer").status_code == 403
     assert [branch["name"] for branch in client("GET", "branches?protected=true").json()] == ["main"]
+
+
+def test_a_pull_request_from_a_fork_stays_open_though_its_branch_is_elsewhere(tmp_path: Path) -> None:
+    seed = {
+        "repositories": [
+            {
+                "name": "octo/code",
+                "files": {"README.md": "Hello\n"},
+                "branches": {"feature": {"README.md": "Hello, world\n"}},
+                "issues": [{"title": "From outside", "head": "feature", "fork": "stranger/code"}],
+            }
+        ]
+    }
+    (tmp_path / "seed.json").write_text(json.dumps(seed))
+    with (
+        serving(tmp_path / "sandbox", seed=tmp_path / "seed.json") as running,
+        conforming(running),
+        requests.Session() as session,
+    ):
+        session.headers["authorization"] = f"Bearer {running.token}"
+        root = f"{running.url}/repos/octo/code"
+        (tmp_path / "work").mkdir()
+        home = Git(running, tmp_path / "work")
+        home.clone("main")
+        home.commit({"more.txt": "More\n"})
+        home("push", "-q", "origin", "main")
+        pull = session.get(f"{root}/pulls/1").json()
+        assert (pull["state"], pull["head"]["label"]) == ("open", "stranger:feature")
+        assert (pull["head"]["repo"]["full_name"], pull["base"]["repo"]["full_name"]) == ("stranger/code", "octo/code")
+        assert session.get(f"{root}/branches/feature").status_code == 404
+        assert [file["filename"] for file in session.get(f"{root}/pulls/1/files").json()] == ["README.md"]

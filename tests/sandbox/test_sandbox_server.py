@@ -196,6 +196,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, arguments: list[str], sa
             {"repositories": [{"name": "o/r", "issues": [{"title": "x", "created_at": "now"}]}]},
             "issues[0].created_at is 'now', not a moment",
         ),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "fork": "a/r"}]}]}, "issues[0].fork is not"),
         ({"tokens": [{"token": "x"}]}, "tokens[0] lacks 'login'"),
         ({"tokens": [{"token": "x", "login": "a", "kind": "magic"}]}, "tokens[0].kind is 'magic'"),
         ({"tokens": [{"token": "x", "login": "a", "permissions": {"issues": "all"}}]}, "tokens[0].permissions.issues"),

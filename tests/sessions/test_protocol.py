@@ -19,7 +19,7 @@ from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
 from accord.kernel.store import Disk
 from accord.sessions import questions
-from accord.sessions.folder import parse_part, read_session
+from accord.sessions.folder import Part, read_session
 from accord.sessions.moves import advance
 from accord.sessions.protocol import Question, normalised, resumed
 
@@ -254,7 +254,7 @@ class Protocol(RuleBasedStateMachine):
 
     @invariant()
     def the_status_is_valid(self) -> None:
-        part = parse_part("status.json", (self.folder / "status.json").read_bytes())
+        part = Part("status.json", (self.folder / "status.json").read_bytes())
         assert not has_errors(part.findings), part.findings
 
     @invariant()

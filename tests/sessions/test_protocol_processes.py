@@ -10,7 +10,7 @@ from support.session_processes import HISTORY, STEPS, act, asker, killed, mover
 from support.sessions import decision, make_session
 
 from accord.kernel.findings import has_errors
-from accord.sessions.folder import FILES, check_session, parse_part, read_session
+from accord.sessions.folder import FILES, Part, check_session, read_session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def parsed(folder: Path, name: str) -> Any:
-    return parse_part(name, (folder / name).read_bytes()).findings
+    return Part(name, (folder / name).read_bytes()).findings
 
 
 @pytest.mark.matrix

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sessions import GATES, TASKS, clock, decision, done, make_session
+from support.sessions import GATES, TASKS, agent_output, clock, decision, done, make_session
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
 from accord.sessions.folder import read_session
+from accord.sessions.gates import open_gates
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
-from accord.sessions.models import LOOPS, ROLES, STATES
+from accord.sessions.models import LOOPS, ROLES, STATES, AgentOutput, Task
 from accord.sessions.moves import advance, move_task, moved, resume_done, start_fix
 from accord.sessions.stages import LOOP_BASE, ORDER
 
@@ -109,6 +110,41 @@ def test_a_coder_who_completes_a_task_is_told_to_set_it_to_implemented() -> None
     assert "Set it to implemented" in TASK.refusal("implemented", "completed", TaskFacts("Coder"))
     assert "Reviewer" in TASK.refusal("implemented", "completed", TaskFacts("Orchestrator", open_gates=("Reviewer",)))
     assert TASK.refusal("in-progress", "completed", TaskFacts("Orchestrator"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "outputs", "missing"),
+    [
+        ("none", {"Reviewer": "OK", "QA": "OK"}, ""),
+        ("none", {"Reviewer": "OK"}, "QA"),
+        ("none", {"QA": "OK"}, "Reviewer"),
+        ("none", {}, "Reviewer, QA"),
+        ("none", {"Reviewer": "OK", "QA": "FAIL"}, "QA"),
+        ("security", {"Reviewer": "OK", "QA": "OK"}, "Security"),
+        ("security", {"Reviewer": "OK", "QA": "OK", "Security": "OK"}, ""),
+        ("none", {"Reviewer": "OK", "QA": "OK", "Security": "NEEDS_DECISION"}, "Security"),
+    ],
+)
+def test_a_task_is_completed_once_every_review_that_it_needs_has_passed(
+    tmp_path: Path, flags: str, outputs: dict[str, str], missing: str
+) -> None:
+    text = TASKS.replace("status: not-started", "status: implemented").replace(
+        "owner:", f"risk_flags: [{flags}]\n    x:"
+    )
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": text})
+    given = {role: AgentOutput.model_validate(agent_output(status=said)) for role, said in outputs.items()}
+    if not missing:
+        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock(), outputs=given)
+        return
+    with pytest.raises(BrokenContract, match=f"Not passed are the gates: {missing}"):
+        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock(), outputs=given)
+
+
+def test_a_concern_about_security_asks_for_security() -> None:
+    concerned = agent_output(gates={**agent_output()["gates"], "security_concerns": ["tokens in logs"]})
+    outputs = {"Reviewer": AgentOutput.model_validate(concerned), "QA": AgentOutput.model_validate(agent_output())}
+    task = Task.model_validate({"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["cmd: x"]})
+    assert open_gates(task, outputs) == ("Security",)
 
 
 def test_a_task_waits_for_what_it_depends_on(tmp_path: Path) -> None:

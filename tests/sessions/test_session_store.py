@@ -17,7 +17,7 @@ from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.store import NotWritten
-from accord.sessions.folder import FILES, check_session, parse_part, read_session
+from accord.sessions.folder import FILES, Part, check_session, read_session
 from accord.sessions.moves import advance, move_task
 from accord.sessions.store import append_history, change_status, change_tasks, create_status, status_value
 
@@ -70,7 +70,7 @@ def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_a
         left = {name: raw for name, raw in contents(folder).items() if name in FILES and not name.endswith("jsonl")}
         if action != "create":
             assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items())
-        assert not any(parse_part(name, raw).defect for name, raw in left.items())
+        assert not any(Part(name, raw).defect for name, raw in left.items())
         act(action, folder, FaultyDisk())
         assert contents(folder) == new
     assert nth > 2

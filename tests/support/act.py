@@ -20,14 +20,20 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from accord.kit.pins import repinned
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
+TEMPLATES = ROOT / "templates/consumer-repo/.github/workflows"
 ACT = Path(sys.executable).with_name("act")
 PUBLISHED = "accord-ci/accord@v0"
 CONSUMER = "octo/consumer"
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
+
+_OURS = re.compile(r"\baccord-ci/accord(?:/[^@\s]*)?@([0-9a-f]{40})\b")
+"""Commits of accord that a workflow pins: whichever it is, act gets this checkout."""
 
 _NAMES = "set-env|set-output|save-state|add-mask|add-path|add-matcher|remove-matcher|stop-commands|echo"
 _SHOWN = "warning|error|notice|debug|group|endgroup"
@@ -153,7 +159,8 @@ class Bench:
             "ACCORD_HOME": str(self.home),
             "ARTIFACTS": str(artifacts),
         }
-        folders = {PUBLISHED: self.published, **self.stand_ins}
+        pinned = [f"accord-ci/accord@{commit}" for commit in sorted(set(_OURS.findall(workflow)))]
+        folders = {**dict.fromkeys([PUBLISHED, *pinned], self.published), **self.stand_ins}
         command = [
             *(str(ACT), event, "--directory", str(consumer), "--platform", "ubuntu-latest=-self-hosted"),
             *(
@@ -200,7 +207,7 @@ def make_consumer(directory: Path, files: Mapping[str, str]) -> Path:
 def publish(directory: Path, *, own_tokens: bool = False) -> Path:
     """Copy what a tag of this repository would hold, as act takes it; see ``with_own_tokens``."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
-    names = ["--", "action.yml", "actions", ".github", "src", "pyproject.toml", "uv.lock"]
+    names = ["--", "action.yml", "actions", ".github", "src", "templates", "pyproject.toml", "uv.lock"]
     found = subprocess.run([*listed, *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in found.split("\0"):
         if (ROOT / name).is_file():
@@ -209,6 +216,9 @@ def publish(directory: Path, *, own_tokens: bool = False) -> Path:
     for path in (directory / ".github/workflows").glob("*.yml"):
         text = rewritten(path.read_text(encoding="utf-8"))
         path.write_text(with_own_tokens(text) if own_tokens else text, encoding="utf-8")
+    for path in directory.glob("actions/*/action.yml") if own_tokens else ():
+        text = path.read_text(encoding="utf-8")
+        path.write_text(text.replace("inputs.token == github.token", OWN_TOKEN), encoding="utf-8")
     return directory
 
 
@@ -234,6 +244,10 @@ def _forgiven(job: str) -> str:
         condition = f"        if: {before}\n" if before and "\n        if: " not in step else ""
         steps[i] = re.sub(r"\n", f"\n        continue-on-error: true\n{condition}", step, count=1)
     return "".join([head, *steps])
+
+
+OWN_TOKEN = "startsWith(inputs.token, 'job-token-')"
+"""By what an action sees, in a run with own tokens, that its token is that of its job."""
 
 
 def with_own_tokens(workflow: str) -> str:
@@ -301,7 +315,12 @@ def stand_ins(directory: Path) -> dict[str, Path]:
 
 def workflow_files() -> list[Path]:
     """All workflows of this repository, and those for a consumer to copy."""
-    return sorted([*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "examples/workflows").glob("*.yml")])
+    return sorted([*(ROOT / ".github/workflows").glob("*.yml"), *TEMPLATES.glob("*.yml")])
+
+
+def template(name: str) -> str:
+    """A workflow of the consumer kit, following the tag under which act knows this checkout."""
+    return repinned((TEMPLATES / f"accord-{name}.yml").read_text(encoding="utf-8"), PUBLISHED.partition("@")[2])
 
 
 def action_files() -> list[Path]:

@@ -19,10 +19,21 @@ if TYPE_CHECKING:
 
 _COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["accord.cli.apply", "accord.cli.step", "accord.github.adapter", "github", *_COMMANDS])
+_COMMANDS += ["accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
+_FORKS.set_forkserver_preload(
+    [
+        "accord.cli.apply",
+        "accord.cli.sync",
+        "accord.kit.sync",
+        "accord.cli.step",
+        "accord.github.adapter",
+        "github",
+        *_COMMANDS,
+    ]
+)
 
 
-def kill_at(nth: int, arguments: Sequence[str], stage: Stage) -> None:
+def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) -> None:
     """Run accord on the stage, and kill it, and what it started, before the answer to its n-th request leaves.
 
     Requests of the API and of git count. Fails when the process ends before.
@@ -32,6 +43,7 @@ def kill_at(nth: int, arguments: Sequence[str], stage: Stage) -> None:
         "GITHUB_SERVER_URL": stage.server.url,
         "GITHUB_TOKEN": stage.server.token,
         "GITHUB_REPOSITORY": stage.repository,
+        **variables,
     }
     process = _FORKS.Process(target=_run_accord, args=(arguments, environment))
     seen = 0

@@ -43,9 +43,52 @@ ADDED: dict[str, Any] = {
             "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/repo"}],
             "responses": {"302": {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}},
         }
-    }
+    },
+    "/repos/{owner}/{repo}/actions/jobs/{job_id}/logs": {
+        "get": {
+            "operationId": "actions/download-job-logs-for-workflow-run",
+            "parameters": [{"$ref": "#/components/parameters/owner"}, {"$ref": "#/components/parameters/repo"}],
+            "responses": {"302": {"description": "", "headers": {"Location": {"schema": {"type": "string"}}}}},
+        }
+    },
+    "/graphql": {
+        "post": {
+            "operationId": "graphql",
+            "requestBody": {
+                "required": True,
+                "content": {
+                    "application/json": {
+                        "schema": {
+                            "type": "object",
+                            "required": ["query"],
+                            "properties": {"query": {"type": "string"}, "variables": {"type": ["object", "null"]}},
+                        }
+                    }
+                },
+            },
+            "responses": {
+                "200": {
+                    "description": "",
+                    "content": {
+                        "application/json": {
+                            "schema": {
+                                "type": "object",
+                                "anyOf": [{"required": ["data"]}, {"required": ["errors"]}],
+                                "properties": {
+                                    "errors": {
+                                        "type": "array",
+                                        "items": {"type": "object", "required": ["message"]},
+                                    }
+                                },
+                            }
+                        }
+                    },
+                }
+            },
+        }
+    },
 }
-"""Operations that the extract lacks, by GitHub's documentation: an answer without a body."""
+"""Operations that the extract lacks, by GitHub's documentation."""
 
 
 class Conformance:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-SOURCES = ["examples", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
+SOURCES = ["examples", "templates", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
 DEMO = "```text\nthe demo\n```"
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord import __version__
 from accord.kernel.markdown_text import table
+from accord.kit.pins import repinned
 from accord.runner import contract
 from reference.text import default, plain
 
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def quoted(workflow: Path) -> str:
-    """Show a workflow that is tested."""
-    return f"```yaml\n{workflow.read_text(encoding='utf-8')}```"
+    """Show a template of the kit, with a pin to fill in."""
+    return f"```yaml\n{repinned(workflow.read_text(encoding='utf-8'), f'<sha> # v{__version__}')}```"
 
 
 def contract_inputs() -> str:

@@ -106,7 +106,35 @@ def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
     for name, check in CHECKS.items():
         found = [(path, _placed(finding, read.lines.get(path, {}))) for path, finding in check(facts)]
         check_ups.append(CheckUp(name, found=found))
-    return check_ups
+    return [*check_ups, _kit_check(directory)]
+
+
+def _kit_check(directory: Path) -> CheckUp:
+    """Compare the kit in the folder with that of this version, pinned as it is: what was edited is only counted."""
+    from accord.kit.install import installed, plan_folder
+    from accord.kit.manifest import PLACE
+    from accord.kit.pins import Pin
+    from accord.kit.plan import Action
+    from accord.kit.templates import shipped_kit
+
+    try:
+        manifest = installed(directory)
+        if manifest is None:
+            return CheckUp("kit", "none; accord init installs it")
+        kit = shipped_kit()
+        plan = plan_folder(directory, kit, Pin(manifest.commit, kit.version))
+    except AccordError as problem:
+        return CheckUp("kit", PLACE, [(PLACE, Finding("kit-unreadable", str(problem)))])
+    behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
+    found = [(file.path, warning("kit-drift", _drift(file.action))) for file in behind]
+    return CheckUp(
+        "kit", f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out", found=found
+    )
+
+
+def _drift(action: str) -> str:
+    what = "cannot take over all of the template's changes" if action == "conflict" else f'is behind: "{action}"'
+    return f"This file of the kit {what}. Run accord init to see the difference."
 
 
 def _placed(finding: Finding, lines: Mapping[str, int]) -> Finding:

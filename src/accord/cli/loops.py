@@ -1,4 +1,4 @@
-"""``accord keepalive|autofix|verify|bot-comments``: what a loop does next, decided from facts."""
+"""``accord keepalive|autofix|verify|bot-comments``: what a loop does next, decided from facts, or done on GitHub."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from accord.cli.loops_run import add_run
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.kernel.documents import read_object
@@ -45,6 +46,12 @@ def bot_comments() -> None:
     """Let the agent answer review threads of bots."""
 
 
+add_run(keepalive, "keepalive")
+add_run(autofix, "autofix")
+add_run(verify, "verify")
+add_run(bot_comments, "bot-comments")
+
+
 def _decide_command(group: click.Group) -> Callable[..., Any]:
     def as_command(function: Callable[..., Any]) -> click.Command:
         argument = click.argument("facts", metavar="FACTS.json")
@@ -61,7 +68,8 @@ def decide_keepalive(ctx: click.Context, /, facts: str, output_format: str) -> N
     """
     from accord.loops.keepalive import KeepaliveFacts, decide
 
-    _tell(ctx, KeepaliveFacts, facts, decide, output_format)
+    redact = redactor_for(os.environ)
+    _tell(ctx, KeepaliveFacts, facts, lambda known: decide(known, redact), output_format)
 
 
 @_decide_command(autofix)
@@ -116,7 +124,7 @@ def _tell(
     if output_format == "json":
         print_json(decision.model_dump(mode="json"))
     else:
-        _print(decision)
+        print_decision(decision)
 
 
 def _read(model: type[Facts], path: str) -> Facts:
@@ -127,7 +135,8 @@ def _read(model: type[Facts], path: str) -> Facts:
         raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
 
 
-def _print(decision: Decision) -> None:
+def print_decision(decision: Decision) -> None:
+    """Print a decision for people."""
     action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
     click.echo(f"{action} ({decision.reason}): {one_line(decision.message)}")
     if decision.agent:

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from accord.kernel.machine import Machine
 
 MACHINES = {
+    "handoff": "accord.handoffs.stages:HANDOFF",
     "session": "accord.sessions.machine:SESSION",
     "session-lean": "accord.sessions.machine:LEAN",
     "session-task": "accord.sessions.machine:TASK",
     "work-item": "accord.results.status:WORK_ITEM",
+    "work-package": "accord.missions.lifecycle:WORK_PACKAGE",
 }
 """Where each machine is, as ``module:name``; only the one that is asked for is imported."""
 

@@ -31,10 +31,13 @@ COMMANDS = {
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "dispatch": ("accord.cli.dispatch", "Give an agent its task of a session, and take back what it says."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
+    "handoff": ("accord.cli.handoff", "Check a task's handoff, and move it through its stages."),
+    "init": ("accord.cli.init", "Put the consumer kit into a repository."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
     "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "mission": ("accord.cli.mission", "Tell where missions stand, and move their work packages."),
     "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
     "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
     "publish": ("accord.cli.publish", "Push what an agent's run changed, and write its outputs."),
@@ -42,6 +45,7 @@ COMMANDS = {
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
     "session": ("accord.cli.session", "Keep the folder of an agent session by its contract."),
+    "sync": ("accord.cli.sync", "Keep the kits of many repositories in step, by pull requests."),
     "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }
 

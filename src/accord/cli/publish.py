@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -12,8 +13,9 @@ import click
 from accord.cli.output import format_option
 from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.branches import DEFAULT_AUTHOR, check_author
-from accord.kernel.errors import AccordError, BrokenContract
+from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.redaction import redactor_for
+from accord.kernel.store import can_be_written, write_whole
 
 
 @click.command()
@@ -32,6 +34,7 @@ from accord.kernel.redaction import redactor_for
 @click.option(
     "--author", default=DEFAULT_AUTHOR, show_default=True, metavar="'NAME <MAIL>'", help="Author of the commit."
 )
+@click.option("--outputs", type=click.Path(path_type=Path), help="Write the outputs as JSON to this file too.")
 @click.option("--fail", is_flag=True, help="End with the run's exit code instead of 0.")
 @repository_options
 @format_option
@@ -46,6 +49,7 @@ def publish(
     pr_body: str | None,
     checkout: Path | None,
     author: str,
+    outputs: Path | None,
     fail: bool,
     output_format: str,
     **options: Any,
@@ -60,19 +64,23 @@ def publish(
     from accord.runner.finish import outputs_without_record, read_record
 
     check_author(author)
+    if outputs and not can_be_written(outputs):
+        raise WrongUsage(f"The file of outputs {outputs} cannot be written.", mend="Name a file that may be written.")
     try:
         read_record(run_dir)
     except BrokenContract as broken:
-        outputs = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
+        found = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
     else:
         told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
         if os.environ.get("GITHUB_ACTIONS") != "true":
             told = {name: value for name, value in told.items() if value}
         body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
         with github_for(**options) as way:
-            outputs = finished(run_dir, way, None, **told, pr_body=body, author=author, lender=checkout)
-    report_run(outputs, output_format)
-    ctx.exit(int(outputs.exit_code) if fail else 0)
+            found = finished(run_dir, way, None, **told, pr_body=body, author=author, lender=checkout)
+    report_run(found, output_format)
+    if outputs:
+        write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
+    ctx.exit(int(found.exit_code) if fail else 0)
 
 
 def _absence(pr_ref: str, options: dict[str, Any]) -> str:

@@ -32,7 +32,12 @@ def _finite(minutes: float) -> float:
 
 @click.command()
 @click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
-@click.option("--prompt-file", type=_FILE, metavar="F", help="What the agent is asked; a file of the workspace.")
+@click.option(
+    "--prompt-file",
+    type=_FILE,
+    metavar="F",
+    help="What the agent is asked, a file of the workspace; else the prompt of the mode.",
+)
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
@@ -64,8 +69,9 @@ def _finite(minutes: float) -> float:
 def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_format: str, **given: Any) -> None:
     """Run an agent of the registry, and write the outputs of the runner contract.
 
-    The agent works in the current directory, with its own secrets and nothing else of the job. Exits 0 whenever the
-    outputs were written, however the run ended.
+    The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
+    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes
+    keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.publish import check_ref
@@ -77,7 +83,7 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
         check_ref(given["pr_ref"], is_pushed=is_published)
     with listening() as told:
         request = _request(agent, given)
-        record = _run(request, told)
+        record = run_shown(request, told)
         with nullcontext() if no_publish or not _is_publishable(record) else github_for(None, None, 900) as way:
             outputs = finished(request.run_dir, way, record)
     report_run(outputs, output_format)
@@ -114,7 +120,8 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
     )
 
 
-def _run(request: RunRequest, told: Any) -> RunRecord:
+def run_shown(request: RunRequest, told: Any) -> RunRecord:
+    """Run an agent, and show on stderr what it prints."""
     from accord.gha.commands import command, inert
     from accord.kernel.clock import SystemClock
     from accord.runner.run import Job, run_agent

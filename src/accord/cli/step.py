@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accord.github.artifacts import Fetched
+    from accord.kit.plan import FilePlan
+    from accord.kit.sync import Synced
     from accord.results.label_sync import LabelAction
     from accord.results.receipts import Receipt
 
@@ -97,6 +99,26 @@ def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
     leave_summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
 
 
+def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
+    """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
+    _outputs(
+        {
+            "ok": str(document["ok"]).lower(),
+            "status": document["status"] or "",
+            "blocking-reasons": _compact(document["blockingReasons"]),
+        }
+    )
+    item = f" of #{document['workItem']}" if document["workItem"] else ""
+    verdict = "✅ open" if document["ok"] else "❌ blocked"
+    parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]
+    if document["outcome"] == "not-allowed":
+        parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
+    if reasons:
+        parts.append(_findings_table(reasons))
+    leave_summary("\n\n".join(parts))
+    _annotate(reasons, None)
+
+
 def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     _outputs({"outcome": outcome})
@@ -114,6 +136,23 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
+
+
+def report_kit(
+    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[Synced] = ()
+) -> None:
+    """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
+    _outputs({"outcome": outcome, "repositories": _compact([entry.as_json() for entry in synced])})
+    shown = [f"### accord {command}: {outcome}"]
+    for head, files in parts:
+        rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:_ROWS]]
+        shown += [
+            *([f"#### {cell(head)}"] if head else []),
+            *([table(["File", "Action", "Why"], rows)] if rows else []),
+        ]
+    errors = [(entry.repository, entry.error) for entry in synced if entry.error]
+    shown += [f"{cell(name)}: {cell(error.message)} {cell(error.mend)}" for name, error in errors]
+    leave_summary("\n\n".join(shown))
 
 
 def _compact(document: Any) -> str:

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord.github.artifacts import ArtifactMethods
+from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods
+from accord.github.events import EventMethods
 from accord.github.labelling import LabellingMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods
 from accord.github.refs import RefMethods
 from accord.github.reviews import ReviewMethods
+from accord.github.threads import ThreadMethods
+from accord.github.trees import TreeMethods
+from accord.github.verdicts import VerdictMethods
+from accord.github.workflows import WorkflowMethods
 from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
@@ -24,8 +30,21 @@ INSTALLATION_LOGIN = "github-actions[bot]"
 """Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
 
 
-class Adapter(ArtifactMethods, CommentMethods, LabellingMethods, PullMethods, RefMethods, ReviewMethods):
-    """One repository over REST; implements ``accord.github.port.GitHub`` and the ports of pull requests and reviews."""
+class Adapter(
+    ArtifactMethods,
+    CheckMethods,
+    CommentMethods,
+    EventMethods,
+    LabellingMethods,
+    PullMethods,
+    RefMethods,
+    ReviewMethods,
+    ThreadMethods,
+    VerdictMethods,
+    TreeMethods,
+    WorkflowMethods,
+):
+    """One repository; implements ``accord.github.port.GitHub`` and the ports of the modules that it is made of."""
 
     def identity(self) -> Identity:
         """Ask who we are. An installation token may not ask (403), and so tells that it is one."""

@@ -10,13 +10,12 @@ import hashlib
 import tempfile
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from accord.github.limits import PAGE_SIZE
 from accord.github.policy import TRIES, backoff
 from accord.github.port import NotThere
 from accord.github.rest import Rest
-from accord.github.transport import TIMEOUT_SECONDS
+from accord.github.storage import check_place, open_place
 from accord.kernel.archives import check_absent, read_members, unpack
 from accord.kernel.errors import BrokenContract, Refused, Stopped
 
@@ -84,12 +83,7 @@ class ArtifactMethods(Rest):
             place = str(self._transport.call("GET", path, takes_place=True).data)
         except NotThere as gone:
             raise _expired(artifact) from gone
-        wanted = urlsplit(self._access.api_url).scheme
-        if urlsplit(place).scheme not in {"https", wanted}:
-            raise Refused(
-                f'The artifact "{artifact.name}" is not where it can be fetched safely: the address has no https.',
-                mend="Check what stands between here and GitHub.",
-            )
+        check_place(place, self._access.api_url, f'The artifact "{artifact.name}"')
         return place
 
     def _copied(self, place: str, artifact: Artifact, file: IO[bytes]) -> str:
@@ -100,10 +94,7 @@ class ArtifactMethods(Rest):
         file.truncate()
         digest = hashlib.sha256()
         try:
-            # an auth of its own keeps requests from taking one out of ~/.netrc
-            with requests.get(
-                place, auth=_as_nobody, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False
-            ) as answer:
+            with open_place(place) as answer:
                 if answer.status_code != 200:
                     return f"status {answer.status_code}"
                 for chunk in answer.iter_content(_CHUNK_BYTES):
@@ -175,10 +166,6 @@ def _too_large(artifact: Artifact) -> BrokenContract:
         f'The artifact "{artifact.name}" is larger than {MOST_ARCHIVE_BYTES >> 20} MiB.',
         mend="Upload only what the next job reads.",
     )
-
-
-def _as_nobody(request: Any) -> Any:
-    return request
 
 
 def _artifacts(data: dict[str, Any]) -> list[Artifact]:

@@ -12,13 +12,18 @@ from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from accord.github.comments import Comment
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone."""
+    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
+
+    ``updated_at`` is when anything last happened to it, a push or else.
+    ``merge_commit`` is what came of it in its base, empty until it is merged.
+    """
 
     number: int
     url: str
@@ -35,6 +40,8 @@ class Pull:
     head_repository: str
     base_branch: str
     base_sha: str
+    merge_commit: str = ""
+    updated_at: datetime | None = None
 
 
 class PullPort(Protocol):
@@ -48,12 +55,20 @@ class PullPort(Protocol):
         """List the pull requests whose head is this branch of this repository, newest first."""
         ...
 
+    def open_pulls(self) -> Iterator[Pull]:
+        """List the open pull requests, oldest first, page by page as they are consumed."""
+        ...
+
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """Open a pull request. Raises AnswerLost when it is unknown whether it was opened."""
         ...
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
         """Change title and body in one request; safe to repeat."""
+        ...
+
+    def change_body(self, number: int, *, was: str, body: str) -> bool:
+        """Replace a body that still is what it was; False where somebody else changed it. Safe to repeat."""
         ...
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accord.github.limits import PAGE_SIZE
+from accord.github.moments import moment_if_any
 from accord.github.once import send_once
 from accord.github.port import NotThere
 from accord.github.pull_port import Pull
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class PullMethods(Rest):
@@ -37,6 +38,12 @@ class PullMethods(Rest):
         found = [read_pull(data) for page in self._transport.pages(f"{self._root}/pulls", params) for data in page.data]
         return [pull for pull in found if pull.head_branch == branch]
 
+    def open_pulls(self) -> Iterator[Pull]:
+        """GET …/pulls, page by page."""
+        params = {"state": "open", "sort": "created", "direction": "asc", "per_page": PAGE_SIZE}
+        for page in self._transport.pages(f"{self._root}/pulls", params):
+            yield from page.read(lambda data: [read_pull(entry) for entry in data])
+
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """POST …/pulls."""
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
@@ -47,6 +54,18 @@ class PullMethods(Rest):
         """PATCH …/pulls/{n}."""
         content = {"title": title, "body": body}
         return read_pull(self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).data)
+
+    def change_body(self, number: int, *, was: str, body: str) -> bool:
+        """GET and, if it still is what it was, PATCH …/pulls/{n}.
+
+        GitHub changes a body without asking what was in it, so the moment between the two requests remains.
+        """
+        pull = self.pull(number)
+        if pull is None or pull.body not in (was, body):
+            return False
+        if pull.body != body:
+            self._transport.call("PATCH", f"{self._root}/pulls/{number}", body={"body": body})
+        return True
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
         """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
@@ -74,4 +93,6 @@ def read_pull(data: dict[str, Any]) -> Pull:
         head_repository=(head.get("repo") or {}).get("full_name", ""),
         base_branch=data["base"]["ref"],
         base_sha=data["base"]["sha"],
+        merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
+        updated_at=moment_if_any(data.get("updated_at")),
     )

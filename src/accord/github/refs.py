@@ -42,6 +42,10 @@ class RefPort(Protocol):
         """Move a ref to a descendant. False when GitHub refuses it: the ref is elsewhere by now, or gone."""
         ...
 
+    def replace_ref(self, name: str, sha: str) -> None:
+        """Point a ref elsewhere, wherever it is: only for a ref whose commits are all ours. Raises Conflict."""
+        ...
+
     def delete_ref(self, name: str) -> None:
         """Delete a ref; one that is gone counts as deleted."""
         ...
@@ -85,6 +89,10 @@ class RefMethods(Rest):
         except Conflict:
             return False
         return True
+
+    def replace_ref(self, name: str, sha: str) -> None:
+        """PATCH …/git/refs/{ref} with force. Sent twice it is the same."""
+        self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
 
     def delete_ref(self, name: str) -> None:
         """DELETE …/git/refs/{ref}."""

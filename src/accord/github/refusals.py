@@ -48,10 +48,14 @@ def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
     needed = headers.get("x-accepted-github-permissions", "")
     if needed:
         return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
+    if request.endswith("/dispatches") and "/actions/" not in request:
+        return 'The token may not send events: grant the job "contents: write".'
     if "/git/" in request:
         return 'The token may not write git data: grant the job "contents: write".'
+    if request.endswith("/dispatches"):
+        return 'The token may not start workflows: grant the job "actions: write".'
     if "/actions/" in request:
-        return 'The token may not read artifacts: grant the job "actions: read".'
+        return 'The token may not read artifacts and logs: grant the job "actions: read".'
     if "resource not accessible" in said:
         return f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).'
     if "saml" in said:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.github.port import Access, RequestCount
+    from accord.github.transport import RateLeft
     from accord.kernel.clock import Clock
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
@@ -45,3 +46,8 @@ class Rest:
     def requests(self) -> RequestCount:
         """How many requests went out so far."""
         return self._transport.requests
+
+    @property
+    def rate_left(self) -> RateLeft | None:
+        """What is left of the token's hourly requests as of the last answer; None where GitHub does not count."""
+        return self._transport.rate_left

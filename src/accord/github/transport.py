@@ -57,12 +57,21 @@ class Answer:
             ) from error
 
 
+@dataclass(frozen=True, slots=True)
+class RateLeft:
+    """What is left of the token's hourly requests by the last answer, and when there are more (seconds since 1970)."""
+
+    remaining: int
+    resets_at: int
+
+
 class Transport:
     """One token's way to one server. ``tell_wait`` is called before every wait of more than a second."""
 
     def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None]) -> None:
         self.requests = RequestCount()
         self.server_time: datetime | None = None
+        self.rate_left: RateLeft | None = None
         self._access = access
         self._clock = clock
         self._tell_wait = tell_wait
@@ -80,22 +89,25 @@ class Transport:
         body: Any = None,
         creates_content: bool = False,
         takes_place: bool = False,
+        only_reads: bool = False,
     ) -> Answer:
         """Send one request until it has an answer. ``path`` begins at the API's root, or is a whole URL of it.
 
         ``takes_place``: a redirect (302) is the answer that is wanted, and its address the data; it is not followed.
+        ``only_reads``: a POST that is a question (GraphQL) counts as a read, and is sent again when its answer is lost.
         Raises AnswerLost for a POST that may have been carried out, Stopped when GitHub cannot be reached or asks to
         wait longer than is allowed, and Refused (NotThere for 404 and 410) for all other errors.
         """
         tries = 0
+        weight = "GET" if only_reads else method
         while True:
             tries += 1
-            self._keep_pace(method, creates_content)
-            status, headers, text, problem = self._send(method, path, params, body)
+            self._keep_pace(weight, creates_content)
+            status, headers, text, problem = self._send(method, path, params, body, weight)
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            verdict = judge(Attempt(method, tries, status, headers, message, is_whole and not problem, now))
+            verdict = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match verdict.step:
                 case Step.TAKE:
                     return Answer(status, headers, data, f"{method} {path}")
@@ -129,12 +141,12 @@ class Transport:
             yield answer
 
     def _send(
-        self, method: str, path: str, params: Mapping[str, Any] | None, body: Any
+        self, method: str, path: str, params: Mapping[str, Any] | None, body: Any, weight: str
     ) -> tuple[int, Mapping[str, str], str, str]:
         """Send once; return status, headers, text, and the problem that left no answer (status 0)."""
         import requests
 
-        if method == "GET":
+        if weight == "GET":
             self.requests.read += 1
         else:
             self.requests.write += 1
@@ -146,6 +158,7 @@ class Transport:
             return 0, {}, "", type(error).__name__
         if "date" in headers:
             self.server_time = _moment(headers["date"]) or self.server_time
+        self.rate_left = _rate_left(headers) or self.rate_left
         return status, headers, text, ""
 
     def _keep_pace(self, method: str, creates_content: bool) -> None:
@@ -202,6 +215,15 @@ def _connection(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequestsCo
     connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
     connection.session.hooks["response"].append(forget_place)
     return connection
+
+
+def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
+    """Read the headers of the primary limit; searches and GraphQL have limits of their own."""
+    remaining, reset = headers.get("x-ratelimit-remaining", ""), headers.get("x-ratelimit-reset", "")
+    is_core = headers.get("x-ratelimit-resource", "core") == "core"
+    if not is_core or not remaining.isdecimal() or not reset.isdecimal():
+        return None
+    return RateLeft(int(remaining), int(reset))
 
 
 def _is_web_address(url: str) -> bool:

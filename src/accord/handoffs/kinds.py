@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from accord.kernel.kinds import Kind
+from accord.handoffs.models import Handoff
+from accord.handoffs.rules import handoff_findings
+from accord.kernel.kinds import Kind
 
-KINDS: tuple[Kind[Any], ...] = ()
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+HANDOFF = Kind("handoff", Handoff, handoff_findings, {"metadata": _is_object})
+KINDS = (HANDOFF,)

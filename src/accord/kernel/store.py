@@ -7,6 +7,7 @@ hold only for what was read, a look at what was written, and a few more tries wh
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import secrets
@@ -82,7 +83,7 @@ class Storage:
 
 
 class NotWritten(Stopped):
-    """A file could not be written, whatever was tried. What was there before is still there."""
+    """A file could not be written and read back, whatever was tried. It is whole, as it was or as it was to be."""
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -131,7 +132,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
             return
     raise NotWritten(
         f"{path} could not be written in {TRIES} tries: {problem}.",
-        mend="Free the disk or mend its permissions, and run the same command again; nothing was changed.",
+        mend="Free the disk or mend its permissions, and run the same command again.",
     )
 
 
@@ -238,3 +239,30 @@ def can_be_written(path: Path) -> bool:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add one line to a file that only grows, and see it on the disk. The caller holds the lock.
+
+    What a crash left of a line that nobody was told of, an end without a line break, is taken away first, unless
+    it is a whole JSON document that lacks only the break. A symbolic link is not followed: OSError.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o666)
+    with open(handle, "r+b", buffering=0) as file:
+        before = file.read()
+        end = before.rfind(b"\n") + 1
+        tail = before[end:]
+        is_whole = is_json(tail)
+        if tail and not is_whole:
+            file.truncate(end)
+        file.write((b"\n" if is_whole else b"") + line.encode() + b"\n")
+        os.fsync(file.fileno())
+
+
+def is_json(text: bytes) -> bool:
+    """Tell whether a text is JSON from its beginning to its end."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,1 +1,1 @@
-"""The consumer kit: the callers, registry, labels and prompts that a repository takes from accord and keeps in step."""
+"""The consumer kit: the files by which a repository uses accord, put there once and kept in step since."""

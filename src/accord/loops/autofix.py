@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from accord.kernel.checklists import tasks
 from accord.kernel.kinds import Kind
 from accord.loops import checks, questions
-from accord.loops.appendix import DATA, fenced, joined
-from accord.loops.logs import failing_part
-from accord.loops.models import Budgets, CheckFacts, Closed, Decision, LoopFacts, LoopState
+from accord.loops.failing_checks import CheckLog, appendix
+from accord.loops.models import Budgets, CheckFacts, Decision, LoopFacts, LoopState
 from accord.loops.questions import KEEPALIVE, Known
 from accord.loops.reasons import decided
 
@@ -20,16 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ATTEMPTS = Budgets(iterations=3, failures=2, transient=3, wait_seconds=60, longest_wait_seconds=3600)
-LOGS = 5
-"""Logs that the appendix holds; more failing checks are named."""
-
-
-class CheckLog(Closed):
-    """The log of a failing check, or of its job; as long as it is."""
-
-    check: str
-    url: str = ""
-    log: str
 
 
 class AutofixFacts(LoopFacts):
@@ -55,7 +44,7 @@ def decide(facts: AutofixFacts, redact: Callable[[str], str] = str) -> Decision:
             f"Failing for this head: {checks.named(facts.checks.failing)}.",
             agent=questions.agent_of(facts),
             iteration=about.state.iterations + 1,
-            appendix=appendix(facts, redact),
+            appendix=appendix(facts.checks, facts.logs, redact),
         )
     return questions.finished(decision, about)
 
@@ -79,25 +68,6 @@ _FIRST = (
     questions.which_agent,
     _keepalive_does_it,
 )
-
-
-def appendix(facts: AutofixFacts, redact: Callable[[str], str]) -> str:
-    """Write what the agent must know: which checks fail for which commit, and the failing part of their logs."""
-    failing = set(facts.checks.failing)
-    logs = [log for log in facts.logs if log.check in failing][:LOGS]
-    head = f"These checks fail for commit {facts.checks.head_sha}: {_one_line(checks.named(facts.checks.failing))}."
-    parts = [f"## Failing checks\n\n{head} Mend the cause. Do not weaken or skip a check.\n\n{DATA}"]
-    for log in logs:
-        where = f" ({_one_line(log.url)})" if log.url else ""
-        parts.append(f"### {_one_line(log.check)}{where}\n\n{fenced(failing_part(log.log, redact))}")
-    without = sorted(failing - {log.check for log in logs})
-    if without:
-        parts.append(f"No log is at hand for: {_one_line(checks.named(tuple(without)))}.")
-    return joined(parts, "The logs of {n} more checks are left out.")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
 
 
 FACTS = Kind("autofix-facts", AutofixFacts, lambda _: [], {"kind": "autofix-facts"})

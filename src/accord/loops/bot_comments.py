@@ -15,6 +15,7 @@ from accord.kernel.kinds import Kind
 from accord.loops import questions
 from accord.loops.appendix import DATA, fenced, joined
 from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState
+from accord.loops.posting import text_to_post
 from accord.loops.questions import Known
 from accord.loops.reasons import decided
 
@@ -50,11 +51,15 @@ class Thread(Closed):
 
 
 class BotCommentFacts(LoopFacts):
-    """All that the loop decides from. ``bots`` are the logins whose threads are answered."""
+    """All that the loop decides from. ``bots`` are the logins whose threads are answered.
+
+    ``answered`` are threads that are about to be.
+    """
 
     kind: Literal["bot-comments-facts"] = "bot-comments-facts"
     threads: tuple[Thread, ...] = ()
     bots: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
     state: LoopState = LoopState(loop="bot-comments")
     budgets: Budgets = Budgets(iterations=3, failures=2, transient=3, wait_seconds=60, longest_wait_seconds=3600)
 
@@ -88,6 +93,7 @@ def waiting(facts: BotCommentFacts) -> tuple[Thread, ...]:
         thread
         for thread in facts.threads
         if not thread.is_resolved
+        and thread.id not in facts.answered
         and thread.comments[0].is_bot
         and not thread.comments[0].is_ours
         and _login(thread.comments[0].author) in listed
@@ -156,9 +162,11 @@ def _told(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
 
 
 def replies(
-    threads: Sequence[Thread], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
+    threads: Sequence[str], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
 ) -> tuple[Reply, ...]:
     """Write a reply for each thread that was answered, fit to be posted; a number that is none is left out.
+
+    ``threads`` are the ids of those that the run was given, in that order.
 
     ``fixed`` counts only with the ``commit`` that was pushed; without one the reply says that nothing was kept.
     """
@@ -166,20 +174,18 @@ def replies(
     for answer in answers.threads:
         if answer.number <= len(threads):
             thread = threads[answer.number - 1]
-            found.setdefault(thread.id, Reply(thread=thread.id, body=_reply(answer, thread, commit, run_id, secrets)))
+            found.setdefault(thread, Reply(thread=thread, body=_reply(answer, thread, commit, run_id, secrets)))
     return tuple(found.values())
 
 
-def _reply(answer: ThreadAnswer, thread: Thread, commit: str, run_id: str, secrets: Redactor) -> str:
-    from accord.kernel.outgoing import sanitise
-
-    said = sanitise(answer.what[:REPLY_CHARACTERS], secrets=secrets).text
+def _reply(answer: ThreadAnswer, thread: str, commit: str, run_id: str, secrets: Redactor) -> str:
+    said = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
     heads = {
         "fixed": f"Fixed in {commit}." if commit else "The agent says that it mended this, but no change was pushed.",
         "declined": "Not changed.",
         "question": "This needs a person.",
     }
-    return f"{heads[answer.done]}\n\n{said}\n\n{write_marker(MARKER, thread=thread.id, run=run_id)}"
+    return f"{heads[answer.done]}\n\n{said}\n\n{write_marker(MARKER, thread=thread, run=run_id)}"
 
 
 def answer_findings(answers: ThreadAnswers) -> list[Finding]:

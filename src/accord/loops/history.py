@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from accord.kernel.kinds import Kind
 from accord.loops.models import Closed, Iteration, LoopName
 
 if TYPE_CHECKING:
@@ -23,3 +24,10 @@ def write_history(pull: int, loop: LoopName, iterations: Iterable[Iteration]) ->
     """Write one line a run, oldest first."""
     lines = (HistoryLine(pull=pull, loop=loop, iteration=iteration) for iteration in iterations)
     return "".join(line.model_dump_json() + "\n" for line in lines)
+
+
+def _is_there(value: Any) -> bool:
+    return value is not None
+
+
+LINE = Kind("loop-history", HistoryLine, lambda _: [], {"loop": _is_there, "iteration": _is_there})

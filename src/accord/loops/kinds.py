@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from accord.loops import autofix, bot_comments, keepalive, verify
+from accord.loops import autofix, bot_comments, history, keepalive, verify
 
 KINDS = (
     autofix.FACTS,
     bot_comments.ANSWERS,
     bot_comments.FACTS,
+    history.LINE,
     keepalive.FACTS,
     verify.FACTS,
     verify.VERDICT,

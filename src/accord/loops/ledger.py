@@ -35,6 +35,13 @@ def begun(state: LoopState, running: Running) -> LoopState | None:
     return state.model_copy(update={"iterations": state.iterations + 1, "running": running})
 
 
+def as_before(state: LoopState, run_id: str) -> LoopState:
+    """Return the state before this run began: one that is begun again after a crash is judged as at first."""
+    if state.running is None or state.running.run_id != run_id:
+        return state
+    return state.model_copy(update={"running": None, "iterations": state.iterations - 1})
+
+
 def ended(state: LoopState, iteration: Iteration) -> LoopState:
     """Take in how the run under way ended. Any other run counts no more: it was told already, or given up as lost."""
     if state.running is None or state.running.run_id != iteration.run_id:

@@ -96,12 +96,16 @@ class GoAhead(Closed):
 
 
 class Running(Closed):
-    """An agent's run that began and has not been told of yet; ``minutes`` is its own time limit."""
+    """An agent's run that began and has not been told of yet; ``minutes`` is its own time limit.
+
+    ``about`` is what its answer refers to by number, as it was when the run began.
+    """
 
     run_id: Word
     head_sha: Word
     started_at: AwareDatetime
     minutes: int = Field(45, ge=1, le=6000)
+    about: tuple[Word, ...] = Field((), max_length=50)
 
 
 class Iteration(Closed):
@@ -143,11 +147,29 @@ class Told(Closed):
     said: Sentence = ""
 
 
+class Ending(Closed):
+    """What is left to do for a run that ended: decided and written down before any of it is done.
+
+    ``body`` identifies the body that the ticks lead to, empty without any. ``asks`` says that a comment asks a person,
+    ``is_due`` that the loop is to be started again. ``about`` is the run's. All
+    of it is gone when it is done.
+    """
+
+    run_id: Word
+    body: Word = ""
+    add_labels: tuple[Word, ...] = ()
+    remove_labels: tuple[Word, ...] = ()
+    asks: bool = False
+    is_due: bool = False
+    about: tuple[Word, ...] = Field((), max_length=50)
+
+
 class LoopState(Closed):
     """What a loop remembers of one pull request.
 
     ``iterations`` only grows. ``*_in_a_row`` begin anew with progress, or with a person's go-ahead at ``resumed_at``.
-    ``history`` holds the last iterations, newest last. ``revision`` counts the writes; the store alone sets it.
+    ``verified`` is the commit that has a verdict. ``history`` holds the last iterations, newest last. ``revision``
+    counts the writes; the store alone sets it.
     """
 
     version: Literal[1] = 1
@@ -157,7 +179,9 @@ class LoopState(Closed):
     failures_in_a_row: int = Field(0, ge=0)
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: AwareDatetime | None = None
+    verified: Word = ""
     running: Running | None = None
+    ending: Ending | None = None
     told: Told | None = None
     history: tuple[Iteration, ...] = ()
 

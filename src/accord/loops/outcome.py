@@ -12,17 +12,44 @@ import math
 import re
 from typing import TYPE_CHECKING, Literal, get_args
 
+from accord.kernel.errors import WrongUsage
 from accord.loops.models import Iteration
-from accord.runner.models import Category, Recovery
+from accord.runner.models import Category, Recovery, RunOutputs
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from accord.loops.models import Running
-    from accord.runner.models import RunOutputs
 
 _VARYING = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b|[0-9]+|\s+")
 _LONGEST_SECONDS = 10_000_000.0
+
+
+def read_outputs(text: str) -> RunOutputs:
+    """Read the outputs of a run as another job tells them: a JSON object of texts. What it does not know is left out.
+
+    Where there is no exit code, the job that publishes ended before it could say how the run went.
+    Raises WrongUsage for what is no JSON object.
+    """
+    try:
+        value = json.loads(text) if text.strip() else {}
+    except (ValueError, RecursionError):
+        value = ""
+    if not isinstance(value, dict | None):
+        mend = "Pass what accord publish left: the step's outputs as one JSON object."
+        raise WrongUsage("The outputs of the run are no JSON object.", mend=mend)
+    known = {name: told for name, told in (value or {}).items() if name in _OUTPUTS and isinstance(told, str)}
+    return RunOutputs.model_validate(known if known.get("exit-code") else _UNTOLD)
+
+
+_OUTPUTS = frozenset(RunOutputs().as_outputs())
+_UNTOLD = {
+    "exit-code": "1",
+    "error-category": "infrastructure",
+    "error-type": "infrastructure",
+    "error-recovery": "retry",
+    "error-summary": "The job that publishes ended before it could say how the run went.",
+}
 
 
 def iteration_of(

@@ -211,9 +211,15 @@ def begin(decide: Callable[[Facts], Decision], facts: Facts, state: LoopState, r
     For the compare-and-set of ``accord.loops.store``: a state that another run changed meanwhile is judged anew.
     """
     if state.running is not None and state.running.run_id == running.run_id:
-        return state
-    anew = facts.model_copy(update={"state": state})
-    return begun(settled(anew), running) if decide(anew).action in ("run", "fix") else None
+        return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})
+    known_anew = anew(facts, state)
+    return begun(settled(known_anew), running) if decide(known_anew).action in ("run", "fix") else None
+
+
+def anew(facts: Facts, state: LoopState) -> Facts:
+    """Put another state into facts; what was found out about a run under way is not said of another one."""
+    has_ended = facts.running_has_ended and state.running == facts.state.running
+    return facts.model_copy(update={"state": state, "running_has_ended": has_ended})
 
 
 def has_switch_off(about: Known, loop: LoopName) -> Decision | None:

@@ -72,6 +72,7 @@ REASONS: dict[str, Reason] = {
     "verdict-pass": Reason("report", "Every criterion is met.", ("verify",)),
     "verdict-fail": Reason("follow-up", "Criteria are not met, and the verdict says what is left.", ("verify",)),
     "verdict-unsure": Reason("ask", "The verdict leaves open whether the criteria are met.", ("verify",), asks=True),
+    "verdict-missing": Reason("ask", "The run ended without a verdict.", ("verify",), asks=True),
     "verdict-inconsistent": Reason("ask", "The verdict contradicts itself or misses criteria.", ("verify",), asks=True),
     "follow-up-empty": Reason("ask", "Criteria are not met, and the verdict proposes nothing.", ("verify",), asks=True),
     "follow-up-chain": Reason("ask", "The work item is a follow-up itself.", ("verify",), asks=True),

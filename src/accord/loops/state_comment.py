@@ -94,9 +94,14 @@ def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
         parts.append(f"**{_TITLES[told.action]}** (`{cell(told.reason)}`). {cell(told.message)}")
         parts += [f"> {cell(text)}" for text in (told.said, *told.warnings) if text]
     if state.history:
-        parts.append(table(_HEAD, [_row(iteration) for iteration in reversed(state.history)]))
+        parts.append(iterations_table(state))
     parts.append(_bounded(state, commit, tree))
     return "\n\n".join(parts)
+
+
+def iterations_table(state: LoopState) -> str:
+    """Write a row an iteration, newest first."""
+    return table(_HEAD, [_row(iteration) for iteration in reversed(state.history)])
 
 
 def _row(iteration: Iteration) -> list[str]:

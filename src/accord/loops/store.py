@@ -65,12 +65,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Kept:
-    """A state, the commit and the tree that hold it (empty where nothing does), and our comments, oldest first."""
+    """A state, the commit and the tree that hold it (empty where nothing does), and our comments, oldest first.
+
+    ``is_shown`` is False where the commits alone tell it, because no comment of ours can be read.
+    """
 
     state: LoopState
     commit: str = ""
     tree: str = ""
     comments: tuple[Comment, ...] = ()
+    is_shown: bool = True
 
 
 def load(place: Place) -> Kept:
@@ -81,7 +85,8 @@ def load(place: Place) -> Kept:
     comments = _ours(place)
     shown = [found for comment in comments if (found := read_shown(comment.body, place.loop)) and found.state]
     if not shown:
-        return replace(_at_ref(place) or Kept(LoopState(loop=place.loop)), comments=comments)
+        kept = _at_ref(place)
+        return replace(kept or Kept(LoopState(loop=place.loop)), comments=comments, is_shown=kept is None)
     newest = max(shown, key=lambda found: found.state.revision if found.state else 0)
     return Kept(newest.state or LoopState(loop=place.loop), newest.commit, newest.tree, comments)
 
@@ -97,7 +102,7 @@ def change(place: Place, kept: Kept, step: Callable[[LoopState], LoopState | Non
     for _ in range(TRIES):
         wanted = step(kept.state)
         if wanted is None or wanted == kept.state:
-            return kept if kept is known else _show(place, kept)
+            return kept if kept is known and kept.is_shown else _show(place, kept)
         wanted = wanted.model_copy(update={"revision": kept.state.revision + 1})
         written = _write(place, kept, wanted)
         if written is not None:
@@ -207,6 +212,12 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
             return found
     body = write_comment(kept.state, kept.commit, kept.tree)
     made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
+    if not place.is_ours(made.author):
+        place.github.delete_comment(made.id)  # nobody would find it again, so each write would make another
+        raise Refused(
+            f"The token writes as {made.author}, which is not who it is said to be.",
+            mend=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
+        )
     return _ours(place) or (made,)
 
 

@@ -16,6 +16,7 @@ from accord.kernel.markdown import list_items, sections
 from accord.loops import questions
 from accord.loops.appendix import DATA, fenced, joined
 from accord.loops.models import Closed, Decision, LoopFacts, LoopState
+from accord.loops.posting import line_to_post, text_to_post
 from accord.loops.reasons import decided
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 CRITERIA = "acceptance criteria"
 DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
+BODY_CHARACTERS = 30_000
 
 
 class WorkItem(Closed):
@@ -35,6 +37,7 @@ class WorkItem(Closed):
     title: str = ""
     body: str = ""
     is_follow_up: bool = False
+    labels: tuple[str, ...] = ()
 
 
 class Criterion(Closed):
@@ -65,7 +68,8 @@ class Verdict(Closed):
 class VerifyFacts(LoopFacts):
     """All that the verifier decides from. ``commit`` is the merged one, or the head where a person asked.
 
-    ``verified`` is the commit that has a verdict already. With ``verdict`` the question is what follows it.
+    ``verified`` is the commit that has a verdict already, if it is not the state's. With ``verdict`` the question is
+    what follows it.
     """
 
     kind: Literal["verify-facts"] = "verify-facts"
@@ -94,7 +98,7 @@ def decide(facts: VerifyFacts, redact: Callable[[str], str] = str) -> Decision:
     """Decide whether to verify, or what follows a verdict. Pure."""
     about = questions.known(facts)
     if facts.verdict is not None:
-        return questions.finished(after(facts, facts.verdict), about)
+        return questions.finished(after(facts.work_items, facts.verdict), about)
     return questions.finished(_before(facts, about, redact), about)
 
 
@@ -121,7 +125,7 @@ def _may_not_tell(about: questions.Known) -> Decision | None:
 def _has_nothing_to_judge(facts: VerifyFacts) -> Decision | None:
     if not facts.pull.is_merged and not facts.is_asked:
         return decided("not-merged", "The pull request is not merged, and nobody asked for a verdict.")
-    if facts.commit and facts.commit == facts.verified and not facts.is_asked:
+    if facts.commit and facts.commit in (facts.verified, facts.state.verified) and not facts.is_asked:
         return decided("already-verified", f"Commit {facts.commit} has its verdict.")
     if not facts.work_items:
         return decided("no-work-item", "No work item is linked. Write Closes #N into the pull request's body.")
@@ -153,9 +157,9 @@ def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
     return joined(parts, "The change is left out for its length; read it with git.")
 
 
-def after(facts: VerifyFacts, verdict: Verdict) -> Decision:
+def after(items: Sequence[WorkItem], verdict: Verdict) -> Decision:
     """Decide what follows a verdict. Pure."""
-    count = len(criteria_of(facts.work_items))
+    count = len(criteria_of(items))
     wrong = _contradiction(verdict, count)
     if wrong:
         return decided("verdict-inconsistent", f"{wrong} Read the verdict and decide.")
@@ -165,7 +169,7 @@ def after(facts: VerifyFacts, verdict: Verdict) -> Decision:
         return decided("verdict-pass", f"All {count} criteria are met.")
     unmet = sum(criterion.met != "yes" for criterion in verdict.criteria)
     said = f"{unmet} of {count} criteria are not met."
-    if any(item.is_follow_up for item in facts.work_items):
+    if any(item.is_follow_up for item in items):
         return decided("follow-up-chain", f"{said} The work item is a follow-up itself, so no other is made.")
     if verdict.follow_up is None:
         return decided("follow-up-empty", f"{said} The verdict proposes no work. Decide what to do.")
@@ -195,12 +199,10 @@ def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) ->
 
     Raises ValueError where the verdict has none.
     """
-    from accord.kernel.outgoing import sanitise, sanitise_line
-
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
-    title = sanitise_line(verdict.follow_up.title, secrets=secrets).text[:TITLE_CHARACTERS]
-    body = sanitise(verdict.follow_up.body, secrets=secrets).text[:40_000]
+    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"What is left of #{item.number}"
+    body = text_to_post(verdict.follow_up.body, secrets, BODY_CHARACTERS)
     return title, f"{body}\n\nLeft of #{item.number} after #{pull}."
 
 

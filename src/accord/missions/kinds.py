@@ -1,10 +1,13 @@
-"""The kinds of documents of this room."""
+"""The kinds of documents of this room: what ``accord mission next`` and ``accord mission stale`` print."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from accord.kernel.kinds import Kind
+from accord.missions.models import NextQueryResponse, StaleStatus
 
-if TYPE_CHECKING:
-    from accord.kernel.kinds import Kind
+_STALE = ("fresh", "stale", "not_applicable")
 
-KINDS: tuple[Kind[Any], ...] = ()
+KINDS = (
+    Kind("next-query-response", NextQueryResponse, lambda _: [], {"kind": "query", "is_query": True}),
+    Kind("stale-status", StaleStatus, lambda _: [], {"status": lambda value: value in _STALE}),
+)

@@ -217,11 +217,14 @@ def check_scripts(facts: RepositoryFacts) -> Iterator[Found]:
 
 
 def check_runners(facts: RepositoryFacts) -> Iterator[Found]:
-    """A workflow that takes a prompt file is an agent runner, and keeps the runner contract."""
+    """A workflow that takes a prompt file is an agent runner, and keeps the runner contract.
+
+    One that can start another run of itself is a loop, and says what its runs may be given.
+    """
     called = {f"{root}/{path}": workflow for path, workflow in facts.workflows.items() for root in (".", "$")}
     for path, workflow in facts.workflows.items():
         call = workflow.on.workflow_call
-        if call and "prompt_file" in call.inputs:
+        if call and "prompt_file" in call.inputs and "dispatch_workflow" not in call.inputs:
             other = {"unpinned-action", "unsafe-interpolation"}  # checks of their own, of every workflow
             yield from ((path, found) for found in runner_findings(workflow, called) if found.code not in other)
 

@@ -7,6 +7,7 @@ from a workflow, and the file from a checkout that strangers may have written to
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
@@ -15,7 +16,12 @@ from accord.runner.failures import NotRun
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "prompts"
+"""Prompts for the loops, each by its mode."""
+
+OWN = Path(".github/prompts")
+"""Where a repository has its own prompt of a mode, as ``MODE.md``."""
 
 MOST_BYTES = 1024 * 1024
 """Some 250,000 tokens: a longer file was not meant as a prompt."""
@@ -49,6 +55,26 @@ def read_prompt(path: Path, workspace: Path) -> str:
     if not text.strip():
         raise _invalid(f"The prompt file {path} is empty.", "Say in it what the agent is to do.")
     return text
+
+
+def prompt_for(path: Path | None, mode: str, workspace: Path) -> str:
+    """Read the prompt file; where none is named, the repository's own prompt of the mode, else the one that is shipped.
+
+    Raises NotRun, ``prompt-invalid``, where there is none or it cannot be used.
+    """
+    own = OWN / f"{mode}.md"
+    if path is not None:
+        return read_prompt(path, workspace)
+    shipped = shipped_prompt(mode)
+    return read_prompt(own, workspace) if (workspace / own).exists() else shipped
+
+
+def shipped_prompt(mode: str) -> str:
+    """Return the prompt that comes with accord for what a run is for. Raises NotRun where there is none."""
+    found = {path.stem: path for path in SHIPPED.glob("*.md")}.get(mode)
+    if found is None:
+        raise _invalid("There is no prompt file.", "Name one by --prompt-file.")
+    return found.read_text(encoding="utf-8")
 
 
 def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:

@@ -40,6 +40,12 @@ def load_registry(path: Path | None = None) -> Registry:
     return read_shape(Registry, _over_shipped(document.value))
 
 
+def repository_registry(directory: Path) -> Path | None:
+    """Return where a work tree has its own registry; None where it has none."""
+    own = directory / PLACE_IN_REPOSITORY
+    return own if own.is_file() else None
+
+
 def declared_secrets(registry: Registry) -> frozenset[str]:
     """Name the variables that hold a secret of any of the agents, whatever they are called."""
     return frozenset(name for agent in registry.agents.values() for name in agent.required_secrets)

@@ -110,6 +110,7 @@ class Registry(BaseModel):
     version: Literal[1] = Field(1, description="The version of the format.")
     default_agent: str | None = Field(None, description="The agent when none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
+    review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     def agent(self, name: str) -> Agent:
@@ -125,3 +126,14 @@ class Registry(BaseModel):
             mend = "Give its entry of the registry a command, or run that workflow."
             raise WrongUsage(f'The agent "{name}" has no command{started_by}.', mend=mend)
         return agent
+
+    def enabled(self, first: str = "") -> tuple[str, ...]:
+        """Name the agents that may be started, ``first`` or else the default one first.
+
+        Raises WrongUsage where ``first`` is none of them.
+        """
+        names = [name for name, agent in self.agents.items() if agent.enabled and agent.command]
+        if first:
+            self.agent(first)
+        preferred = first or self.default_agent
+        return tuple(sorted(names, key=lambda name: name != preferred))

@@ -30,7 +30,7 @@ from accord.runner.environment import agent_environment, check_credentials, furn
 from accord.runner.failures import NotRun, own_of
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
-from accord.runner.prompt import assemble, read_prompt
+from accord.runner.prompt import assemble, prompt_for
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
 from accord.runner.structured import validator
@@ -245,15 +245,14 @@ def _schema(request: RunRequest) -> str:
 
 def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
     """Put the prompt together and write it down, without secrets: what the agent is asked is what can be read later."""
-    if request.prompt_file is None:
-        raise NotRun("prompt-invalid", "There is no prompt file.", mend="Name one by --prompt-file.")
     context = {
         "Mode": request.mode,
         "Iteration": request.iteration,
         "Pull request": request.pr_number,
         "Base branch": request.base_ref,
     }
-    text = assemble(read_prompt(request.prompt_file, _workspace(request, job)), request.appendix, context)
+    asked = prompt_for(request.prompt_file, request.mode, _workspace(request, job))
+    text = assemble(asked, request.appendix, context)
     if schema and agent.result_schema is None:
         text += (
             f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, nothing behind it:\n\n{schema}\n"

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from accord.sandbox import answers, artifacts, faults, git_http, routes
+from accord.sandbox import answers, artifacts, faults, git_http, routes, workflow_runs
 from accord.sandbox.access import authenticate
 from accord.sandbox.answers import Answer, Refusal, not_found
 from accord.sandbox.bare import Bares
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from accord.sandbox.settings import Settings
 
 ENTERPRISE_PREFIX = "/api/v3"
+ENTERPRISE_GRAPHQL = "/api/graphql"
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
 
 
@@ -69,6 +70,8 @@ class Application:
         path, root = scope["path"], ""
         if path.startswith(f"{ENTERPRISE_PREFIX}/"):
             path, root = path.removeprefix(ENTERPRISE_PREFIX), ENTERPRISE_PREFIX
+        elif path == ENTERPRISE_GRAPHQL:
+            path = "/graphql"
         first = path.lstrip("/").partition("/")[0]
         visited = git_http.PATTERN.fullmatch(path)
         if not root and visited is not None:
@@ -211,29 +214,26 @@ class Application:
                 raise failure
             with self.database.reading() as connection:
                 has_token = "authorization" in request.headers
-                answer = artifacts.fetch(connection, path, request.query_params, has_token, now)
+                fetch = workflow_runs.fetch_log if workflow_runs.STORAGE.fullmatch(path) else artifacts.fetch
+                answer = fetch(connection, path, request.query_params, has_token, now)
         except Refusal as refusal:
             answer = refusal.answer("")
         self.requests.append((request.method, path, answer.status))
         content = answers.encode(answer.body) if answer.content is None else answer.content
         await _send(request, _Outcome(answer, content, None), fault, send)
 
-    def _keep_artifact(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
-        """Do what upload-artifact does for a job: PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT?overwrite=true."""
-        found = artifacts.CONTROL.fullmatch(path)
-        if found is None:
-            return JSONResponse({"message": "Not Found"}, 404)
-        is_overwrite = query.get("overwrite") == "true"
-        upload = artifacts.Upload(found["repository"], int(found["run"]), found["name"], content, is_overwrite)
+    def _keep(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
+        """Do what GitHub does by itself: keep an artifact, let a workflow run go its way, keep the log of a job."""
+        keep = workflow_runs.control if workflow_runs.CONTROL.fullmatch(path) else artifacts.control
         try:
             with self.database.writing() as connection:
-                answer = artifacts.keep(connection, upload, self.settings.clock.now().timestamp())
+                answer = keep(connection, path, query, content, self.settings.clock.now().timestamp())
         except Refusal as refusal:
             answer = refusal.answer("")
-        return JSONResponse(answer.body, answer.status)
+        return Response(status_code=204) if answer.status == 204 else JSONResponse(answer.body, answer.status)
 
     async def _control(self, request: Request, path: str) -> Response:
-        """Serve the controls for tests in other processes: faults, requests and artifacts below /_sandbox."""
+        """Serve the controls below /_sandbox for tests in other processes: faults, requests, artifacts, runs, jobs."""
         match request.method, path:
             case "POST", "/_sandbox/faults":
                 try:
@@ -249,7 +249,7 @@ class Application:
                 names = ("method", "path", "status")
                 return JSONResponse([dict(zip(names, entry, strict=True)) for entry in self.requests])
             case "PUT", _:
-                return self._keep_artifact(path, request.query_params, await request.body())
+                return self._keep(path, request.query_params, await request.body())
             case _:
                 return JSONResponse({"message": "Not Found"}, 404)
         return Response(status_code=204)

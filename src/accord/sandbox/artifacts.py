@@ -44,6 +44,15 @@ class Upload(NamedTuple):
     overwrite: bool
 
 
+def control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> Answer:
+    """PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT?overwrite=true with the archive, as upload-artifact does."""
+    found = CONTROL.fullmatch(path)
+    if found is None:
+        raise not_found()
+    is_overwrite = query.get("overwrite") == "true"
+    return keep(db, Upload(found["repository"], int(found["run"]), found["name"], content, is_overwrite), now)
+
+
 def keep(db: Connection, upload: Upload, now: float) -> Answer:
     """Keep an archive. A name is taken once a run: 409 unless it is to be overwritten."""
     repository = find_repository(db, upload.repository)

@@ -184,6 +184,8 @@ def _annotation(call: Call, row: Row, entry: dict[str, Any]) -> dict[str, Any]:
 def _payload(call: Call, row: Row) -> payloads.Payload:
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}/check-runs/{row['id']}"
+    job = call.db.execute("SELECT run_id FROM jobs WHERE id = ?", (row["id"],)).fetchone()
+    page = f"{call.web}/{name}/actions/runs/{job['run_id']}/job/{row['id']}" if job else None
     return {
         "id": row["id"],
         "node_id": payloads.node_id("CR", row["id"]),
@@ -192,7 +194,7 @@ def _payload(call: Call, row: Row) -> payloads.Payload:
         "external_id": row["external_id"] or "",
         "url": url,
         "html_url": f"{call.web}/{name}/runs/{row['id']}",
-        "details_url": row["details_url"],
+        "details_url": page or row["details_url"],
         "status": row["status"],
         "conclusion": row["conclusion"],
         "started_at": payloads.moment(row["started_at"]),
@@ -205,6 +207,26 @@ def _payload(call: Call, row: Row) -> payloads.Payload:
             "annotations_url": f"{url}/annotations",
         },
         "check_suite": {"id": row["app_id"]},
-        "app": None,
+        "app": _app(call, row["app_id"]),
         "pull_requests": [],
+    }
+
+
+def _app(call: Call, identifier: int) -> payloads.Payload:
+    """Return an ``integration``: the app behind an account that ends with [bot]."""
+    row = call.db.execute("SELECT * FROM users WHERE id = ?", (identifier,)).fetchone()
+    slug, created = row["login"].removesuffix("[bot]"), payloads.moment(row["created_at"])
+    return {
+        "id": identifier,
+        "slug": slug,
+        "node_id": payloads.node_id("A", identifier),
+        "owner": payloads.user(call, row),
+        "name": slug,
+        "description": "",
+        "external_url": f"{call.web}/apps/{slug}",
+        "html_url": f"{call.web}/apps/{slug}",
+        "created_at": created,
+        "updated_at": created,
+        "permissions": {},
+        "events": [],
     }

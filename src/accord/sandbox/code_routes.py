@@ -12,7 +12,9 @@ from accord.sandbox import (
     git_objects,
     protection,
     pulls,
+    repository_events,
     statuses,
+    workflow_runs,
 )
 from accord.sandbox.route import Route
 
@@ -49,6 +51,9 @@ ROUTES = (
         "commits/statuses#get-the-combined-status-for-a-specific-reference",
     ),
     Route("POST", f"{_REPO}/statuses/{{sha}}", statuses.create_status, "commits/statuses#create-a-commit-status"),
+    Route(
+        "POST", f"{_REPO}/dispatches", repository_events.create_event, "repos/repos#create-a-repository-dispatch-event"
+    ),
     Route("POST", f"{_REPO}/check-runs", checks.create_check_run, "checks/runs#create-a-check-run"),
     Route("GET", _CHECK, checks.get_check_run, "checks/runs#get-a-check-run"),
     Route("PATCH", _CHECK, checks.update_check_run, "checks/runs#update-a-check-run"),
@@ -78,6 +83,24 @@ ROUTES = (
         f"{_REPO}/actions/runs/{{run_id:int}}/artifacts",
         artifacts.list_of_run,
         "actions/artifacts#list-workflow-run-artifacts",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/actions/runs/{{run_id:int}}",
+        workflow_runs.get_run,
+        "actions/workflow-runs#get-a-workflow-run",
+    ),
+    Route(
+        "GET",
+        f"{_REPO}/actions/jobs/{{job_id:int}}/logs",
+        workflow_runs.get_log,
+        "actions/workflow-jobs#download-job-logs-for-a-workflow-run",
+    ),
+    Route(
+        "POST",
+        f"{_REPO}/actions/workflows/{{workflow_id}}/dispatches",
+        workflow_runs.dispatch,
+        "actions/workflows#create-a-workflow-dispatch-event",
     ),
     Route(
         "GET",

@@ -25,12 +25,16 @@ FIRST_ID = 3_000_000_000
 """Above 2**31, as GitHub's identifiers are by now, and never mistaken for an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """To be raised with every change of a table in ``schema.sql``."""
 
 _ANEW = "Choose another directory, or delete this one to start anew."
 TABLES = (
+    "dispatches",
     "artifacts",
+    "jobs",
+    "workflow_runs",
+    "resolved_threads",
     "annotations",
     "check_runs",
     "statuses",

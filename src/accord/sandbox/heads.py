@@ -30,10 +30,10 @@ class Move:
 
 
 def follow(move: Move) -> None:
-    """Bring every open pull request of the repository in line with its branches."""
+    """Bring every open pull request between branches of the repository in line with them."""
     rows = move.db.execute(
         "SELECT pulls.*, issues.number FROM pulls JOIN issues ON issues.id = issue_id"
-        " WHERE repository_id = ? AND state = 'open'",
+        " WHERE repository_id = ? AND state = 'open' AND fork_id IS NULL",
         (move.repository_id,),
     ).fetchall()
     if not rows:

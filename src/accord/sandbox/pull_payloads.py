@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.sandbox import diffs, payloads, repository_payloads
+from accord.sandbox.access import Role
 from accord.sandbox.merges import readiness
 
 if TYPE_CHECKING:
@@ -92,11 +93,17 @@ def _simple(call: Call, row: Row, issue: payloads.Payload, repository: payloads.
         "merge_commit_sha": row["merge_sha"],
         "requested_reviewers": reviewers(call, row["id"]),
         "requested_teams": [],
-        "head": _end(row, "head", repository),
+        "head": _end(row, "head", _fork(call, row) or repository),
         "base": _end(row, "base", repository),
         "auto_merge": None,
         "_links": {name: {"href": address} for name, address in hrefs.items()},
     }
+
+
+def _fork(call: Call, row: Row) -> payloads.Payload | None:
+    """Return the repository of the head where that is another one."""
+    found = call.db.execute("SELECT * FROM repositories WHERE id = ?", (row["fork_id"],)).fetchone()
+    return None if found is None else repository_payloads.full(call, found, Role.READ)
 
 
 def _end(row: Row, end: str, repository: payloads.Payload) -> payloads.Payload:

@@ -131,6 +131,7 @@ class Meter:
         sizes = {
             "core": (hourly.get(kind, limits.user_per_hour), HOUR),
             "search": (limits.search_per_minute, MINUTE),
+            "graphql": (hourly.get(kind, limits.user_per_hour), HOUR),
             "points": (limits.points_per_minute, MINUTE),
             "content-minute": (limits.content_per_minute, MINUTE),
             "content-hour": (limits.content_per_hour, HOUR),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Route:
     """One operation. ``docs`` is the end of GitHub's documentation address, which refusals carry.
 
-    ``creates`` marks what the limit on content-creating requests counts: things that people get notified of.
+    ``creates`` marks what the limit on content-creating requests counts: things that people get notified of. ``asks``
+    marks a POST that is a question.
     """
 
     method: str
@@ -29,11 +30,12 @@ class Route:
     docs: str
     creates: bool = False
     resource: str = "core"
+    asks: bool = False
 
     @property
     def writes(self) -> bool:
         """Whether the operation may change something."""
-        return self.method != "GET"
+        return self.method != "GET" and not self.asks
 
     @property
     def load(self) -> Load:

@@ -13,6 +13,7 @@ from accord.sandbox import (
     comments,
     dependencies,
     events,
+    graphql,
     issues,
     labels,
     pull_routes,
@@ -33,6 +34,7 @@ _BLOCKED_BY = f"{_ISSUE}/dependencies/blocked_by"
 
 ROUTES = (
     Route("GET", "/rate_limit", rates.get_rate_limit, "rate-limit/rate-limit#get-rate-limit-status", resource=""),
+    Route("POST", "/graphql", graphql.answer, "graphql", resource="graphql", asks=True),
     Route("GET", "/user", repositories.get_user, "users/users#get-the-authenticated-user"),
     Route("POST", "/user/repos", repositories.create_repository, "repos/repos#create-a-repository", creates=True),
     Route("GET", "/search/issues", search.search_issues, "search/search#search-issues", resource="search"),

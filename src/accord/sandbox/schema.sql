@@ -112,7 +112,8 @@ CREATE TABLE IF NOT EXISTS protections (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pulls (
     issue_id INTEGER PRIMARY KEY REFERENCES issues (id),
-    head_ref TEXT NOT NULL,     -- a branch of the same repository
+    head_ref TEXT NOT NULL,     -- a branch of the same repository, or of its fork
+    fork_id INTEGER REFERENCES repositories (id),
     head_sha TEXT NOT NULL,
     base_ref TEXT NOT NULL,
     base_sha TEXT NOT NULL,     -- the tip of the base when the head last moved; what the diff compares with
@@ -207,3 +208,33 @@ CREATE TABLE IF NOT EXISTS artifacts (
     expires_at REAL NOT NULL,
     UNIQUE (repository_id, run_id, name)
 );
+CREATE TABLE IF NOT EXISTS resolved_threads (
+    comment_id INTEGER PRIMARY KEY REFERENCES review_comments (id)  -- the first comment of the thread
+);
+CREATE TABLE IF NOT EXISTS workflow_runs (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    name TEXT NOT NULL,
+    path TEXT NOT NULL,
+    event TEXT NOT NULL,
+    status TEXT NOT NULL,
+    conclusion TEXT,
+    head_sha TEXT NOT NULL,
+    head_branch TEXT NOT NULL,
+    created_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS jobs (
+    id INTEGER PRIMARY KEY REFERENCES check_runs (id),
+    run_id INTEGER NOT NULL REFERENCES workflow_runs (id),
+    log TEXT                    -- NULL: not kept any more
+);
+CREATE TABLE IF NOT EXISTS dispatches (
+    id INTEGER PRIMARY KEY,
+    repository_id INTEGER NOT NULL REFERENCES repositories (id),
+    workflow TEXT NOT NULL,     -- the name of its file
+    ref TEXT NOT NULL,
+    inputs TEXT NOT NULL,       -- JSON object
+    actor_id INTEGER NOT NULL REFERENCES users (id),
+    created_at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS dispatches_by_repository ON dispatches (repository_id, id);

@@ -37,26 +37,41 @@ A seed is YAML or JSON; every part may be left out::
             pull_request: false          # true alone: shares the issues' numbers, but has no code
             head: feature                # a pull request between two branches that are there
             base: main
+            fork: alice/tools            # the head is there; the fork is made when it is not there
             draft: false
             blocked_by: [2]              # numbers in the same repository
             comments:
               - {author: alice, body: Me too, created_at: 2026-01-02T00:00:00Z}
+            label_events:                # what happened to its labels before
+              - {label: needs-human, change: removed, author: alice, created_at: 2026-01-02T00:00:00Z}
+            checks:                      # of a pull request's head; with run, jobs of GitHub Actions with their logs
+              - {name: tests, conclusion: failure, run: 7001, log: "FAILED test_one", app: "github-actions[bot]"}
+              - {name: lint, status: in_progress, title: Lint, summary: Still at it}
+            statuses:
+              - {context: ci, state: success, description: Built, author: maintainer}
+            threads:                     # review threads on lines that the pull request changes, or on whole files
+              - path: README.md
+                line: 1
+                resolved: false
+                comments: [{author: "reviewer[bot]", body: Typo, created_at: 2026-01-02T00:00:00Z}]
+        workflow_runs:                   # pull requests are theirs by head_sha; a check with run makes its own
+          - {id: 7002, name: CI, path: .github/workflows/ci.yml, event: push, status: in_progress, head: feature}
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.yaml_files import read_yaml
-from accord.sandbox import database, labels, protection
+from accord.sandbox import database, labels, protection, seed_work
 from accord.sandbox.access import TokenKind
 from accord.sandbox.issues import CLOSING_REASONS, Draft, insert
-from accord.sandbox.repositories import Facts, add_repository, find_repository, find_user
-from accord.sandbox.seed_git import plant_code, plant_pull
+from accord.sandbox.repositories import Facts, add_repository, find_repository
+from accord.sandbox.seed_git import move_to_fork, plant_code, plant_pull
+from accord.sandbox.seed_rows import BOT, MAINTAINER, account, moment_of
 from accord.sandbox.words import words
 
 if TYPE_CHECKING:
@@ -67,19 +82,16 @@ if TYPE_CHECKING:
     from accord.sandbox.database import Connection, Row
 
 HOME = "accord/sandbox"
-MAINTAINER = "maintainer"
 STRANGER = "stranger"
-BOT = "github-actions[bot]"
 TOKEN = "accord-sandbox-token"  # noqa: S105 (opens nothing but this sandbox)
 INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
 STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
 INSTALLATION_PERMISSIONS = {
-    **dict.fromkeys(("issues", "pull_requests", "contents", "checks", "statuses"), "write"),
-    "actions": "read",
+    **dict.fromkeys(("actions", "issues", "pull_requests", "contents", "checks", "statuses"), "write"),
     "metadata": "read",
 }
 
-_KINDS = {str: "a text (quote it)", bool: "true or false", list: "a list", dict: "an object"}
+_KINDS = {str: "a text (quote it)", int: "a number", bool: "true or false", list: "a list", dict: "an object"}
 _TOKEN_FIELDS = {"token": str, "login": str, "kind": str, "permissions": dict, "repositories": list}
 _REPOSITORY_FIELDS = {
     "name": str,
@@ -95,6 +107,7 @@ _REPOSITORY_FIELDS = {
     "protected": dict,
     "labels": list,
     "issues": list,
+    "workflow_runs": list,
 }
 _LABEL_FIELDS = {"name": str, "color": str, "description": str}
 _COMMENT_FIELDS = {"author": str, "body": str, "created_at": str}
@@ -111,9 +124,14 @@ _ISSUE_FIELDS = {
     "pull_request": bool,
     "head": str,
     "base": str,
+    "fork": str,
     "draft": bool,
     "blocked_by": list,
     "comments": list,
+    "label_events": list,
+    "checks": list,
+    "statuses": list,
+    "threads": list,
 }
 
 
@@ -149,7 +167,7 @@ def check(document: Any) -> Seed:
 def plant(db: Connection, bares: Bares, seed: Seed, home: str | None, now: float) -> None:
     """Fill an empty server: built-in accounts and tokens, what the seed says, and the home repository."""
     for login, kind in ((MAINTAINER, "User"), (STRANGER, "User"), (BOT, "Bot")):
-        _account(db, login, now, kind)
+        account(db, login, now, kind)
     for repository in seed.repositories:
         _plant_repository(db, bares, repository, now)
     home = home or (seed.repositories[0]["name"] if seed.repositories else HOME)
@@ -180,9 +198,9 @@ def ensure_repository(db: Connection, full_name: str, now: float) -> Row:
 
 
 def _new_repository(db: Connection, facts: Facts, now: float, *, default_labels: bool = True) -> Row:
-    owner = _account(db, facts.full_name.partition("/")[0], now, "Organization")
+    owner = account(db, facts.full_name.partition("/")[0], now, "Organization")
     row = add_repository(db, facts, owner, now, default_labels=default_labels)
-    maintainer = _account(db, MAINTAINER, now)
+    maintainer = account(db, MAINTAINER, now)
     if maintainer != owner:
         db.execute("INSERT INTO collaborators VALUES (?, ?, 'admin')", (row["id"], maintainer))
     return row
@@ -193,7 +211,7 @@ def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], no
     facts = Facts(entry["name"], description=entry.get("description"), **flags)
     row = _new_repository(db, facts, now, default_labels=entry.get("default_labels", True))
     for login, role in entry.get("collaborators", {}).items():
-        db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", (row["id"], _account(db, login, now), role))
+        db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", (row["id"], account(db, login, now), role))
     for label in entry.get("labels", []):
         _label(db, row["id"], label["name"], label.get("color"), label.get("description"))
     maintainer = db.execute("SELECT * FROM users WHERE login = ?", (MAINTAINER,)).fetchone()
@@ -203,12 +221,19 @@ def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], no
     for identifier, issue in zip(identifiers, issues, strict=True):
         if "head" in issue:
             plant_pull(db, bares, row, identifier, issue)
+            seed_work.plant(db, bares, row, identifier, issue, now)
+        if "fork" in issue:
+            facts = Facts(issue["fork"])
+            fork = find_repository(db, facts.full_name) or _new_repository(db, facts, now, default_labels=False)
+            move_to_fork(db, bares, row, identifier, fork)
         edges = [(identifier, identifiers[number - 1]) for number in issue.get("blocked_by", [])]
         db.executemany("INSERT INTO dependencies VALUES (?, ?)", edges)
+    for run in entry.get("workflow_runs", []):
+        seed_work.plant_run(db, bares, row, run, now)
 
 
 def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], now: float) -> int:
-    author = _account(db, entry.get("author", MAINTAINER), now)
+    author = account(db, entry.get("author", MAINTAINER), now)
     is_pull = entry.get("pull_request", "head" in entry)
     state = entry.get("state", "open")
     reason = entry.get("state_reason", "completed" if state == "closed" and not is_pull else None)
@@ -216,7 +241,7 @@ def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], n
         entry["title"],
         entry.get("body"),
         author_id=author,
-        created_at=_moment(entry, now),
+        created_at=moment_of(entry, now),
         is_pull=is_pull,
         state=state,
         state_reason=reason,
@@ -227,13 +252,16 @@ def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], n
         label = _label(db, repository_id, name, None, None)
         db.execute("INSERT INTO issue_labels VALUES (?, ?)", (identifier, label["id"]))
     for login in entry.get("assignees", []):
-        db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, _account(db, login, now)))
+        db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, account(db, login, now)))
     for comment in entry.get("comments", []):
-        moment, writer = _moment(comment, now), _account(db, comment.get("author", MAINTAINER), now)
+        moment, writer = moment_of(comment, now), account(db, comment.get("author", MAINTAINER), now)
         db.execute(
             "INSERT INTO comments VALUES (?, ?, ?, ?, ?, ?, ?)",
             (database.next_id(db), identifier, writer, comment["body"], words(comment["body"]), moment, moment),
         )
+    for event in entry.get("label_events", []):
+        actor = account(db, event.get("author", MAINTAINER), now)
+        seed_work.plant_label_event(db, identifier, actor, event, moment_of(event, now))
     return identifier
 
 
@@ -244,16 +272,6 @@ def _label(db: Connection, repository_id: int, name: str, color: str | None, des
     if row is not None:
         db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
     return labels.add(db, repository_id, name, color or labels.IMPLICIT_COLOR, description)
-
-
-def _account(db: Connection, login: str, now: float, kind: str = "User") -> int:
-    row = find_user(db, login)
-    if row is not None:
-        return int(row["id"])
-    identifier = database.next_id(db)
-    kind = "Bot" if login.endswith("[bot]") else kind
-    db.execute("INSERT INTO users VALUES (?, ?, ?, ?)", (identifier, login, kind, now))
-    return identifier
 
 
 def _add_token(
@@ -268,16 +286,8 @@ def _add_token(
     repositories = None if reach is None else json.dumps([name.lower() for name in reach])
     db.execute(
         "INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)",
-        (token, _account(db, login, now), kind, json.dumps(permissions), repositories),
+        (token, account(db, login, now), kind, json.dumps(permissions), repositories),
     )
-
-
-def _moment(entry: Mapping[str, Any], default: float) -> float:
-    value = entry.get("created_at")
-    if value is None:
-        return default
-    moment = datetime.fromisoformat(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _token(entry: Any, place: str) -> Mapping[str, Any]:
@@ -301,6 +311,8 @@ def _repository(entry: Any, place: str) -> Mapping[str, Any]:
         if not labels.is_color(checked_label.get("color", labels.IMPLICIT_COLOR)):
             raise _wrong(f"{place}.labels[{index}].color", "is not six hexadecimal digits")
     _code(checked, place)
+    for index, run in enumerate(checked.get("workflow_runs", [])):
+        _object(run, f"{place}.workflow_runs[{index}]", seed_work.RUN_FIELDS, required=("id",))
     issues = checked.get("issues", [])
     for index, issue in enumerate(issues):
         _issue(issue, f"{place}.issues[{index}]", len(issues))
@@ -322,6 +334,8 @@ def _code(checked: Mapping[str, Any], place: str) -> None:
 def _issue(entry: Any, place: str, count: int) -> None:
     checked = _object(entry, place, _ISSUE_FIELDS, required=("title",))
     _one_of(checked, "state", ("open", "closed"), place)
+    if "fork" in checked and ("head" not in checked or checked["fork"].count("/") != 1):
+        raise _wrong(f"{place}.fork", "is not the owner/name that a pull request's head is in")
     _one_of(checked, "state_reason", (*CLOSING_REASONS, "reopened"), place)
     for number in checked.get("blocked_by", []):
         if not isinstance(number, int) or not 1 <= number <= count:
@@ -330,11 +344,26 @@ def _issue(entry: Any, place: str, count: int) -> None:
     for index, comment in enumerate(checked.get("comments", [])):
         where = f"{place}.comments[{index}]"
         _check_moment(_object(comment, where, _COMMENT_FIELDS, required=("body",)), where)
+    _check_work(checked, place)
+
+
+def _check_work(checked: Mapping[str, Any], place: str) -> None:
+    for name, (fields, required) in seed_work.FIELDS.items():
+        if name in checked and name != "label_events" and "head" not in checked:
+            raise _wrong(f"{place}.{name}", "belongs to a pull request with a head")
+        for index, part in enumerate(checked.get(name, [])):
+            where = f"{place}.{name}[{index}]"
+            _check_moment(_object(part, where, fields, required=required), where)
+            for key, allowed in seed_work.WORDS.items():
+                _one_of(part, key, allowed, where)
+            for at, comment in enumerate(part.get("comments", [])):
+                there = f"{where}.comments[{at}]"
+                _check_moment(_object(comment, there, _COMMENT_FIELDS, required=("body",)), there)
 
 
 def _check_moment(entry: Mapping[str, Any], place: str) -> None:
     try:
-        _moment(entry, 0.0)
+        moment_of(entry, 0.0)
     except ValueError:
         raise _wrong(f"{place}.created_at", f"is {entry['created_at']!r}, not a moment in ISO 8601") from None
 

@@ -53,6 +53,13 @@ def plant_pull(db: Connection, bares: Bares, row: Row, issue_id: int, entry: Map
     bare.set_ref(f"refs/pull/{number}/head", str(tips[entry["head"]]))
 
 
+def move_to_fork(db: Connection, bares: Bares, row: Row, issue_id: int, fork: Row) -> None:
+    """Let a pull request that was just planted come from a fork: its branch is not in this repository any more."""
+    head = db.execute("SELECT head_ref FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()[0]
+    db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], issue_id))
+    bares.open(row["full_name"]).drop_ref(HEADS + head)
+
+
 def _import(db: Connection, bare: Bare, row: Row, source: str) -> str:
     """Take over all branches and tags of a repository, and return the name of its default branch."""
     try:

@@ -28,6 +28,7 @@ from accord.sandbox.exchanges import Exchange, Observer
 from accord.sandbox.faults import Fault, Faults
 from accord.sandbox.issues import Draft, insert
 from accord.sandbox.repositories import find_repository, find_user
+from accord.sandbox.seed_rows import MAINTAINER
 from accord.sandbox.settings import RateLimits, Settings
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Running:
         title: str = "Old issue {n}",
         body: str | None = "Body of old issue {n}",
         state: str = "open",
-        author: str = seeds.MAINTAINER,
+        author: str = MAINTAINER,
         age_seconds: float = YEAR,
         repository: str | None = None,
     ) -> list[int]:

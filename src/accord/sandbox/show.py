@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.errors import WrongUsage
@@ -31,9 +32,22 @@ _REVIEW_COMMENTS = (
     " WHERE review_id = ? ORDER BY review_comments.id"
 )
 
+_CHECKS = (
+    "SELECT check_runs.id, login AS app, head_sha, name, status, conclusion, run_id FROM check_runs"
+    " JOIN users ON users.id = app_id LEFT JOIN jobs USING (id) WHERE repository_id = ? ORDER BY check_runs.id"
+)
+_STATUSES = (
+    "SELECT login AS author, sha, context, state, description FROM statuses JOIN users ON users.id = creator_id"
+    " WHERE repository_id = ? ORDER BY statuses.id"
+)
+_DISPATCHES = (
+    "SELECT workflow, ref, inputs, login AS author, dispatches.created_at FROM dispatches"
+    " JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY dispatches.id"
+)
+
 
 def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
-    """Return repository, issues, labels, pulls and reviews of the sandbox in ``directory``.
+    """Return what the sandbox in ``directory`` holds of a repository, and which workflows were started by hand.
 
     ``repository`` is the home repository unless given. Pull requests are under ``pulls`` and not under ``issues``.
     """
@@ -65,6 +79,9 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
         "labels": [dict(row) for row in labels],
         "pulls": [_pull(db, row) for row in items if row["is_pull"]],
         "reviews": [_review(db, row) for row in db.execute(_REVIEWS, key)],
+        "checks": [dict(row) for row in db.execute(_CHECKS, key)],
+        "statuses": [dict(row) for row in db.execute(_STATUSES, key)],
+        "dispatches": [_dispatch(row) for row in db.execute(_DISPATCHES, key)],
     }
 
 
@@ -82,6 +99,10 @@ def _pull(db: Connection, row: Row) -> dict[str, Any]:
         "base": {"ref": found["base_ref"], "sha": found["base_sha"]},
         "requested_reviewers": [user["login"] for user in asked],
     }
+
+
+def _dispatch(row: Row) -> dict[str, Any]:
+    return {**dict(row), "inputs": json.loads(row["inputs"]), "created_at": moment(row["created_at"])}
 
 
 def _review(db: Connection, row: Row) -> dict[str, Any]:

@@ -6,8 +6,8 @@ what is missing or broken is a finding of its file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import MAX_BYTES
@@ -39,39 +39,76 @@ FILES = (*_DOCUMENTS, *_TEXTS, HISTORY_FILE)
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a session. ``raw`` is None when it is not there, ``model`` when its shape is wrong.
+    """One file of a session: its bytes as they were read, None when it is not there, and what they say.
 
-    ``value`` is the document as it was read, with every key; ``kind`` what ``accord check`` calls it.
+    ``unreadable`` says why a file that is there could not be opened. All else is found out when somebody asks.
     """
 
     name: str
-    kind: str
     raw: bytes | None = None
-    value: Any = None
-    model: Any = None
-    findings: tuple[Finding, ...] = ()
+    unreadable: str = ""
 
     @property
-    def unreadable(self) -> str:
-        """Why the file cannot even be opened; empty when it can, or is not there."""
-        return self.findings[0].message if self.raw is None and self.findings else ""
+    def kind(self) -> str:
+        """What ``accord check`` calls such a file."""
+        if self.name in _DOCUMENTS:
+            return _DOCUMENTS[self.name].name
+        return "session-history" if self.name == HISTORY_FILE else "session-text"
+
+    @property
+    def value(self) -> Any:
+        """The document as it was read, with every key; None for texts, and where it is missing or broken."""
+        return self._read[0]
+
+    @property
+    def model(self) -> Any:
+        """The document as its model, None where the shape is wrong; of the history its entries."""
+        return self._read[1]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in the file by itself."""
+        return tuple(self._read[2])
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether nothing is there."""
+        return self.raw is None and not self.unreadable
 
     @property
     def defect(self) -> str:
         """Why the file cannot be relied on; empty when it can."""
-        if self.raw is None and not self.findings:
+        if self.is_missing:
             return f"{self.name} is missing."
         errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
         return f"{self.name}{errors[0].path and ' ' + errors[0].path}: {errors[0].message}" if errors else ""
 
+    @cached_property
+    def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
+        if self.raw is None:
+            return None, None, [Finding("file-unreadable", self.unreadable)] if self.unreadable else []
+        if self.name in _TEXTS:
+            return None, None, text_findings(self.raw, _TEXTS[self.name])
+        if self.name == HISTORY_FILE:
+            return None, *read_history(self.raw)
+        try:
+            document = _DOCUMENTS[self.name].read(self.raw)
+        except BrokenContract as broken:
+            return None, None, broken.findings
+        return document.value, *_DOCUMENTS[self.name].read_model(document)
+
 
 @dataclass(frozen=True)
 class Session:
-    """All that a session's folder says. ``findings`` are those of no single file."""
+    """All that a session's folder says: every file as it was at one moment."""
 
     folder: Path
     parts: Mapping[str, Part]
-    findings: tuple[Finding, ...] = field(default=())
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found in no single file."""
+        return tuple(folder_findings(self))
 
     @property
     def name(self) -> str:
@@ -126,25 +163,15 @@ def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage when there is no such folder."""
     if not folder.is_dir():
         raise WrongUsage(f"{folder} is no folder.", mend="Name the folder of a session, below .agents-work.")
-    session = Session(folder, {name: read_part(folder, name) for name in FILES})
-    return Session(folder, session.parts, tuple(folder_findings(session)))
+    return Session(folder, {name: read_part(folder, name) for name in FILES})
 
 
 def read_part(folder: Path, name: str) -> Part:
-    """Read one file of a session and check it by itself."""
-    kind = _kind_name(name)
+    """Read one file of a session."""
     try:
-        raw = _read_file(folder / name)
+        return Part(name, _read_file(folder / name))
     except OSError as error:
-        message = f"The file cannot be read: {error.strerror or error}. Put a plain file there."
-        return Part(name, kind, findings=(Finding("file-unreadable", message),))
-    return Part(name, kind) if raw is None else parse_part(name, raw)
-
-
-def _kind_name(name: str) -> str:
-    if name in _DOCUMENTS:
-        return _DOCUMENTS[name].name
-    return "session-history" if name == HISTORY_FILE else "session-text"
+        return Part(name, unreadable=f"The file cannot be read: {error.strerror or error}. Put a plain file there.")
 
 
 def _read_file(path: Path) -> bytes | None:
@@ -157,24 +184,6 @@ def _read_file(path: Path) -> bytes | None:
         return file.read(MAX_BYTES + 1)
 
 
-@lru_cache(maxsize=32)
-def parse_part(name: str, raw: bytes) -> Part:
-    """Check the bytes of one file of a session. What has not changed is not parsed again: leave ``value`` as it is."""
-    kind = _kind_name(name)
-    if name in _TEXTS:
-        return Part(name, kind, raw, findings=tuple(text_findings(raw, _TEXTS[name])))
-    if name == HISTORY_FILE:
-        entries, found = read_history(raw)
-        return Part(name, kind, raw, model=tuple(entries), findings=tuple(found))
-    of_kind = _DOCUMENTS[name]
-    try:
-        document = of_kind.read(raw)
-    except BrokenContract as broken:
-        return Part(name, kind, raw, findings=tuple(broken.findings))
-    model, found = of_kind.read_model(document)
-    return Part(name, kind, raw, document.value, model, tuple(found))
-
-
 def is_session(folder: Path) -> bool:
     """Tell whether a folder looks like that of a session."""
     return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == ".agents-work"
@@ -183,7 +192,7 @@ def is_session(folder: Path) -> bool:
 def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
     """Check a session's folder: what concerns several files first, then every file that is there."""
     session = read_session(folder)
-    parts = [part for part in session.parts.values() if part.raw is not None or part.findings]
+    parts = [part for part in session.parts.values() if not part.is_missing]
     return [
         (folder, "session", list(session.findings)),
         *((folder / part.name, part.kind, list(part.findings)) for part in parts),

@@ -21,11 +21,15 @@ if TYPE_CHECKING:
 
 
 def folder_findings(session: Session) -> list[Finding]:
-    """Check what concerns more than one file; a file whose shape is wrong is left out."""
+    """Check what concerns more than one file; a file whose shape is wrong is left out.
+
+    A finding's path is a pointer into the folder: the name of a file, and the place in it.
+    """
     found = [*session_name_findings(session.name)]
     status, tasks = session.status, session.tasks
-    if session.parts["status.json"].raw is None and not session.parts["status.json"].findings:
-        found.append(Finding("artifact-missing", "status.json is missing. Every session has one from its beginning."))
+    if session.parts["status.json"].is_missing:
+        message = "status.json is missing. Every session has one from its beginning."
+        found.append(Finding("artifact-missing", message, "/status.json"))
     if status:
         found += [*_names(session, status), *_artifacts(session, status), *_gates(session, status)]
         found += [*_history(session, status)]
@@ -39,16 +43,15 @@ def folder_findings(session: Session) -> list[Finding]:
 def _names(session: Session, status: Status) -> Iterator[Finding]:
     if status.session != session.name:
         message = f'status.json is of the session "{shown(status.session)}", but lies in "{shown(session.name)}".'
-        yield Finding("session-mismatch", message + " Give both one name.", "/session")
+        yield Finding("session-mismatch", message + " Give both one name.", "/status.json/session")
 
 
 def _artifacts(session: Session, status: Status) -> Iterator[Finding]:
     state = working_state(status)
     for name in files_needed(state, session.mode):
-        part = session.parts[name]
-        if part.raw is None and not part.findings:
+        if session.parts[name].is_missing:
             message = f"{name} is missing, and the session is in {state} already. Write it, or go back."
-            yield Finding("artifact-missing", message)
+            yield Finding("artifact-missing", message, pointer(name))
 
 
 def gate_defect(status: Status, decision_id: str) -> str:
@@ -72,11 +75,11 @@ def _gates(session: Session, status: Status) -> Iterator[Finding]:
         defect = gate_defect(status, decision_id) if is_past and status.current_state != "BLOCKED" else ""
         if defect:
             message = f"The session went past {gate} to {state}, but {defect} Ask the user first."
-            yield Finding("gate-open", message, "/user_decisions")
+            yield Finding("gate-open", message, "/status.json/user_decisions")
         decision = status.decision(decision_id)
         if decision and decision.status == "cancelled" and status.current_state == gate:
             message = f"{decision_id} is cancelled, so the session cannot go on. Set it to BLOCKED."
-            yield Finding("gate-cancelled", message, "/current_state")
+            yield Finding("gate-cancelled", message, "/status.json/current_state")
 
 
 def _history(session: Session, status: Status) -> Iterator[Finding]:
@@ -84,10 +87,10 @@ def _history(session: Session, status: Status) -> Iterator[Finding]:
     answer = decision.answer if decision and decision.status == "answered" else None
     if answer and asks_changes(answer) and answer not in [entry.answer for entry in session.history]:
         message = "The user asked for changes of the design, and approve-design-history.jsonl does not say so. Add it."
-        yield Finding("history-missing", message, "/user_decisions")
+        yield Finding("history-missing", message, "/status.json/user_decisions")
     if session.history and decision is None:
         message = f"The history tells of changes of the design, but {APPROVE_DESIGN} was never asked."
-        yield warning("history-without-question", message, "/user_decisions")
+        yield warning("history-without-question", message, "/status.json/user_decisions")
 
 
 def _tasks_by_state(status: Status, tasks: Tasks) -> Iterator[Finding]:
@@ -95,14 +98,14 @@ def _tasks_by_state(status: Status, tasks: Tasks) -> Iterator[Finding]:
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
         message = f"The session is in {state}, but not completed are: {', '.join(unfinished)}."
-        yield Finding("tasks-open", message, "/current_state")
+        yield Finding("tasks-open", message, "/status.json/current_state")
 
 
 def _counted_tasks(status: Status, tasks: Tasks) -> Iterator[Finding]:
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
             message = f'Retries are counted for "{shown(name)}", which is no task. Correct the id.'
-            yield warning("task-unknown", message, pointer("retry_counts", name))
+            yield warning("task-unknown", message, pointer("status.json", "retry_counts", name))
 
 
 def _context_files(session: Session, tasks: Tasks) -> Iterator[Finding]:
@@ -110,7 +113,7 @@ def _context_files(session: Session, tasks: Tasks) -> Iterator[Finding]:
         for j, path in enumerate(task.context_files):
             if is_inside(path) and not is_there(session, path):
                 message = f'{task.id} is to be read with "{shown(path)}", which is not there. Write it or correct it.'
-                yield warning("context-file-missing", message, pointer("tasks", i, "context_files", j))
+                yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
 
 
 def missing_context(session: Session, paths: Sequence[str]) -> list[Finding]:

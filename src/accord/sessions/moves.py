@@ -17,13 +17,13 @@ from accord.sessions.policy import refuse
 from accord.sessions.store import change_status, change_tasks, reopen, status_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
     from accord.sessions.folder import Session
-    from accord.sessions.models import Status, Tasks
+    from accord.sessions.models import AgentOutput, Status, Tasks
 
 
 def moved(session: Session, target: str, *, task: str = "", blocker: str = "", reopens: bool = False) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def move_task(
     *,
     role: str,
     clock: Clock,
-    open_gates: Sequence[str] = (),
+    outputs: Mapping[str, AgentOutput] | None = None,
     disk: Disk = DISK,
 ) -> Tasks:
-    """Set the status of one task, once its lifecycle, its dependencies and the role allow it."""
-    return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, open_gates=open_gates, disk=disk)
+    """Set the status of one task, once its lifecycle, its dependencies, the role, and given ``outputs`` allow it."""
+    return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, outputs=outputs, disk=disk)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,8 @@ from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, has_errors, pointer
 from accord.kernel.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
 from accord.kernel.yaml_files import with_scalars
-from accord.sessions.folder import FILES, HISTORY_FILE, STATUS_FILE, TASKS_FILE, Session, parse_part, read_session
+from accord.sessions.folder import FILES, HISTORY_FILE, STATUS_FILE, TASKS_FILE, Part, Session, read_session
+from accord.sessions.gates import open_gates
 from accord.sessions.machine import TASK, TaskFacts
 from accord.sessions.models import ROLES, HistoryEntry, Status, Tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
+    from accord.sessions.models import AgentOutput
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
 """From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
@@ -76,7 +78,7 @@ def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, 
         return after
 
     written = _change(folder, STATUS_FILE, change, storage)
-    status: Status = parse_part(STATUS_FILE, written).model
+    status: Status = Part(STATUS_FILE, written).model
     return status
 
 
@@ -102,19 +104,19 @@ def change_tasks(
     *,
     role: str,
     clock: Clock,
-    open_gates: Sequence[str] = (),
+    outputs: Mapping[str, AgentOutput] | None = None,
     disk: Disk = DISK,
 ) -> Tasks:
     """Change the status of tasks in ``tasks.yaml`` and return it; every other byte of the file stays.
 
-    ``open_gates`` says which reviews of the tasks did not pass; a task is not completed then.
+    ``outputs`` are what the reviewing agents gave back, by role. Where given, a task is completed only if they pass it.
     """
 
     def change(before: bytes) -> bytes:
         session = _readable(folder, TASKS_FILE, before)
         _writable(session)
         wanted = dict(step(session))
-        if found := list(refused_tasks(session, wanted, role, open_gates)):
+        if found := list(refused_tasks(session, wanted, role, outputs)):
             raise refuse("The task may not be moved so.", found)
         tasks = session.tasks.tasks if session.tasks else []
         moved = {i: wanted[task.id] for i, task in enumerate(tasks) if wanted.get(task.id, task.status) != task.status}
@@ -123,12 +125,12 @@ def change_tasks(
         return after
 
     written = _change(folder, TASKS_FILE, change, Storage(clock, disk))
-    tasks: Tasks = parse_part(TASKS_FILE, written).model
+    tasks: Tasks = Part(TASKS_FILE, written).model
     return tasks
 
 
 def refused_tasks(
-    session: Session, wanted: Mapping[str, str], role: str, open_gates: Sequence[str] = ()
+    session: Session, wanted: Mapping[str, str], role: str, outputs: Mapping[str, AgentOutput] | None = None
 ) -> Iterator[Finding]:
     """Find which of these moves of tasks the lifecycle or the role forbids."""
     if role not in ROLES:
@@ -143,7 +145,8 @@ def refused_tasks(
         elif target != task.status:
             ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
             waits_for = tuple(other for other in task.depends_on if other not in ready)
-            if said := TASK.refusal(task.status, target, TaskFacts(role, waits_for, tuple(open_gates))):
+            gates = () if outputs is None else open_gates(task, outputs)
+            if said := TASK.refusal(task.status, target, TaskFacts(role, waits_for, gates)):
                 yield Finding("illegal-move", f"{name}: {said}")
 
 
@@ -184,7 +187,7 @@ def _held(folder: Path, storage: Storage) -> Iterator[None]:
 def _readable(folder: Path, name: str, raw: bytes) -> Session:
     """Read the session with this content of one file. Raises BrokenContract when that file has not its shape."""
     session = read_session(folder)
-    part = parse_part(name, raw)
+    part = Part(name, raw)
     if part.model is None:
         raise BrokenContract(f"{name} cannot be changed while it is broken.", findings=part.findings, mend=part.defect)
     return replace(session, parts={**session.parts, name: part})
@@ -198,7 +201,7 @@ def _writable(session: Session) -> None:
 
 def _judged(name: str, raw: bytes) -> Any:
     """Return the model of a document that is about to be written. Raises BrokenContract when it has an error."""
-    part = parse_part(name, raw)
+    part = Part(name, raw)
     if has_errors(part.findings):
         message = f"{name} would break its contract, so nothing was written."
         raise BrokenContract(message, findings=part.findings, mend=part.defect)

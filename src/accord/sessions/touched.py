@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.git import Git, GitFailed, split_nul
-from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, parse_part
+from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Part
 from accord.sessions.policy import WORK
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def change_findings(root: Path, name: str, base: str) -> Iterator[Finding]:
     start = git.line("merge-base", "--end-of-options", base, "HEAD")
     folder = f"{WORK}/{name}"
     before = _content(git, start, f"{folder}/{STATUS_FILE}")
-    status = parse_part(STATUS_FILE, before).model if before is not None else None
+    status = Part(STATUS_FILE, before).model if before is not None else None
     if status and status.current_state == "DONE" and not _is_reopened(root / folder):
         message = (
             f"{name} was done before this change, and is read only since. Begin a new session, or reopen this one."
@@ -53,7 +53,7 @@ def change_findings(root: Path, name: str, base: str) -> Iterator[Finding]:
 
 
 def _is_reopened(folder: Path) -> bool:
-    status = parse_part(STATUS_FILE, _now(folder / STATUS_FILE)).model
+    status = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
     return bool(status and status.current_state != "DONE")
 
 

@@ -1,0 +1,239 @@
+"""``accord keepalive|autofix|… run``: a turn of a loop on GitHub, as a step of a workflow or at a terminal."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import format_option, one_line, print_json
+from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.kernel.errors import WrongUsage
+from accord.kernel.redaction import redacted, redactor_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.cli.sources import Way
+    from accord.loops.loop import Loop
+    from accord.loops.models import TokenFacts
+    from accord.loops.run import Turn
+    from accord.loops.site import Site
+    from accord.runner.models import RunOutputs
+
+_ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
+"""Events by which a person asks, and the terminal, where there is none."""
+
+HISTORY = "loop-history.ndjson"
+_FILE = click.Path(path_type=Path)
+_OPTIONS = (
+    click.option("--pull", type=click.IntRange(min=1), metavar="N", help="The pull request; else all that are open."),
+    click.option(
+        "--phase",
+        type=click.Choice(["all", "begin", "end"]),
+        default="all",
+        show_default=True,
+        help="Begin a turn, end it, or both with the agent's run between them, here.",
+    ),
+    click.option("--agent", default="", metavar="NAME", help="The agent where no label names one."),
+    click.option("--registry", type=_FILE, metavar="FILE", help="The registry; .github/agents/registry.yml if there."),
+    click.option("--outputs", metavar="FILE", help="What the run left, as one JSON object; else ACCORD_RUN_OUTPUTS."),
+    click.option("--run-dir", type=_FILE, metavar="DIR", help="Where the run and the loop's history are kept."),
+    click.option("--dispatch-workflow", default="", metavar="FILE", help="The workflow that runs this loop."),
+    click.option(
+        "--max-runtime-minutes",
+        type=click.IntRange(min=1, max=360),
+        default=45,
+        show_default=True,
+        metavar="N",
+        help="When the agent is ended.",
+    ),
+    click.option("--prompt-file", default="", metavar="F", help="What the agent is asked; else the shipped prompt."),
+    click.option("--dry-run", is_flag=True, help="Decide, tell, and write nothing."),
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What was chosen on the command line."""
+
+    pull: int | None
+    phase: str
+    agent: str
+    registry: Path | None
+    outputs: str | None
+    run_dir: Path | None
+    dispatch_workflow: str
+    max_runtime_minutes: int
+    prompt_file: str
+    dry_run: bool
+
+
+def add_run(group: click.Group, name: str) -> None:
+    """Give a loop's group the command ``run``."""
+
+    def run(output_format: str, **given: Any) -> None:
+        choices = Choices(**{field: given.pop(field) for field in Choices.__dataclass_fields__})
+        with github_for(**given) as way:
+            _run(name, choices, way, output_format)
+
+    run.__doc__ = f"""Take a turn of {name} on GitHub: gather facts, decide, and do what follows.
+
+    Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command again
+    goes on where it stopped, and changes nothing where it did not. Exits 0 also when nothing is to be done.
+    """
+    command: Callable[..., Any] = format_option(repository_options(run))
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    group.command("run")(command)
+
+
+def _run(name: str, choices: Choices, way: Way, output_format: str) -> None:
+    from accord.loops.table import LOOPS
+
+    loop = LOOPS[name]
+    run_dir = choices.run_dir or Path(
+        tempfile.mkdtemp(prefix="accord-loop-", dir=os.environ.get("RUNNER_TEMP") or None)
+    )
+    site = _site(choices, way, run_dir)
+    if choices.pull is None:
+        _sweep(loop, site, choices, output_format)
+        return
+    turn = _turn(loop, site, choices, way, run_dir)
+    _keep_history(turn, run_dir)
+    _report(turn, choices.prompt_file, output_format)
+
+
+def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
+    from accord.kernel.clock import SystemClock
+    from accord.loops.site import Site
+    from accord.runner.registry import load_registry, repository_registry
+
+    registry = load_registry(choices.registry or repository_registry(Path.cwd()))
+    return Site(
+        github=way.github,
+        repository=way.repository,
+        number=choices.pull or 0,
+        run_id=os.environ.get("GITHUB_RUN_ID") or _local_id(run_dir),
+        agents=registry.enabled(choices.agent),
+        clock=SystemClock(),
+        redact=redactor_for(os.environ),
+        token=token_facts(os.environ),
+        minutes=choices.max_runtime_minutes,
+        bots=tuple(registry.review_bots),
+        is_asked=os.environ.get("GITHUB_EVENT_NAME", "") in _ASKING,
+    )
+
+
+def _local_id(run_dir: Path) -> str:
+    """Name a run at a terminal by its folder: the same command with the same folder is the same run."""
+    return f"local-{hashlib.sha256(os.fsencode(run_dir.resolve())).hexdigest()[:12]}"
+
+
+def token_facts(environment: Mapping[str, str]) -> TokenFacts:
+    """Say what the token may do, by what a workflow tells of it.
+
+    ``ACCORD_TOKEN_IS_JOBS`` says whether it is the job's own, whose pushes start no workflow and which may only read on
+    events of Dependabot. Source: GitHub documentation, "Triggering a workflow from a workflow" and "Dependabot on
+    GitHub Actions".
+    """
+    from accord.loops.models import TokenFacts
+
+    told = environment.get("ACCORD_TOKEN_IS_JOBS", "").strip().lower()
+    is_jobs = told == "true" if told in ("true", "false") else environment.get("GITHUB_ACTIONS") == "true"
+    is_dependabots = environment.get("GITHUB_ACTOR") == "dependabot[bot]" and environment.get(
+        "GITHUB_EVENT_NAME", ""
+    ) in ("pull_request", "pull_request_review", "pull_request_review_comment", "push", "create")
+    return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_dependabots))
+
+
+def _turn(loop: Loop, site: Site, choices: Choices, way: Way, run_dir: Path) -> Turn:
+    from accord.loops.run import begin, end
+
+    if choices.phase == "end":
+        outputs = _outputs(choices.outputs)
+        return end(loop, site, outputs, workflow=choices.dispatch_workflow, is_dry_run=choices.dry_run)
+    turn = begin(loop, site, is_dry_run=choices.dry_run)
+    if choices.phase == "begin" or choices.dry_run or not turn.should_run:
+        return turn
+    from accord.cli.loops_agent import run_here
+
+    return end(loop, site, run_here(turn, choices, way, run_dir), workflow=choices.dispatch_workflow)
+
+
+def _outputs(path: str | None) -> RunOutputs:
+    from accord.loops.outcome import read_outputs
+
+    if path is not None and os.environ.get("GITHUB_ACTIONS") == "true" and not Path(path).exists():
+        return read_outputs("")  # the step that was to write them did not come that far
+    if path is not None:
+        return read_outputs(read_bytes(path).decode("utf-8", "replace"))
+    text = os.environ.get("ACCORD_RUN_OUTPUTS")
+    if text is None:
+        raise WrongUsage("It is not said how the run ended.", mend="Pass --outputs FILE, or set ACCORD_RUN_OUTPUTS.")
+    return read_outputs(text)
+
+
+def _keep_history(turn: Turn, run_dir: Path) -> None:
+    from accord.kernel.store import write_whole
+    from accord.loops.history import write_history
+
+    if turn.state is not None and turn.outcome != "planned":
+        run_dir.mkdir(parents=True, exist_ok=True)
+        write_whole(run_dir / HISTORY, write_history(turn.pull.number, turn.loop.name, turn.state.history))
+
+
+def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None:
+    """Start the workflow of each pull request that may have something to do."""
+    from accord.cli.step_files import leave_outputs, leave_summary
+    from accord.loops.effects import start
+    from accord.loops.run import due
+
+    if not loop.is_swept:
+        raise WrongUsage(f"It is not said which pull request {loop.name} is about.", mend="Pass --pull N.")
+    if not choices.dispatch_workflow and not choices.dry_run:
+        mend = "Pass --pull N for one, or --dispatch-workflow FILE to start it for each."
+        raise WrongUsage("It is not said which workflow takes the turns of all open pull requests.", mend=mend)
+    numbers = []
+    for number in due(loop, site):
+        if not choices.dry_run:
+            start(site, choices.dispatch_workflow, number)
+        numbers.append(number)
+    told = ", ".join(f"#{number}" for number in numbers) or "none"
+    leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, numbers))})
+    leave_summary(f"### accord {loop.name}: open pull requests\n\n{'Due' if choices.dry_run else 'Started'}: {told}.")
+    requests = {"read": site.github.requests.read, "write": site.github.requests.write}
+    if output_format == "json":
+        outcome = "planned" if choices.dry_run else "started"
+        print_json({"loop": loop.name, "outcome": outcome, "pulls": numbers, "requests": requests})
+    else:
+        click.echo(f"{'due' if choices.dry_run else 'started'}: {told}")
+
+
+def _report(turn: Turn, prompt_file: str, output_format: str) -> None:
+    """Leave outputs and a summary for the runner, and print the turn."""
+    from accord.cli.loops import print_decision
+    from accord.cli.step_files import leave_outputs, leave_summary
+    from accord.gha.commands import command
+    from accord.loops.step_outputs import as_json, page, step_outputs
+
+    redact = redactor_for(os.environ)
+    leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
+    leave_summary(page(turn))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        for text in turn.decision.warnings:
+            click.echo(command("warning", redact(text), title=f"accord {turn.loop.name}"), err=True)
+        if turn.decision.reason == "read-only-token":
+            click.echo(command("warning", redact(turn.decision.message), title=f"accord {turn.loop.name}"), err=True)
+    if output_format == "json":
+        print_json(redacted(as_json(turn), redact))
+        return
+    print_decision(turn.decision)
+    click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
+    if turn.started:
+        click.echo(f"  started {one_line(turn.started)} again")

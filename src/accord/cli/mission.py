@@ -1,0 +1,311 @@
+"""``accord mission``: where missions stand and run, and the moves of their work packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.kernel.errors import BrokenContract
+from accord.kernel.redaction import redactor_for
+from accord.missions.models import STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.missions.move import Moved
+
+_MODES = ("code_change", "planning_artifact")
+_COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}
+
+legacy_option = click.option(
+    "--legacy-default", type=click.Choice(_MODES), help="The mode of work packages of which nothing tells it."
+)
+threshold_option = click.option(
+    "--threshold",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="MIN",
+    help="After how many minutes without a commit work is stale.",
+)
+
+
+def _document_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--format`` whose answer is a document of the contract: JSON wherever a program reads it."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json"]),
+        callback=lambda _, __, said: said or ("text" if sys.stdout.isatty() else "json"),
+        help="Text for people, or the document of the contract; text on a terminal, else json.",
+    )(command)
+
+
+@click.group()
+@click.option("--root", metavar="DIR", help="The folder that holds kitty-specs/; found from here upwards by itself.")
+def mission(root: str | None) -> None:
+    """Tell where missions stand and run, and move their work packages."""
+
+
+@mission.command("next")
+@click.argument("slug")
+@click.option("--agent", metavar="NAME", help="Who asks; repeated in the answer.")
+@_document_option
+@click.pass_context
+def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: str) -> None:
+    """Tell where the mission SLUG stands. Reads only: no step is issued, no run begins.
+
+    Prints exactly the contract's next-query-response; for a mission that cannot be read {"error": …} and exit code 1.
+    """
+    from accord.kernel.clock import SystemClock
+    from accord.missions.load import load_mission
+    from accord.missions.query import answer_query
+
+    try:
+        answer = answer_query(load_mission(_root(ctx), slug), agent, SystemClock().now())
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    if output_format == "json":
+        print_json(answer.model_dump())
+        return
+    click.echo(f"{one_line(answer.mission)} @ {click.style(one_line(answer.mission_state), bold=True)}")
+    for name, value in (("next step", answer.preview_step), ("because", answer.reason), ("question", answer.question)):
+        if value:
+            click.echo(f"  {name}: {one_line(value)}")
+    for option in answer.options or ():
+        click.echo(f"    - {one_line(option)}")
+    for failure in answer.guard_failures:
+        click.echo(f"  missing: {one_line(failure)}")
+    if answer.progress:
+        click.echo(f"  {_progress(answer.progress)}")
+
+
+@mission.command()
+@click.argument("slug")
+@click.argument("wp", metavar="WP")
+@legacy_option
+@_document_option
+@click.pass_context
+def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, output_format: str) -> None:
+    """Tell where the work package WP runs: the work tree of its lane, or the root of the repository."""
+    from accord.missions.load import load_mission
+    from accord.missions.workspace import resolve_workspace
+
+    try:
+        found = resolve_workspace(load_mission(_root(ctx), slug, legacy_default), wp)
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    if output_format == "json":
+        print_json(found.as_json())
+        return
+    click.echo(f"{click.style(wp, bold=True)} {found.execution_mode} in {one_line(found.workspace_path)}")
+    if found.branch_name:
+        click.echo(
+            f"  branch {one_line(found.branch_name)}, {found.lane_id} with {one_line(', '.join(found.lane_wp_ids))}"
+        )
+    for text in found.diagnostics:
+        click.echo(click.style(f"  {one_line(text)}", dim=True))
+
+
+@mission.command()
+@click.argument("slug")
+@click.argument("wp", metavar="[WP]", required=False)
+@threshold_option
+@legacy_option
+@_document_option
+@click.pass_context
+def stale(
+    ctx: click.Context, /, slug: str, wp: str | None, threshold: float, legacy_default: Any, output_format: str
+) -> None:
+    """Tell which work packages stand still: in progress, and no commit of their own for a while.
+
+    Prints a stale-status for each, or for WP alone. Why one cannot be judged is said on stderr.
+    """
+    from accord.kernel.clock import SystemClock
+    from accord.missions.load import load_mission
+    from accord.missions.staleness import git_of, stale_of
+
+    now = SystemClock().now()
+    try:
+        found = load_mission(_root(ctx), slug, legacy_default)
+        git = git_of(found)
+        results = {name: stale_of(found, name, git, now, threshold) for name in ([wp] if wp else found.ids)}
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    for name, result in results.items():
+        if result.error:
+            click.echo(f"{name}: {one_line(result.error)}", err=True)
+    if output_format == "json":
+        print_json({name: result.status.model_dump() for name, result in results.items()})
+        return
+    for name, result in results.items():
+        click.echo(f"{name:<6} {_stale_text(result.status.model_dump())}")
+
+
+@mission.command()
+@click.argument("slug")
+@threshold_option
+@legacy_option
+@format_option
+@click.pass_context
+def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: Any, output_format: str) -> None:
+    """Show all work packages of a mission: status, mode, where they run, and what is broken."""
+    from accord.kernel.clock import SystemClock
+    from accord.missions.load import load_mission
+    from accord.missions.status import mission_status
+
+    try:
+        found = mission_status(load_mission(_root(ctx), slug, legacy_default), SystemClock().now(), threshold)
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    if output_format == "json":
+        print_json(found)
+    else:
+        _print_status(found)
+
+
+@mission.command()
+@click.argument("slug")
+@click.argument("wp", metavar="WP")
+@click.option("--to", "target", required=True, type=click.Choice([*STATUSES, "doing"]), help="Where it goes.")
+@click.option("--actor", required=True, metavar="NAME", help="Who makes the move.")
+@click.option("--feedback", default="", metavar="TEXT", help="What a review found, or what there is to review.")
+@click.option("--review-ref", default="", metavar="REF", help="The review that decided it.")
+@click.option("--override-reason", default="", metavar="TEXT", help="Why a code change is done without being merged.")
+@click.option("--force", is_flag=True, help="Take any move; needs --reason, and is no way around the merge.")
+@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@legacy_option
+@click.option("--dry-run", is_flag=True, help="Judge the move, and write nothing.")
+@format_option
+@click.pass_context
+def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **told: Any) -> None:
+    """Move a work package, if that is legal from where it is, by adding to the mission's log."""
+    from accord.kernel.clock import SystemClock
+    from accord.missions.move import Order
+    from accord.missions.move import move as make_move
+
+    order = Order(
+        wp_id=wp,
+        target="in_progress" if target == "doing" else target,
+        is_forced=told["force"],
+        **{name: told[name] for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
+    )
+    try:
+        moved = make_move(
+            _root(ctx),
+            slug,
+            order,
+            SystemClock(),
+            redact=redactor_for(os.environ),
+            legacy_default=told["legacy_default"],
+            is_dry_run=told["dry_run"],
+        )
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    _print_move(slug, wp, moved, output_format, is_dry_run=told["dry_run"])
+
+
+@mission.command()
+@click.argument("slugs", nargs=-1, metavar="[SLUG]…", envvar="ACCORD_MISSION_CHECK_SLUGS")
+@click.option("--base", default="", metavar="REF", help="Only missions that differ from where HEAD left this branch.")
+@legacy_option
+@format_option
+@click.pass_context
+def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default: Any, output_format: str) -> None:
+    """Check the files of missions, and show where they stand; all missions when none is named.
+
+    Exits 1 when there is an error.
+    """
+    from accord.cli.mission_step import report_missions
+    from accord.kernel.clock import SystemClock
+    from accord.kernel.findings import has_errors
+    from accord.missions.branches import changed_missions
+    from accord.missions.load import load_mission, mission_slugs
+    from accord.missions.rules import mission_findings
+    from accord.missions.status import mission_status
+
+    root = _root(ctx)
+    changed = changed_missions(root, base) if base else None
+    chosen = slugs or [slug for slug in mission_slugs(root) if changed is None or slug in changed]
+    try:
+        missions = [load_mission(root, slug, legacy_default) for slug in chosen]
+    except BrokenContract as broken:
+        _refuse(ctx, broken, output_format)
+    files = {path: found for one in missions for path, found in mission_findings(one).items()}
+    standings = [mission_status(one, SystemClock().now()) for one in missions]
+    is_ok = not any(has_errors(findings) for findings in files.values())
+    if output_format == "json":
+        documents = [{"path": path, "findings": [item.as_json() for item in found]} for path, found in files.items()]
+        print_json({"ok": is_ok, "documents": documents, "missions": standings})
+    else:
+        for standing in standings:
+            _print_status(standing)
+        for path, found in files.items():
+            print_findings(found, path)
+        verdict = click.style("ok", fg="green") if is_ok else click.style("rejected", fg="red")
+        click.echo(f"{len(missions)} missions, {len(files)} files: {verdict}")
+    report_missions(files, standings)
+    ctx.exit(0 if is_ok else BrokenContract.exit_code)
+
+
+def _root(ctx: click.Context) -> Path:
+    """Return the project that is named, or the one that this is called in."""
+    from accord.missions.load import find_root
+
+    named = ctx.parent.params["root"] if ctx.parent else None
+    return Path(os.path.abspath(named)) if named else find_root(Path.cwd())
+
+
+def _refuse(ctx: click.Context, broken: BrokenContract, output_format: str) -> Any:
+    """End with exit code 1: one sentence for people, one object for programs."""
+    if output_format != "json":
+        raise broken
+    print_json({"error": broken.message})
+    ctx.exit(BrokenContract.exit_code)
+
+
+def _print_move(slug: str, wp: str, moved: Moved, output_format: str, *, is_dry_run: bool) -> None:
+    outcome = "unchanged" if not moved.events else "planned" if is_dry_run else "applied"
+    if output_format == "json":
+        document = {"mission_slug": slug, "wp_id": wp, "from": moved.source, "to": moved.target, "outcome": outcome}
+        print_json({**document, "events": list(moved.events)})
+        return
+    way = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
+    click.echo(f"{click.style(one_line(wp), bold=True)} {way}: {outcome}")
+
+
+def _print_status(found: dict[str, Any]) -> None:
+    click.echo(click.style(one_line(found["mission_slug"]), bold=True))
+    if found["progress"]:
+        click.echo(f"  {_progress(found['progress'])}")
+    for entry in found["work_packages"]:
+        state = entry["status"] or "unknown"
+        colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
+        place = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
+        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(place):<15} {one_line(entry['title'])}")
+        if state == "in_progress":
+            click.echo(f"         {_stale_text(entry['stale'])}")
+        for problem in dict.fromkeys((entry["error"], entry["stale_error"])):
+            if problem:
+                click.echo(click.style(f"         {one_line(problem)}", fg="red"))
+    for text in found["diagnostics"]:
+        click.echo(click.style(f"  {one_line(text)}", dim=True))
+
+
+def _progress(progress: dict[str, Any]) -> str:
+    counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
+    return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages: {counts or 'none begun'}"
+
+
+def _stale_text(stale: dict[str, Any]) -> str:
+    if stale["status"] == "not_applicable":
+        return "stale: n/a (planning in the repository root)"
+    if stale["minutes_since_commit"] is None:
+        return f"{stale['status']} ({stale['reason']})"
+    text = f"{stale['status']}: last commit {stale['minutes_since_commit']:.0f} minutes ago"
+    return click.style(text, fg="yellow" if stale["status"] == "stale" else None)

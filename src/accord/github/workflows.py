@@ -1,0 +1,98 @@
+"""Workflow runs over REST: what became of one, what a job of it printed, and starting one by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+
+from accord.github.port import NotThere
+from accord.github.rest import Rest
+from accord.github.storage import read_end
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_LOG_BYTES = 4 << 20
+"""Only the end of a longer log is kept: what fails ends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowRun:
+    """A run of a workflow. ``status`` is GitHub's word (queued, in_progress, completed, …), ``conclusion`` empty until
+    it is completed. ``pulls`` are the pull requests of this repository whose head it ran for.
+    """
+
+    id: int
+    name: str
+    path: str
+    event: str
+    status: str
+    conclusion: str
+    head_sha: str
+    head_branch: str
+    pulls: tuple[int, ...]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.status == "completed"
+
+
+class WorkflowPort(Protocol):
+    """Workflow runs of one repository. Every method may raise Refused or Stopped."""
+
+    def workflow_run(self, run_id: int) -> WorkflowRun | None:
+        """Read a run; None when there is none, or it was deleted."""
+        ...
+
+    def job_log(self, job_id: int) -> str:
+        """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has none (any more)."""
+        ...
+
+    def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> None:
+        """Start a workflow by its file's name. Raises AnswerLost when it is unknown whether it was started."""
+        ...
+
+
+class WorkflowMethods(Rest):
+    """Implements ``WorkflowPort``."""
+
+    def workflow_run(self, run_id: int) -> WorkflowRun | None:
+        """GET …/actions/runs/{run_id}."""
+        try:
+            return self._transport.call("GET", f"{self._root}/actions/runs/{run_id}").read(_run)
+        except NotThere:
+            return None
+
+    def job_log(self, job_id: int) -> str:
+        """GET …/actions/jobs/{job_id}/logs, which leads to GitHub's storage; the token is not sent there."""
+        path = f"{self._root}/actions/jobs/{job_id}/logs"
+
+        def place() -> str:
+            return str(self._transport.call("GET", path, takes_place=True).data)
+
+        try:
+            return read_end(place, self._access.api_url, MOST_LOG_BYTES, self._clock).decode("utf-8", "replace")
+        except NotThere:
+            return ""
+
+    def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> None:
+        """POST …/actions/workflows/{file}/dispatches."""
+        path = f"{self._root}/actions/workflows/{quote(file, safe='')}/dispatches"
+        self._transport.call("POST", path, body={"ref": ref, "inputs": dict(inputs)})
+
+
+def _run(data: dict[str, Any]) -> WorkflowRun:
+    """Read the JSON of a run (schema "workflow-run")."""
+    return WorkflowRun(
+        id=data["id"],
+        name=data.get("name") or "",
+        path=data["path"],
+        event=data["event"],
+        status=data["status"] or "",
+        conclusion=data["conclusion"] or "",
+        head_sha=data["head_sha"],
+        head_branch=data["head_branch"] or "",
+        pulls=tuple(pull["number"] for pull in data["pull_requests"] or ()),
+    )

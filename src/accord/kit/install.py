@@ -1,0 +1,109 @@
+"""The kit in a folder: read what is there, and carry a plan out so that a run that was cut off can be repeated.
+
+The manifest is written first, with what is about to be written, then the files, then the manifest as it will stay. So
+a second run knows its predecessor's work from a person's, whichever version of accord it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import WrongUsage
+from accord.kernel.store import can_be_written, write_whole
+from accord.kit.manifest import PLACE, Manifest, Pending, digest_of, manifest_text, read_manifest, require_known
+from accord.kit.merge import merged
+from accord.kit.plan import Plan, plan_kit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from accord.kit.pins import Pin
+    from accord.kit.templates import Kit
+
+
+def plan_folder(root: Path, kit: Kit, pin: Pin) -> Plan:
+    """Read a repository's folder, and plan the kit for it. Writes nothing.
+
+    Raises BrokenContract for a manifest that cannot be read, WrongUsage where a link or a folder is in the way,
+    Refused for the kit of a later version.
+    """
+    manifest = installed(root)
+    if manifest:
+        require_known(manifest, kit.version)
+    paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
+    found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
+    return plan_kit(kit, pin, manifest, found, merged)
+
+
+def installed(root: Path) -> Manifest | None:
+    """Read the manifest of a repository's folder; None where there is none."""
+    held = _read(root, PLACE)
+    return None if held is None else read_manifest(held)
+
+
+def carry_out(root: Path, plan: Plan, tell: Callable[[str], None]) -> None:
+    """Write what the plan says; ``tell`` is called with each path that was written or removed.
+
+    Raises WrongUsage before anything is written when one of the files could not be.
+    """
+    if not plan.is_change:
+        return
+    _require_writable(root, [*(file.path for file in plan.changes), PLACE])
+    if plan.changes:
+        _write_manifest(root, _with_pending(plan))
+    for file in plan.changes:
+        if file.after is None:
+            (root / file.path).unlink(missing_ok=True)
+        else:
+            write_whole(root / file.path, file.after)
+        tell(file.path)
+    _write_manifest(root, plan.manifest)
+    tell(PLACE)
+
+
+def _with_pending(plan: Plan) -> Manifest:
+    """Return the manifest as it was, with what comes now."""
+    pending = {
+        file.path: Pending(written=digest_of(file.after), entry=plan.manifest.files[file.path])
+        for file in plan.changes
+        if file.after is not None
+    }
+    start = plan.before or plan.manifest.model_copy(update={"files": {}})
+    known = {path: done.entry for path, done in start.pending.items() if path not in pending}
+    return start.model_copy(update={"pending": pending, "files": {**start.files, **known}})
+
+
+def _write_manifest(root: Path, manifest: Manifest) -> None:
+    write_whole(root / PLACE, manifest_text(manifest))
+
+
+def _read(root: Path, path: str) -> str | None:
+    """Read a file as it is, bytes that are no UTF-8 kept. Raises WrongUsage for what is no plain file."""
+    place = root
+    for part in path.split("/"):
+        place = place / part
+        if place.is_symlink():
+            raise _in_the_way(place, "a symbolic link")
+    if place.is_dir():
+        raise _in_the_way(place, "a folder")
+    try:
+        return place.read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return None
+    except NotADirectoryError:
+        raise _in_the_way(place.parent, "no folder") from None
+    except OSError as error:
+        raise WrongUsage(f"{place} cannot be read: {error.strerror}.", mend="Make it readable, or remove it.") from None
+
+
+def _in_the_way(place: Path, what: str) -> WrongUsage:
+    return WrongUsage(f"{place} is {what}, and accord writes a file there.", mend="Move it away, and run this again.")
+
+
+def _require_writable(root: Path, paths: Iterable[str]) -> None:
+    for path in paths:
+        if not can_be_written(root / path):
+            raise WrongUsage(
+                f"{root / path} cannot be written, so nothing was.", mend="Let this user write there, and run it again."
+            )

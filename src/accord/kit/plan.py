@@ -1,0 +1,177 @@
+"""What becomes of each file of the kit: decided from three texts, the template then, the template now, and the file.
+
+What a person wrote is never overwritten. A file counts as edited when it is neither template, whatever commit it is
+pinned to. After a conflict the consumer's text stays, and counts as the answer to that version of the template. An
+edited file whose template did not change gets a new commit in place of the one that accord wrote last, and of no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from accord.kit.manifest import Entry, Manifest, bases, entry_of
+from accord.kit.pins import Pin, repinned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.kit.templates import Kit
+
+    Merge = Callable[[str, str, str], str | None]
+
+
+class Action(StrEnum):
+    """What happens to a file."""
+
+    ADD = "add"
+    UPDATE = "update"
+    MERGE = "merge"
+    CONFLICT = "conflict"
+    KEEP = "keep"
+    UP_TO_DATE = "up-to-date"
+    REMOVE = "remove"
+
+
+EDITED = "edited here"
+DELETED = "deleted here"
+OWN = "not from accord"
+RETIRED = "edited here, and no longer part of the kit"
+PINNED = "edited here; moved to the new commit"
+CLASHES = "edited here and in the new version, in the same lines"
+
+
+@dataclass(frozen=True)
+class FilePlan:
+    """A file, as it is and as it will be (None: there is none), and the template's old and new text."""
+
+    path: str
+    action: Action
+    before: str | None
+    after: str | None
+    note: str = ""
+    template: tuple[str, str] = ("", "")
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the file is written or removed."""
+        return self.before != self.after
+
+    def as_json(self) -> dict[str, str]:
+        """Return what programs are told of it."""
+        return {"path": self.path, "action": self.action.value, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What happens to a repository: its files, and the manifest afterwards. ``before`` is None at first."""
+
+    files: tuple[FilePlan, ...]
+    manifest: Manifest
+    before: Manifest | None
+
+    @property
+    def changes(self) -> tuple[FilePlan, ...]:
+        """The files that are written or removed."""
+        return tuple(file for file in self.files if file.is_change)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.changes) or self.manifest != self.before
+
+    def of(self, action: Action) -> tuple[FilePlan, ...]:
+        """Return the files with this action."""
+        return tuple(file for file in self.files if file.action is action)
+
+
+def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], merge: Merge) -> Plan:
+    """Compare the kit with what is there. ``found`` has the files at the kit's and the manifest's paths, as they are.
+
+    Planning again what was carried out finds nothing to do.
+    """
+    known = bases(manifest, found) if manifest else {}
+    files = []
+    entries: dict[str, Entry] = {}
+    for path in sorted(kit.files.keys() | known.keys()):
+        base, template = known.get(path), kit.files.get(path)
+        last = manifest.commit if manifest else ""
+        file = plan_file(path, (base, found.get(path), template), pin, last, merge)
+        if file is None:
+            continue
+        files.append(file)
+        if template is not None and file.note != OWN:
+            entries[path] = entry_of(template)
+    after = Manifest(version=pin.version, commit=pin.commit, files=entries)
+    return Plan(tuple(files), after, manifest)
+
+
+def plan_file(
+    path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: str, merge: Merge
+) -> FilePlan | None:
+    """Decide what becomes of one file; None when it is neither wanted nor there.
+
+    ``texts`` are the template as it was put there, the file, and the template as it is; ``last`` is the commit that
+    accord wrote last. Texts are compared with the same pin, and with line feeds where all lines end in CR LF.
+    """
+    base, found, template = texts
+    ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
+    lines = found.replace("\r\n", "\n") if found and ends_in_crlf else found
+    then, own, now = [None if text is None else repinned(text, pin) for text in (base, lines, template)]
+    decided = _without_template(then, own) if now is None else _with_template(then, own, now, merge)
+    if decided is None:
+        return None
+    action, after, note = decided
+    if note == EDITED and action is Action.KEEP and lines is not None:
+        after = repinned(lines, pin, only=last)
+    if action is Action.CONFLICT or note in (OWN, RETIRED):
+        after = found
+    elif after is not None and ends_in_crlf:
+        after = after.replace("\n", "\r\n")
+    if after is not None and not _is_text(after):
+        after = found
+    if action is Action.MERGE and after == found:
+        action = Action.KEEP
+    elif action is Action.KEEP and after != found:
+        action, note = Action.MERGE, PINNED
+    elif after != found and action is Action.UP_TO_DATE:
+        action = Action.UPDATE
+    return FilePlan(path, action, found, after, note, (then or "", now or ""))
+
+
+_Decided = tuple[Action, str | None, str]
+
+
+def _with_template(then: str | None, own: str | None, now: str, merge: Merge) -> _Decided:
+    """Decide on a file that the kit has."""
+    if own is None:
+        return (Action.ADD, now, "") if then is None else (Action.KEEP, None, DELETED)
+    if own == now:
+        return Action.UP_TO_DATE, own, ""
+    if then is None:
+        return Action.KEEP, own, OWN
+    if own == then:
+        return Action.UPDATE, now, ""
+    if now == then:
+        return Action.KEEP, own, EDITED
+    both = merge(own, then, now)
+    if both is None or not _is_text(both):
+        return Action.CONFLICT, own, CLASHES
+    return Action.MERGE, both, EDITED
+
+
+def _without_template(then: str | None, own: str | None) -> _Decided | None:
+    """Decide on a file that only an earlier version's kit had."""
+    if own is None:
+        return None
+    return (Action.REMOVE, None, "") if own == then else (Action.KEEP, own, RETIRED)
+
+
+def _is_text(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8: bytes that are none were kept as surrogates."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,213 @@
+"""Keeping a consumer's kit in step from outside: one branch with one commit, and one pull request that follows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from accord.github.once import send_once
+from accord.github.port import Conflict, Forbidden
+from accord.kernel.errors import AccordError, Refused, Stopped
+from accord.kit.consumers import Consumer, ConsumerPort, blob_of, kit_entries, read_consumer
+from accord.kit.manifest import PLACE, manifest_text
+from accord.kit.merge import merged
+from accord.kit.plan import Plan, plan_kit
+from accord.kit.pull_text import BRANCH, SUBJECT, body, commit_message, digest_in, plan_digest, title
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accord.github.pull_port import Pull
+    from accord.kernel.clock import Clock
+    from accord.kit.pins import Pin
+    from accord.kit.templates import Kit
+
+_NEEDED = (
+    "The token needs contents, pull requests and workflows to write in this repository. "
+    "That of a workflow's job cannot have them: use one of an app."
+)
+REF = f"refs/heads/{BRANCH}"
+
+
+class Outcome(StrEnum):
+    """How it ended for one repository."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    PLANNED = "planned"
+    DECLINED = "declined"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What became of one repository; ``plan`` is None where it could not be read."""
+
+    repository: str
+    outcome: Outcome
+    plan: Plan | None = None
+    pull: Pull | None = None
+    error: AccordError | None = None
+
+    @property
+    def name(self) -> str:
+        """What progress calls it."""
+        return self.repository
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what programs are told of it."""
+        document: dict[str, Any] = {
+            "repository": self.repository,
+            "outcome": self.outcome.value,
+            "pull": {"number": self.pull.number, "url": self.pull.url} if self.pull else None,
+            "files": [file.as_json() for file in self.plan.files] if self.plan else [],
+        }
+        if self.error:
+            document["error"] = {"message": self.error.message, "mend": self.error.mend}
+        return document
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What is proposed already: the branch (``tip`` empty where it is not there) and its pull requests, newest first.
+
+    ``is_ours``: the branch has one commit of ours on top. ``is_wanted``: its files are those that the plan wants.
+    """
+
+    tip: str = ""
+    is_ours: bool = True
+    is_wanted: bool = False
+    pulls: tuple[Pull, ...] = ()
+
+    @property
+    def open_pull(self) -> Pull | None:
+        """The pull request that is open."""
+        return next((pull for pull in self.pulls if pull.state == "open"), None)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do: move the branch, write the pull request, or neither and say why."""
+
+    outcome: Outcome
+    pushes: bool = False
+    writes_pull: bool = False
+    refusal: str = field(default="")
+
+
+def sync_repository(
+    github: ConsumerPort, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
+) -> Synced:
+    """Bring one repository's kit in step by a pull request. Raises nothing of ours: the result tells."""
+    plan = None
+    try:
+        consumer = read_consumer(github, kit, pin)
+        plan = plan_kit(kit, pin, consumer.manifest, consumer.files, merged)
+        if not plan.is_change:
+            return Synced(repository, Outcome.UNCHANGED, plan)
+        proposed = _proposed(github, repository, plan)
+        step = decide(plan, proposed)
+        if step.refusal:
+            raise Refused(step.refusal, mend=f"Merge or delete the branch {BRANCH}, and run this again.")
+        if step.outcome is not Outcome.APPLIED or is_dry_run:
+            outcome = Outcome.PLANNED if step.outcome is Outcome.APPLIED else step.outcome
+            return Synced(repository, outcome, plan, proposed.pulls[0] if proposed.pulls else None)
+        if step.pushes:
+            _push(github, consumer, plan, proposed, clock)
+        pull = _write_pull(github, consumer, plan, proposed, clock) if step.writes_pull else proposed.open_pull
+        return Synced(repository, Outcome.APPLIED, plan, pull)
+    except Forbidden as error:
+        return Synced(repository, Outcome.REFUSED, plan, error=Refused(error.message, mend=_NEEDED))
+    except AccordError as error:
+        outcome = Outcome.STOPPED if isinstance(error, Stopped) else Outcome.REFUSED
+        return Synced(repository, outcome, plan, error=error)
+
+
+def decide(plan: Plan, proposed: Proposed) -> Step:
+    """Tell what is still to be done for a plan that changes something. Pure.
+
+    A pull request that people closed declines its very plan; what they pushed to the branch is never overwritten.
+    """
+    digest = plan_digest(plan)
+    newest = next(iter(proposed.pulls), None)
+    if newest and newest.state != "open" and not newest.is_merged and digest_in(newest.body) == digest:
+        return Step(Outcome.DECLINED)
+    current = proposed.open_pull
+    pushes = not proposed.is_wanted
+    if pushes and not proposed.is_ours:
+        return Step(Outcome.REFUSED, refusal=f"The branch {BRANCH} has commits that are not of accord.")
+    writes_pull = current is None or digest_in(current.body) != digest
+    return Step(Outcome.APPLIED if pushes or writes_pull else Outcome.UNCHANGED, pushes, writes_pull)
+
+
+def _proposed(github: ConsumerPort, repository: str, plan: Plan) -> Proposed:
+    found = github.pulls_from(BRANCH)
+    pulls = tuple(pull for pull in found if pull.head_repository.lower() == repository.lower())
+    tip = github.ref(REF)
+    if tip is None:
+        return Proposed(pulls=pulls)
+    commit = github.commit_object(tip)
+    is_ours = bool(commit and len(commit.parents) == 1 and commit.message.startswith(SUBJECT))
+    return Proposed(tip, is_ours, _is_wanted(github, tip, plan), pulls)
+
+
+def _is_wanted(github: ConsumerPort, tip: str, plan: Plan) -> bool:
+    """Tell whether a commit has every file of the kit as the plan wants it."""
+    _, entries = kit_entries(github, tip)
+    wanted = {file.path: file.after for file in plan.files} | {PLACE: manifest_text(plan.manifest)}
+    return all(
+        path not in entries if text is None else path in entries and entries[path].sha == blob_of(text)
+        for path, text in wanted.items()
+    )
+
+
+def _push(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> None:
+    """Make the one commit on the default branch's newest, and point the branch to it."""
+    changes = _changes(consumer, plan)
+    tree = send_once(lambda: github.create_tree_over(consumer.tree, changes), _nothing, clock)
+    message = commit_message(plan)
+    commit = send_once(lambda: github.create_commit(message, tree, [consumer.commit]), _nothing, clock)
+    if proposed.tip:
+        github.replace_ref(REF, commit.sha)
+        return
+
+    def look() -> bool | None:
+        tip = github.ref(REF)
+        return None if tip is None else tip == commit.sha
+
+    if not send_once(lambda: github.create_ref(REF, commit.sha), look, clock):
+        raise Stopped(f"Somebody else made the branch {BRANCH} meanwhile.", mend="Run the same command again.")
+
+
+def _changes(consumer: Consumer, plan: Plan) -> Mapping[str, tuple[str, str] | None]:
+    changes: dict[str, tuple[str, str] | None] = {
+        file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
+        for file in plan.changes
+    }
+    return {**changes, PLACE: ("100644", manifest_text(plan.manifest))}
+
+
+def _write_pull(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> Pull:
+    text = body(plan)
+    if proposed.open_pull:
+        return github.change_pull(proposed.open_pull.number, title=title(plan), body=text)
+
+    def find() -> Pull | None:
+        return next(iter(github.pulls_from(BRANCH, state="open")), None)
+
+    try:
+        return send_once(
+            lambda: github.create_pull(title(plan), text, BRANCH, consumer.branch, draft=False), find, clock
+        )
+    except Conflict:  # another run was faster: GitHub has one open pull request a branch
+        found = find()
+        if found is None:
+            raise
+        return found
+
+
+def _nothing() -> None:
+    """Look for nothing: an object that no ref knows may be made twice."""
+    return

@@ -1,0 +1,160 @@
+"""A turn of a loop on GitHub: begin it, and end it; and looking through open pull requests for turns that are due.
+
+Between the two the agent runs, in a job that may write nothing. Each gathers first, then decides, then writes what it
+has decided into the loop's state, and only then does it. Whatever ends the process, the same command goes on from
+there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from accord.github.port import Forbidden
+from accord.loops.effects import ask_once, relabel
+from accord.loops.ending import carry_out, finished, plan
+from accord.loops.gather import RUNS, gather
+from accord.loops.ledger import as_before, settled
+from accord.loops.loop import Told
+from accord.loops.models import Decision, Running
+from accord.loops.questions import anew
+from accord.loops.questions import begin as begun_by
+from accord.loops.reasons import NEEDS_HUMAN, decided
+from accord.loops.state_comment import telling
+from accord.loops.store import change, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from accord.github.pull_port import Pull
+    from accord.loops.gather import Gathered
+    from accord.loops.loop import Loop
+    from accord.loops.models import LoopState
+    from accord.loops.site import Site
+    from accord.runner.models import RunOutputs
+
+_LEFT = "Nothing is left to do for this run."
+_LOST = "This run is not the one under way: it was given up as lost, or never began."
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What came of one phase. ``outcome`` says what was written: planned is nothing yet, unchanged nothing at all.
+
+    ``state`` is None where it was not read; ``started`` names the workflow that was started again.
+    """
+
+    loop: Loop
+    site: Site
+    pull: Pull
+    outcome: Literal["begun", "asked", "idle", "ended", "unchanged", "planned"]
+    decision: Decision
+    state: LoopState | None = None
+    note: str = ""
+    started: str = ""
+
+    @property
+    def should_run(self) -> bool:
+        """Whether the agent is to run now."""
+        return self.outcome in ("begun", "planned") and self.decision.action in RUNS
+
+
+def begin(loop: Loop, site: Site, *, is_dry_run: bool = False) -> Turn:
+    """Decide, and record that a run begins where it does. The same run begins once, however often it asks."""
+    known, decision = gather(loop, site)
+    if is_dry_run:
+        return Turn(loop, site, known.pull, "planned", decision, known.kept.state if known.kept else None)
+    try:
+        turn = _begun(known, decision) if decision.action in RUNS else _not_begun(known, decision)
+        relabel(site, known.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)
+    except Forbidden as refused:
+        return Turn(loop, site, known.pull, "idle", decided("read-only-token", f"{refused}"))
+    return turn
+
+
+def _begun(known: Gathered, decision: Decision) -> Turn:
+    """Record the run by compare-and-set; who comes second learns what the first one has made of it."""
+    site, loop = known.site, known.loop
+    kept = known.kept or load(site.place(loop.name))
+    running = Running(
+        run_id=site.run_id,
+        head_sha=known.pull.head_sha,
+        started_at=site.now(),
+        minutes=site.minutes,
+        about=loop.given(known),
+    )
+
+    def step(state: LoopState) -> LoopState | None:
+        started = begun_by(_decider(known), known.facts, state, running)
+        return None if started is None else telling(started, decision, secrets=site.redact)
+
+    kept = change(site.place(loop.name), kept, step)
+    is_ours = kept.state.running is not None and kept.state.running.run_id == site.run_id
+    decision = _decider(known)(anew(known.facts, as_before(kept.state, site.run_id)))
+    if is_ours and decision.action in RUNS:
+        return Turn(loop, site, known.pull, "begun", decision, kept.state)
+    return _not_begun(replace(known, kept=kept), decision)
+
+
+def _not_begun(known: Gathered, decision: Decision) -> Turn:
+    """Ask a person where the decision does, and record a run that was lost, so that the pause after it can end.
+
+    Else everything is left as it is.
+    """
+    site, loop = known.site, known.loop
+    asks = NEEDS_HUMAN in decision.add_labels
+    is_lost = known.facts.state.running is not None and settled(known.facts).running is None
+    if not asks and not is_lost:
+        return Turn(loop, site, known.pull, "idle", decision, known.kept.state if known.kept else None)
+    place = site.place(loop.name)
+
+    def step(state: LoopState) -> LoopState:
+        return telling(settled(anew(known.facts, state)), decision, secrets=site.redact)
+
+    kept = change(place, known.kept or load(place), step)
+    if asks:
+        ask_once(site, loop.name, kept.state)
+    return Turn(loop, site, known.pull, "asked" if asks else "idle", decision, kept.state)
+
+
+def _decider(known: Gathered) -> Callable[[object], Decision]:
+    return lambda facts: known.loop.decide(facts, known.site.redact)
+
+
+def end(loop: Loop, site: Site, outputs: RunOutputs, *, workflow: str = "", is_dry_run: bool = False) -> Turn:
+    """Record how the run ended and do what follows; with a ``workflow``, start that again where more is due at once."""
+    pull, kept = site.pull(), load(site.place(loop.name))
+    told = Told(loop, site, pull, kept.state, outputs)
+    if kept.state.running and kept.state.running.run_id == site.run_id:
+        step = plan(told, kept.state.running, workflow)
+        if is_dry_run:
+            return _turn(told, "planned", step(kept.state) or kept.state)
+        kept = change(site.place(loop.name), kept, step)
+    ending = kept.state.ending
+    if ending is None or ending.run_id != site.run_id:
+        is_known = any(iteration.run_id == site.run_id for iteration in kept.state.history)
+        return _turn(told, "unchanged", kept.state, _LEFT if is_known else _LOST)
+    if is_dry_run:
+        return _turn(told, "planned", kept.state)
+    carry_out(told, ending, kept.state, workflow)
+    kept = change(site.place(loop.name), kept, lambda state: finished(state, site.run_id))
+    return _turn(told, "ended", kept.state, started=workflow if ending.is_due else "")
+
+
+def _turn(
+    told: Told, outcome: Literal["ended", "unchanged", "planned"], state: LoopState, note: str = "", started: str = ""
+) -> Turn:
+    decision = Decision(action="stop", reason="", message=note)
+    if state.told is not None:
+        decision = Decision(
+            action=state.told.action, reason=state.told.reason, message=state.told.message, warnings=state.told.warnings
+        )
+    return Turn(told.loop, told.site, told.pull, outcome, decision, state, note, started)
+
+
+def due(loop: Loop, site: Site) -> Iterator[int]:
+    """Name the open pull requests that the loop is on for and that nobody stopped, by what the listing alone tells."""
+    for pull in site.github.open_pulls():
+        facts = loop.first_facts(replace(site, number=pull.number), pull)
+        if loop.decide(facts, site.redact).action in RUNS:
+            yield pull.number

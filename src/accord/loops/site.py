@@ -1,0 +1,102 @@
+"""Where a loop works: one pull request, as whom, and what the job around it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+from accord.github.checks import CheckPort
+from accord.github.comments import CommentPort
+from accord.github.labelling import LabellingPort
+from accord.github.port import GitHub
+from accord.github.pull_port import PullPort, ReviewPort
+from accord.github.refs import RefPort
+from accord.github.threads import ThreadPort
+from accord.github.workflows import WorkflowPort
+from accord.kernel.errors import Refused
+from accord.loops.models import LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.store import Place
+
+if TYPE_CHECKING:
+    from accord.github.port import Identity
+    from accord.github.pull_port import Pull
+    from accord.github.transport import RateLeft
+    from accord.kernel.clock import Clock
+    from accord.kernel.redaction import Redactor
+
+
+class LoopGitHub(
+    GitHub, CheckPort, CommentPort, LabellingPort, PullPort, RefPort, ReviewPort, ThreadPort, WorkflowPort, Protocol
+):
+    """What of GitHub the loops use."""
+
+    @property
+    def rate_left(self) -> RateLeft | None:
+        """What is left of the token's requests as of the last answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class Site:
+    """A pull request and the job that works on it.
+
+    ``run_id`` names the workflow run, or the run at a terminal: the same command run again has the same. ``agents`` are
+    the enabled ones of the registry, the default first; ``minutes`` is the time limit of a run that begins; ``bots``
+    are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict.
+    """
+
+    github: LoopGitHub
+    repository: str
+    number: int
+    run_id: str
+    agents: tuple[str, ...]
+    clock: Clock
+    redact: Redactor
+    token: TokenFacts = field(default_factory=TokenFacts)
+    minutes: int = 45
+    bots: tuple[str, ...] = ()
+    is_asked: bool = False
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Who we are: one request, once."""
+        return self.github.identity()
+
+    def place(self, loop: LoopName) -> Place:
+        """Say where the state of a loop is kept."""
+        return Place(self.github, self.number, loop, self.identity.counts, self.clock)
+
+    def pull(self) -> Pull:
+        """Read the pull request as it is now. Raises Refused when there is none."""
+        pull = self.github.pull(self.number)
+        if pull is None:
+            raise Refused(
+                f"There is no pull request #{self.number} in {self.repository}.", mend="Name one that is there."
+            )
+        return pull
+
+    def pull_facts(self, pull: Pull) -> PullFacts:
+        """Say what the loops decide from; a branch of a repository that is gone is one of a fork."""
+        return PullFacts(
+            number=pull.number,
+            is_open=pull.state == "open",
+            is_merged=pull.is_merged,
+            is_fork=pull.head_repository.lower() != self.repository.lower(),
+            head_sha=pull.head_sha,
+            labels=pull.labels,
+            body=pull.body,
+        )
+
+    def now(self) -> datetime:
+        """Return the time by GitHub's clock, which all runners share."""
+        return self.github.server_time()
+
+    def rate(self) -> RateFacts:
+        """Say what is left of the token's requests; asked of the last answer, not of GitHub."""
+        left = self.github.rate_left
+        if left is None:
+            return RateFacts()
+        seconds = (datetime.fromtimestamp(left.resets_at, UTC) - self.now()).total_seconds()
+        return RateFacts(remaining=left.remaining, resets_in_seconds=max(0, int(seconds)))

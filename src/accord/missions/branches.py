@@ -1,0 +1,136 @@
+"""What git knows of a mission's branches: own commits, and whether a branch is merged. Reads only.
+
+A branch's own commits are those that neither the target, nor the default branch, nor the mission's branch has.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import Refused
+from accord.kernel.git import Git, GitFailed, split_nul
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_HEADS = "refs/heads/"
+_REMOTES = "refs/remotes/origin/"
+
+
+@dataclass(frozen=True)
+class OwnCommits:
+    """The own commits of a branch: how many, and when the newest was committed, in seconds since 1970.
+
+    ``error`` says why it cannot be known; then the rest means nothing.
+    """
+
+    count: int = 0
+    newest: int | None = None
+    error: str = ""
+
+
+def changed_missions(root: Path, base: str) -> list[str]:
+    """Name the missions whose files differ from where this checkout left ``base``. Raises Refused, as git does."""
+    arguments = ("diff", "--name-only", "--relative", "-z", "--end-of-options", f"{base}...HEAD", "--", "kitty-specs")
+    try:
+        listed = split_nul(Git(root)(*arguments))
+    except GitFailed as failed:
+        raise Refused(
+            f"What changed since {base} cannot be told: {failed.message}",
+            mend="Check out with fetch-depth: 0, and name a commit or branch that is there (origin/main).",
+        ) from None
+    return sorted({path.split("/")[1] for path in listed if path.count("/") > 1})
+
+
+class MissionGit:
+    """The repository of a mission, asked once for what does not change within a command."""
+
+    def __init__(self, root: Path, target: str, mission_branch: str) -> None:
+        self._git = Git(root)
+        self._target = target
+        self._mission_branch = mission_branch
+        self._own: dict[str, OwnCommits] = {}
+
+    def own_commits(self, branch: str) -> OwnCommits:
+        """Tell a branch's own commits since it left the branches that it is based on."""
+        if branch not in self._own:
+            self._own[branch] = self._look(branch)
+        return self._own[branch]
+
+    def merge_problem(self, branch: str) -> str:
+        """Say why the branch is not merged into the target; an empty string when it is an ancestor of it."""
+        if self._trouble:
+            return f"Whether {branch} is merged cannot be known: {self._trouble}"
+        head, targets = self._refs(branch), self._refs(self._target_name)
+        if not head:
+            return f"The branch {branch} is not there, so nothing shows that it was merged."
+        if not targets:
+            return f"The target branch {self._target_name or '(none is named)'} is not there."
+        if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
+            return ""
+        return f"The branch {branch} is not merged into {self._target_name}."
+
+    @cached_property
+    def default_branch(self) -> str:
+        """The default branch with all its slashes: of origin, else of the checkout; empty when neither has one."""
+        remote = self._answer("symbolic-ref", "--quiet", f"{_REMOTES}HEAD")
+        if remote.startswith(_REMOTES):
+            return remote.removeprefix(_REMOTES)
+        for name in ("main", "master"):
+            if self._refs(name):
+                return name
+        head = self._answer("symbolic-ref", "--quiet", "HEAD")
+        is_lane = head.startswith(f"{_HEADS}kitty/")
+        return "" if is_lane else head.removeprefix(_HEADS)
+
+    @cached_property
+    def _target_name(self) -> str:
+        return self._target or self.default_branch
+
+    @cached_property
+    def _trouble(self) -> str:
+        """Why git cannot be asked about history at all."""
+        shallow = self._answer("rev-parse", "--is-shallow-repository")
+        if shallow == "true":
+            return "this is a shallow clone, which lacks history. Fetch all of it (fetch-depth: 0)."
+        return "" if shallow == "false" else "this is no git repository, or git is not there."
+
+    def _look(self, branch: str) -> OwnCommits:
+        if self._trouble:
+            return OwnCommits(error=f"No commits can be looked at: {self._trouble}")
+        head = self._refs(branch)  # here and at origin, either of which may be ahead
+        if not head:
+            return OwnCommits(error=f"The branch {branch} is not there.")
+        names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
+        bases = [ref for name in names if name and name != branch for ref in self._refs(name)]
+        if not bases:
+            return OwnCommits(error=f"There is no branch that {branch} could have left; none is named as target.")
+        if not self._answer("merge-base", head[0], *bases):
+            return OwnCommits(error=f"The branch {branch} has no commit in common with its base.")
+        listed = self._ask("log", "--format=%ct", *head, "--not", *bases)
+        if listed is None:
+            return OwnCommits(error=f"The commits of {branch} cannot be read; the repository lacks some of them.")
+        times = [int(line) for line in listed.split()]
+        return OwnCommits(len(times), max(times, default=None))
+
+    def _refs(self, branch: str) -> list[str]:
+        """Return the refs of a branch that are there: here, and as origin was last seen."""
+        found = [] if not branch else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
+        return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
+
+    def _is_ancestor(self, branch: str, target: str) -> bool:
+        return self._git.attempt("merge-base", "--is-ancestor", branch, target).returncode == 0
+
+    def _answer(self, *arguments: str) -> str:
+        """Ask git for a text; empty where it has no answer."""
+        return self._ask(*arguments) or ""
+
+    def _ask(self, *arguments: str) -> str | None:
+        try:
+            done = self._git.attempt(*arguments, timeout=60)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None

@@ -1,0 +1,229 @@
+"""Reading a mission from its folder: once a command, everything it says, and nothing written.
+
+What is broken stays with the part that is: a work package that cannot be read is an error for who asks for it, and a
+line in the overview for all others. Layout: ``kitty-specs/SLUG/`` below the folder that holds ``.kittify/``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from accord.kernel.documents import read_object
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding, with_lines
+from accord.kernel.shapes import read_shape
+from accord.kernel.yaml_files import read_mapping
+from accord.missions.events import Log, current_status, log_path, read_log
+from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
+from accord.missions.modes import ModeFacts, settle_mode
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from accord.missions.models import ExecutionMode, Status
+    from accord.missions.modes import Mode
+
+SPECS = "kitty-specs"
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_WP_FILE = re.compile(r"(WP[0-9]{2,})(?:[-_.].*)?\.md")
+_FRONTMATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+Model = TypeVar("Model", bound="BaseModel")
+
+
+@dataclass(frozen=True)
+class WorkPackage:
+    """A work package that can be read, with the mode that it has for the rest of the command."""
+
+    id: str
+    path: Path
+    head: Frontmatter
+    body: str
+    mode: Mode
+    has_dependencies: bool
+
+    @property
+    def title(self) -> str:
+        """What it is called, as new or old files say it."""
+        return self.head.title or self.head.work_package_title
+
+
+@dataclass(frozen=True)
+class Mission:
+    """All that the files of a mission say. ``lanes`` is None where there is no ``lanes.json``.
+
+    ``broken`` holds why a work package, or ``meta.json`` and ``lanes.json``, cannot be used, and ``files`` where each
+    of them is.
+    """
+
+    root: Path
+    slug: str
+    meta: Meta
+    lanes: Lanes | None
+    contexts: dict[str, tuple[Path, WorkspaceContext]]
+    work_packages: dict[str, WorkPackage]
+    log: Log
+    broken: dict[str, BrokenContract] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.root / SPECS / self.slug
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """All work packages that are spoken of anywhere: as a file, in a lane, or in the log."""
+        named = set(self.work_packages) | {name for name in self.broken if name.startswith("WP")}
+        if self.lanes:
+            named |= set(self.lanes.planning_artifact_wps)
+            named |= {wp_id for lane in self.lanes.lanes for wp_id in lane.wp_ids}
+        return sorted(named | set(self.log.latest), key=lambda name: (len(name), name))
+
+    def work_package(self, wp_id: str) -> WorkPackage:
+        """Return a work package. Raises BrokenContract when it is broken, or not there."""
+        if wp_id in self.broken:
+            raise self.broken[wp_id]
+        if wp_id not in self.work_packages:
+            known = ", ".join(sorted(self.work_packages)) or "none"
+            message = f'The mission {self.slug} has no work package "{wp_id}" under tasks/; it has: {known}.'
+            raise BrokenContract(message, findings=[Finding("unknown-work-package", message)])
+        return self.work_packages[wp_id]
+
+    def status_of(self, wp_id: str) -> Status:
+        """Tell where a work package is in its life. Raises BrokenContract where the log cannot be read for it."""
+        self.log.need(wp_id)
+        work_package = self.work_packages.get(wp_id)
+        return current_status(self.log, wp_id, work_package.head.lane if work_package else "")
+
+    def need(self, file: str) -> None:
+        """Raise BrokenContract where ``meta.json`` or ``lanes.json`` is there and cannot be read."""
+        if file in self.broken:
+            raise self.broken[file]
+
+
+def find_root(start: Path) -> Path:
+    """Find the project that a folder is in; a work tree of a lane belongs to the project that made it."""
+    start = Path(os.path.abspath(start))
+    for folder in (start, *start.parents):
+        if (folder / ".kittify").is_dir() or (folder / SPECS).is_dir():
+            is_worktree = folder.parent.name == ".worktrees"
+            return folder.parent.parent if is_worktree else folder
+    raise WrongUsage(f"{start} is in no project with missions.", mend=f"Pass --root DIR, the folder of {SPECS}/.")
+
+
+def mission_slugs(root: Path) -> list[str]:
+    """List the missions of a project."""
+    folder = root / SPECS
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path.name for path in found if path.is_dir() and _SLUG.fullmatch(path.name))
+
+
+def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
+    """Read a mission. Raises BrokenContract ``unknown-mission``, and nothing else: the rest is in ``broken``."""
+    folder = root / SPECS / slug
+    if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
+        known = ", ".join(mission_slugs(root)) or "none"
+        message = f'There is no mission "{slug}" in {root / SPECS}; there are: {known}.'
+        raise BrokenContract(message, findings=[Finding("unknown-mission", message)])
+    broken: dict[str, BrokenContract] = {}
+    meta = _read_json(folder / "meta.json", Meta, broken)
+    lanes = _read_json(folder / "lanes.json", Lanes, broken)
+    contexts = _contexts(root, slug)
+    work_packages, files = _work_packages(folder, lanes, legacy_default, broken)
+    log = log_path(folder)
+    events = read_log(log.read_bytes()) if log.is_file() else Log()
+    return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, events, broken, files)
+
+
+def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]) -> Model | None:
+    if not path.is_file():
+        return None
+    try:
+        document = read_object(path.read_bytes())
+        return read_shape(model, document.value)
+    except BrokenContract as error:
+        broken[path.name] = _named(path.name, error)
+        return None
+
+
+def _named(file: str, error: BrokenContract) -> BrokenContract:
+    """Put the name of the file and the first finding into the message, which is all that some readers get."""
+    first = error.findings[0] if error.findings else Finding("schema", error.message)
+    place = f" at {first.path}" if first.path else ""
+    return BrokenContract(f"{file} cannot be used{place}: {first.message}", findings=error.findings)
+
+
+def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]:
+    """Read what is remembered of the lanes of this mission; a broken file is one that remembers nothing."""
+    found = {}
+    for path in sorted((root / ".kittify" / "workspaces").glob(f"{slug}-*.json")):
+        try:
+            context = read_shape(WorkspaceContext, read_object(path.read_bytes()).value)
+        except BrokenContract:
+            continue
+        is_own = slug == (context.mission_slug or context.feature_slug or slug)
+        if is_own and path.name == f"{slug}-{context.lane_id}.json":
+            found[context.lane_id] = (path, context)
+    return found
+
+
+def _work_packages(
+    folder: Path, lanes: Lanes | None, legacy_default: ExecutionMode | None, broken: dict[str, BrokenContract]
+) -> tuple[dict[str, WorkPackage], dict[str, Path]]:
+    lane_ids: dict[str, list[str]] = {}
+    for lane in lanes.lanes if lanes else ():
+        for wp_id in dict.fromkeys(lane.wp_ids):
+            lane_ids.setdefault(wp_id, []).append(lane.lane_id)
+    planning = frozenset(lanes.planning_artifact_wps if lanes else ())
+    read: dict[str, WorkPackage] = {}
+    files: dict[str, Path] = {}
+    for path in sorted((folder / "tasks").glob("WP*.md")):
+        name = _WP_FILE.fullmatch(path.name)
+        if not name or not path.is_file():
+            continue
+        wp_id = name[1]
+        try:
+            if wp_id in files:
+                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}. Keep one."
+                raise BrokenContract(message, findings=[Finding("work-package-repeated", message)])
+            files[wp_id] = path
+            head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
+            is_legacy = not head.execution_mode
+            if is_legacy and "lanes.json" in broken:
+                raise broken["lanes.json"]
+            text = "\n".join([head.title, head.work_package_title, head.authoritative_surface, body])
+            lanes_of_it = tuple(lane_ids.get(wp_id, ()))
+            facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, lanes_of_it, head.owned_files, text)
+            mode = settle_mode(facts, legacy_default)
+            read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
+        except BrokenContract as error:
+            broken[wp_id] = _named(path.name, error)
+            read.pop(wp_id, None)
+    return read, files
+
+
+def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
+    """Read a work package's file: its head, its text, and whether its head names dependencies at all.
+
+    Raises BrokenContract with lines of the file: ``frontmatter-missing``, ``work-package-id``, and as YAML does.
+    """
+    parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
+    if not parts:
+        message = "The file does not begin with a head between two lines of ---. Write one with work_package_id."
+        raise BrokenContract(message, findings=[Finding("frontmatter-missing", message, line=1)])
+    document = read_mapping(parts[1])
+    lines = {pointer: line + 1 for pointer, line in document.lines.items()}
+    try:
+        head = read_shape(Frontmatter, document.value)
+        if head.work_package_id != wp_id:
+            message = f"The file is named for {wp_id}, and its head says {head.work_package_id}. Correct one of them."
+            raise BrokenContract(message, findings=[Finding("work-package-id", message, "/work_package_id")])
+    except BrokenContract as error:
+        raise BrokenContract(error.message, findings=with_lines(error.findings, lines)) from None
+    return head, raw[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

@@ -1,0 +1,83 @@
+"""What is wrong with a mission's files, file by file: for who reviews a change to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, pointer, warning
+from accord.kernel.graph import find_cycle
+from accord.missions.events import FILE
+from accord.missions.workspace import resolve_workspace
+
+if TYPE_CHECKING:
+    from accord.missions.load import Mission
+
+
+def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
+    """Map each file of a mission, relative to the project, to what is wrong with it; sound ones to nothing.
+
+    A code change without a lane is wrong only once there are lanes: they are computed after the work packages.
+    """
+    names = ["meta.json", "lanes.json", FILE]
+    found: dict[str, list[Finding]] = {name: [] for name in names if (mission.folder / name).is_file()}
+    for wp_id, path in mission.files.items():
+        found[f"tasks/{path.name}"] = _of_work_package(mission, wp_id)
+    for name in names[:2]:
+        if name in mission.broken:
+            found[name] += mission.broken[name].findings
+    if mission.lanes:
+        found["lanes.json"] += _of_lanes(mission)
+    if FILE in found:
+        found[FILE] += sorted((item for items in mission.log.problems.values() for item in items), key=_line)
+        if mission.log.is_torn:
+            found[FILE].append(warning("event-torn", "The last line was cut off; the next move takes it away."))
+    cycle = _cycle(mission)
+    if cycle:
+        path = mission.files[cycle[0]]
+        way = " → ".join([*cycle, cycle[0]])
+        message = f"Work packages wait for each other in a circle: {way}. Remove one dependency."
+        found[f"tasks/{path.name}"].append(Finding("work-package-cycle", message, pointer("dependencies")))
+    base = f"{mission.folder.parent.name}/{mission.slug}"
+    return {f"{base}/{name}": findings for name, findings in found.items()}
+
+
+def _line(finding: Finding) -> int:
+    return finding.line or 0
+
+
+def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
+    if wp_id in mission.broken:
+        return list(mission.broken[wp_id].findings)
+    findings = []
+    for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
+        if name not in mission.files:
+            message = f'It depends on "{name}", which has no file under tasks/. Correct the name, or write the file.'
+            findings.append(Finding("work-package-unknown", message, pointer("dependencies", i)))
+    if mission.lanes:
+        try:
+            resolve_workspace(mission, wp_id)
+        except BrokenContract as broken:
+            findings += broken.findings
+    return findings
+
+
+def _of_lanes(mission: Mission) -> list[Finding]:
+    findings = []
+    for i, lane in enumerate(mission.lanes.lanes if mission.lanes else ()):
+        for j, wp_id in enumerate(lane.wp_ids):
+            if wp_id not in mission.files:
+                message = f"The lane {lane.lane_id} has {wp_id}, which has no file under tasks/. Remove it."
+                findings.append(Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j)))
+    return findings
+
+
+def _cycle(mission: Mission) -> list[str]:
+    """Return the names of one circle of dependencies."""
+    names = list(mission.work_packages)
+    places = {name: i for i, name in enumerate(names)}
+    blockers = {
+        i: [places[other] for other in mission.work_packages[name].head.dependencies if other in places]
+        for name, i in places.items()
+    }
+    return [names[i] for i in find_cycle(blockers)]

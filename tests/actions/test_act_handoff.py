@@ -1,0 +1,74 @@
+"""The action that holds a pull request against the handoff of its work item."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+from support.act import CONSUMER, ROOT, Bench, read_yaml
+from support.handoffs import REVIEW, VERIFICATION, by, patch
+
+from accord.github.adapter import Adapter
+from accord.github.port import Access
+from accord.handoffs.issues import Place, change
+from accord.handoffs.plan import decide_patch
+from accord.kernel.clock import SystemClock
+from accord.sandbox.seed import INSTALLATION_TOKEN
+from accord.sandbox.server import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.unmeasured
+
+SEED = f"""
+repositories:
+  - name: {CONSUMER}
+    files: {{a.txt: "One\\n"}}
+    branches: {{feature: {{a.txt: "Two\\n"}}}}
+    issues: [{{title: Export}}, {{title: The change, head: feature, body: "Closes #1"}}, {{title: Another}}]
+"""
+WORKFLOW = """
+on: workflow_dispatch
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - id: open
+        uses: accord-ci/accord/actions/handoff@v0
+        with:
+          pull: "2"
+      - id: blocked
+        continue-on-error: true
+        uses: accord-ci/accord/actions/handoff@v0
+        with:
+          pull: "2"
+          work-item: "3"
+          to: done
+"""
+
+
+def test_the_action_sets_the_check_and_says_what_blocks(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "seed.yml").write_text(SEED)
+    with serving(tmp_path / "sandbox", seed=tmp_path / "seed.yml", repository=CONSUMER) as github:
+        adapter = Adapter(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
+        both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
+        change(Place(adapter, 1, SystemClock()), lambda task: decide_patch(task, both, by("tester")))
+        ended = bench.run(WORKFLOW, tmp_path / "run", api_url=github.url, token=INSTALLATION_TOKEN)
+
+        assert ended.exit_code == 0, ended.trouble
+        offered = set(read_yaml(ROOT / "actions/handoff/action.yml")["outputs"])
+        first, second = ended.outputs("open"), ended.outputs("blocked")
+        assert set(first) == set(second) == offered
+        assert (first["ok"], first["status"], first["blocking-reasons"]) == ("true", "backlog", "[]")
+        assert second["ok"] == "false"
+        assert [reason["code"] for reason in json.loads(second["blocking-reasons"])] == ["HANDOFF_MISSING"]
+        assert "### accord handoff: ✅ open" in ended.summary
+        assert "### accord handoff: ❌ blocked" in ended.summary
+
+        sha = adapter.pull(2).head_sha  # type: ignore[union-attr]
+        url = f"{github.url}/repos/{CONSUMER}/commits/{sha}/check-runs?filter=all"
+        runs = requests.get(url, headers={"authorization": f"Bearer {github.token}"}, timeout=10).json()["check_runs"]
+        assert [run["conclusion"] for run in runs] == ["failure", "success"]

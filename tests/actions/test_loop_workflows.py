@@ -1,0 +1,157 @@
+"""The workflows of the loops run agents as the runner workflow does, and differ from it only where they must."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from actions.test_action_files import LOOPS
+from support.act import ROOT, read_yaml
+
+from accord.github.checks import Check
+from accord.loops.gather import is_own
+
+FOLDER = ROOT / ".github/workflows"
+RUNNER = read_yaml(FOLDER / "reusable-agent-run.yml")
+WORKFLOWS = {name: read_yaml(FOLDER / f"reusable-{name}.yml") for name in sorted(LOOPS)}
+ACTIONS = {name: read_yaml(ROOT / f"actions/{name}/action.yml") for name in WORKFLOWS}
+PUSHES = {"keepalive", "autofix", "bot-comments"}
+JUDGES = {"verifier": "verdict", "bot-comments": "thread-answers"}
+"""The kind of document by which the agent answers."""
+
+DECIDED = {"agent", "iteration", "appendix", "base_ref", "pr_number"}
+"""Inputs of the runner that a loop decides about itself."""
+
+EVERY_WORKFLOW = pytest.mark.parametrize("name", WORKFLOWS)
+
+
+def call_of(document: dict[str, Any]) -> dict[str, Any]:
+    call: dict[str, Any] = document["on"]["workflow_call"]
+    return call
+
+
+def steps(document: dict[str, Any], job: str) -> dict[str, dict[str, Any]]:
+    return {step["name"]: step for step in document["jobs"][job]["steps"]}
+
+
+def as_runner(part: Any) -> Any:
+    """Write a part of a loop's workflow in the words of the runner's."""
+    text = json.dumps(part).replace("needs.decide.outputs.head-ref", "inputs.pr_ref")
+    for name in DECIDED:
+        text = text.replace(f"needs.decide.outputs.{name.replace('_', '-')} ", f"inputs.{name} ")
+    return json.loads(text)
+
+
+@EVERY_WORKFLOW
+def test_a_loop_runs_its_agent_as_the_runner_workflow_does(name: str) -> None:
+    own, runner = WORKFLOWS[name]["jobs"]["agent"], RUNNER["jobs"]["agent"]
+    for key in ("permissions", "outputs", "timeout-minutes", "runs-on", "continue-on-error"):
+        assert own[key] == runner[key], key
+    found, wanted = as_runner(steps(WORKFLOWS[name], "agent")), steps(RUNNER, "agent")
+    for step in ("Name what the run leaves", "Hand on what the run left"):
+        assert found[step] == wanted[step]
+    given, expected = found["Run the agent"], wanted["Run the agent"]
+    assert (given["uses"], given["env"]) == (expected["uses"], expected["env"])
+    differing = {
+        key for key in {*given["with"], *expected["with"]} if given["with"].get(key) != expected["with"].get(key)
+    }
+    assert differing == {"mode", "registry", "schema"} | (set() if name in PUSHES else {"pr-ref"})
+    assert given["with"]["mode"] == name
+
+
+@EVERY_WORKFLOW
+def test_a_loop_publishes_as_the_runner_workflow_does(name: str) -> None:
+    found, wanted = as_runner(steps(WORKFLOWS[name], "publish")), steps(RUNNER, "publish")
+    fetch = {key: value for key, value in wanted["Fetch what the run left"].items() if key != "if"}
+    assert found["Fetch what the run left"] == fetch
+    given, expected = found["Publish"]["with"], wanted["Publish"]["with"]
+    assert given.items() <= {**expected, "outputs": given["outputs"]}.items()
+    assert ("pr-ref" in given) == (name in PUSHES)
+    assert given["outputs"] == found["Say what came of it"]["with"]["outputs"]
+    assert not given["outputs"].startswith(given["run-dir"] + "/")  # which an agent filled
+
+
+@EVERY_WORKFLOW
+def test_the_job_that_runs_an_agent_reads_and_the_jobs_that_write_run_none(name: str) -> None:
+    jobs = WORKFLOWS[name]["jobs"]
+    assert jobs["agent"]["permissions"] == {"contents": "read"}
+    assert "secrets.token" not in str(jobs["agent"])
+    assert "ANALYSIS" not in str(jobs["agent"])
+    agents = set(re.findall(r"secrets\.(\w+)", str(jobs["agent"])))
+    for job in ("decide", "publish"):
+        assert not agents & set(re.findall(r"secrets\.(\w+)", str(jobs[job])))
+        assert "run-agent" not in str(jobs[job])
+    assert {
+        step["with"]["phase"] for job in jobs.values() for step in job["steps"] if "phase" in step.get("with", {})
+    } == {
+        "begin",
+        "end",
+    }
+
+
+@EVERY_WORKFLOW
+def test_inputs_and_secrets_mean_what_they_mean_to_the_runner_workflow(name: str) -> None:
+    own, runner = call_of(WORKFLOWS[name]), call_of(RUNNER)
+    for word in ("model", "sandbox", "safety_strategy", "max_runtime_minutes"):
+        assert own["inputs"][word] == runner["inputs"][word], word
+    for word, secret in own["secrets"].items():
+        assert word == "token" or secret == runner["secrets"][word], word
+    passed = set(re.findall(r"inputs\.(\w+)", str(WORKFLOWS[name]["jobs"])))
+    assert passed == set(own["inputs"])
+    assert set(re.findall(r"secrets\.(\w+)", str(WORKFLOWS[name]["jobs"]))) == set(own["secrets"])
+
+
+@EVERY_WORKFLOW
+def test_a_loop_knows_the_checks_of_its_own_jobs_by_their_names(name: str) -> None:
+    for job in WORKFLOWS[name]["jobs"].values():
+        own = Check(f"Caller / {job['name']}", "pending", app="github-actions")
+        assert is_own(own, "1"), job["name"]
+
+
+@EVERY_WORKFLOW
+def test_what_one_job_reads_of_another_is_there(name: str) -> None:
+    document, action = WORKFLOWS[name], ACTIONS[name]
+    jobs = document["jobs"]
+    text = str(document)
+    for job, output in re.findall(r"(?:needs|jobs)\.(\w+)\.outputs\.([\w-]+)", text):
+        assert output in jobs[job]["outputs"], (job, output)
+    for output, value in jobs["decide"]["outputs"].items():
+        assert value == f"${{{{ steps.begin.outputs.{output} }}}}"
+        assert output in action["outputs"]
+    for job in ("decide", "publish"):
+        for step in jobs[job]["steps"]:
+            if step["uses"] == f"$/actions/{name}":
+                assert set(step["with"]) <= set(action["inputs"])
+                assert step["with"]["token"] == "${{ secrets.token || github.token }}"
+
+
+@EVERY_WORKFLOW
+def test_runs_for_one_pull_request_wait_for_each_other_and_none_is_dropped(name: str) -> None:
+    assert WORKFLOWS[name]["concurrency"] == {
+        "group": f"accord-{name}-${{{{ inputs.pr_number || github.run_id }}}}",
+        "cancel-in-progress": "false",
+        "queue": "max",
+    }
+
+
+@EVERY_WORKFLOW
+def test_an_agent_whose_answer_is_read_by_a_program_knows_its_shape(name: str) -> None:
+    found = steps(WORKFLOWS[name], "agent")
+    shape = found.get("Say what the answer must look like", {}).get("run", "")
+    kind = re.findall(r" schema ([\w-]+) --strict > \"\$RUNNER_TEMP/accord-schema.json\"", shape)
+    assert kind == ([JUDGES[name]] if name in JUDGES else [])
+    assert ("schema" in found["Run the agent"]["with"]) == (name in JUDGES)
+
+
+def test_the_actions_of_the_loops_differ_in_words_only() -> None:
+    keepalive = ACTIONS["keepalive"]
+    for name, action in ACTIONS.items():
+        command = name.removesuffix("ifier") + "ify" if name == "verifier" else name
+        same = json.dumps(keepalive["runs"]).replace(
+            "ACCORD_KEEPALIVE_", f"ACCORD_{command.upper().replace('-', '_')}_"
+        )
+        assert json.dumps(action["runs"]) == same.replace("keepalive run", f"{command} run")
+        assert {**action["inputs"], "token": ""} == {**keepalive["inputs"], "token": ""}
+        assert action["outputs"] == keepalive["outputs"]

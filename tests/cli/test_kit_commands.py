@@ -1,0 +1,136 @@
+"""``accord init`` and ``accord sync``: what people see, what programs read, and how they end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
+
+from accord.kernel.git import Git
+from accord.kit.manifest import PLACE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Accord
+    from support.stage import Stage
+
+REF = ("--ref", NEW.commit)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def stage(tmp_path: Path, accord: Accord) -> Iterator[Stage]:
+    with consumer_stage(tmp_path, edited(installed(tmp_path / "kit", older_kit()))) as stage:
+        accord.on(stage)
+        yield stage
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_init_shows_the_difference_writes_and_then_has_nothing_to_do(accord: Accord, root: Path) -> None:
+    first = accord("init", "--root", root, "--yes", *REF)
+    assert (first.code, first.err) == (0, "")
+    assert "+name: Accord plan" in first.out
+    assert "applied" in first.out
+    assert "Next:" in first.out
+    before = files_of(root)
+    assert before.keys() == {*SHIPPED.files, PLACE}
+    second = accord("init", "--root", root, "--yes", *REF, "--format", "json")
+    assert (second.code, second.document["outcome"], second.document["diff"]) == (0, "unchanged", "")
+    assert {file["action"] for file in second.document["files"]} == {"up-to-date"}
+    assert files_of(root) == before
+
+
+def test_init_leaves_the_workflows_of_a_repository_alone_and_says_so(accord: Accord, root: Path) -> None:
+    own = {PLAN: b"name: Mine\n", ".github/workflows/ci.yml": b"name: CI\n", ".github/labels.yml": b"[]\n"}
+    for path, content in own.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    ended = accord("init", "--root", root, "--yes", *REF, "--format", "json")
+    kept = {file["path"] for file in ended.document["files"] if file["action"] == "keep"}
+    assert kept == {PLAN, ".github/labels.yml"}
+    assert own.items() <= files_of(root).items()
+
+
+def test_the_diff_of_a_dry_run_is_what_git_would_apply(accord: Accord, root: Path) -> None:
+    ended = accord("init", "--root", root, "--dry-run", *REF, "--format", "json")
+    assert (ended.code, ended.document["outcome"], files_of(root)) == (0, "planned", {})
+    Git(root)("apply", "-", data=ended.document["diff"].encode())
+    assert files_of(root).keys() == set(SHIPPED.files)
+
+
+@pytest.mark.parametrize("options", [[], ["--format", "json"]])
+def test_without_anybody_to_ask_init_writes_nothing(accord: Accord, root: Path, options: list[str]) -> None:
+    ended = accord("init", "--root", root, *REF, *options)
+    assert (ended.code, files_of(root)) == (2, {})
+
+
+@pytest.mark.parametrize("ref", ["main", "v0.1.0", "abc", ""])
+def test_only_a_whole_commit_is_a_pin(accord: Accord, root: Path, ref: str) -> None:
+    ended = accord("init", "--root", root, "--yes", "--ref", ref)
+    if ref:
+        assert (ended.code, files_of(root)) == (2, {})
+        assert "whole SHA" in ended.err
+
+
+def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root: Path) -> None:
+    for path, text in edited(installed(root, older_kit())).items():
+        (root / path).write_text(text)
+    ended = accord("init", "--root", root, "--yes", *REF)
+    assert f"{REVIEW} stays as it is" in ended.out
+    assert "+    timeout-minutes: 30" in ended.out.partition("stays as it is")[2]
+
+
+def test_an_installed_kit_is_in_order_for_doctor_which_tells_later_when_it_is_behind(
+    accord: Accord, root: Path
+) -> None:
+    accord("init", "--root", root, "--yes", *REF)
+    ended = accord("doctor", "--dir", root, "--repo", CONSUMER)
+    assert ended.code == 0, ended.out
+    assert "0 errors" in ended.out
+    installed(root / "old", older_kit())
+    behind = accord("doctor", "--dir", root / "old", "--format", "json")
+    codes = {document["path"]: {f["code"] for f in document["findings"]} for document in behind.document["documents"]}
+    assert codes[PLAN] == {"kit-drift"}
+
+
+def test_sync_tells_programs_and_people_what_became_of_each_repository(
+    accord: Accord, stage: Stage, tmp_path: Path
+) -> None:
+    repositories = accord.file("repositories.yml", yaml.safe_dump([CONSUMER, CONSUMER.upper()]))
+    planned = accord("sync", "--file", repositories, *REF, "--dry-run", "--format", "json")
+    assert (planned.code, planned.document["outcome"]) == (0, "planned")
+    ended = accord("sync", "--file", repositories, *REF, "--format", "json")
+    assert (ended.code, ended.document["outcome"]) == (0, "applied")
+    (found,) = ended.document["repositories"]
+    assert (found["repository"], found["outcome"]) == (CONSUMER, "applied")
+    assert found["pull"]["url"].endswith(f"/{CONSUMER}/pull/{found['pull']['number']}")
+    shown = accord("sync", "--repo", CONSUMER, *REF)
+    assert shown.code == 0
+    assert f"{CONSUMER}  unchanged  {found['pull']['url']}" in shown.out
+    assert "conflict" in shown.out
+
+
+def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(accord: Accord, stage: Stage) -> None:
+    ended = accord("sync", "--repo", "octo/nowhere", "--repo", CONSUMER, *REF, "--format", "json")
+    assert (ended.code, ended.document["outcome"]) == (4, "refused")
+    assert [entry["outcome"] for entry in ended.document["repositories"]] == ["refused", "applied"]
+    assert "octo/nowhere" in ended.document["repositories"][0]["error"]["message"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "[octo]", "[octo/a b]", "- 1"])
+def test_a_list_that_names_no_repositories_is_refused_before_anything_is_asked(accord: Accord, text: str) -> None:
+    ended = accord("sync", "--file", accord.file("list.yml", text), *REF)
+    assert ended.code == 1

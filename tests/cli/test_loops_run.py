@@ -1,0 +1,196 @@
+"""``accord keepalive|autofix run``: turns as people and workflows take them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.turns import WORKFLOW, Turns, did, opened
+
+from accord.cli.loops_run import token_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Accord
+    from support.stage import Stage
+
+AGENT = """
+import json, re, sys
+prompt = sys.stdin.read()
+if "expected good" in prompt:
+    open("value.txt", "w").write("good")
+    said = "Mended."
+else:
+    task = re.search(r"- \\[ \\] (.+)", prompt)[1]
+    open("done.txt", "a").write(task + "\\n")
+    said = "- [x] " + task
+item = {"id": "0", "type": "agent_message", "text": said}
+usage = {"input_tokens": 1, "cached_input_tokens": 0, "output_tokens": 1}
+for event in ({"type": "thread.started", "thread_id": "0"}, {"type": "turn.started"},
+              {"type": "item.completed", "item": item}, {"type": "turn.completed", "usage": usage}):
+    print(json.dumps(event))
+"""
+REGISTRY = "version: 1\ndefault_agent: script\nagents:\n  script: {command: [python3, agent.py], codec: codex}\n"
+FILES = {"agent.py": AGENT}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with opened(tmp_path_factory.mktemp("turns"), files=FILES) as stage:
+        yield stage
+
+
+@pytest.fixture
+def turns(shared: Stage, accord: Accord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Turns:
+    shared.server.reset()
+    accord.on(shared)
+    accord.file("registry.yml", REGISTRY)
+    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+        (tmp_path / name).touch()
+        monkeypatch.setenv(name, str(tmp_path / name))
+    return Turns(shared, token=shared.server.token)
+
+
+def take(accord: Accord, loop: str, *more: object) -> Any:
+    registry = accord.home / "registry.yml"
+    ended = accord(loop, "run", "--pull", 1, "--registry", registry, *more, "--format", "json")
+    assert ended.code == 0, ended.err
+    return ended.document
+
+
+def file(turns: Turns, path: str) -> str:
+    found = turns.stage.get(f"{turns.root}/contents/{path}", ref="feature")
+    return base64.b64decode(found["content"]).decode()
+
+
+def outputs(accord: Accord) -> str:
+    return (accord.home / "GITHUB_OUTPUT").read_text()
+
+
+def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turns) -> None:
+    for number in (1, 2):
+        turn = take(accord, "keepalive", "--run-dir", accord.home / f"run-{number}")
+        assert (turn["outcome"], turn["iterations"]) == ("ended", number)
+        turns.check()
+    assert turn["reason"] == "tasks-complete"
+    assert turns.body == "Intro\n\n- [x] Add tests\n- [x] Add docs\n"
+    assert file(turns, "done.txt") == "Add tests\nAdd docs\n"
+    history = (accord.home / "run-2" / "loop-history.ndjson").read_text().splitlines()
+    assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
+    again = take(accord, "keepalive", "--run-dir", accord.home / "run-2")
+    assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 1, "write": 0})
+
+
+def test_autofix_mends_a_failing_check(accord: Accord, turns: Turns) -> None:
+    turns.unlabel("agents:keepalive")
+    turns.label("agent:script")
+    turns.check(conclusion="failure")
+    found = turns.stage.get(f"{turns.root}/commits/{turns.pull['head']['sha']}/check-runs")["check_runs"]
+    job = max(entry["id"] for entry in found)
+    log = b"##[error]AssertionError: expected good\n"
+    turns.stage.session.put(f"{turns.stage.server.url}/_sandbox/jobs/octo/code/{job}?run=502", data=log)
+    turn = take(accord, "autofix")
+    assert (turn["outcome"], turn["reason"]) == ("ended", "checks-missing")
+    assert file(turns, "value.txt") == "good"
+    turns.check()
+    assert take(accord, "autofix")["reason"] == "checks-green"
+
+
+def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take(accord, "keepalive", "--phase", "begin", "--agent", "codex")
+    for line in ("should-run", "true", "head-ref", "feature", "agent", "codex"):
+        assert line in outputs(accord)
+    monkeypatch.setenv("ACCORD_RUN_OUTPUTS", json.dumps(did("Add tests")))
+    turn = take(accord, "keepalive", "--phase", "end", "--dispatch-workflow", WORKFLOW)
+    assert (turn["started"], turns.dispatches) == (WORKFLOW, [{"pr_number": "1"}])
+    page = (accord.home / "GITHUB_STEP_SUMMARY").read_text()
+    assert "accord keepalive on #1: run (`tasks-open`)" in page
+    assert f"`{WORKFLOW}` was started again" in page
+    assert "ended well" in page
+
+
+def test_people_read_what_was_done(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--pull", 1, "--phase", "begin", "--run-dir", accord.home / "run")
+    lines = ended.out.splitlines()
+    assert lines[0] == "run (tasks-open): 2 of 2 tasks are open."
+    assert "  begun" in lines
+
+
+def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> None:
+    words = ("keepalive", "run", "--pull", 1, "--phase", "begin", "--format", "json", "--run-dir")
+    started = [accord.start(*words, accord.home / f"run-{number}") for number in (1, 2)]
+    told = [json.loads(process.communicate(timeout=60)[0]) for process in started]
+    assert sorted(turn["should_run"] for turn in told) == [False, True]
+    assert {turn["reason"] for turn in told if not turn["should_run"]} == {"running"}
+    assert turns.state.iterations == 1
+
+
+def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--dispatch-workflow", WORKFLOW, "--dry-run", "--format", "json")
+    assert (ended.document["outcome"], ended.document["pulls"], turns.dispatches) == ("planned", [1], [])
+    ended = accord("keepalive", "run", "--dispatch-workflow", WORKFLOW)
+    assert (ended.out, turns.dispatches) == ("started: #1\n", [{"pr_number": "1"}])
+    turns.label("agents:paused")
+    assert accord("keepalive", "run", "--dispatch-workflow", WORKFLOW).out == "started: none\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "--dispatch-workflow"),
+        (("--pull", 1, "--phase", "end"), "ACCORD_RUN_OUTPUTS"),
+        (("--pull", 1, "--agent", "nobody"), "nobody"),
+    ],
+)
+def test_what_is_missing_is_said(accord: Accord, turns: Turns, words: tuple[object, ...], said: str) -> None:
+    ended = accord("keepalive", "run", *words)
+    assert ended.code == 2
+    assert said in ended.err
+
+
+def test_outputs_that_are_none_are_refused(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", accord.file("outputs.json", "[1"))
+    assert (ended.code, "no JSON object" in ended.err) == (2, True)
+
+
+def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take(accord, "keepalive", "--phase", "begin")
+    assert take(accord, "keepalive", "--phase", "end", "--outputs", "missing.json")["reason"] == "back-off"
+    monkeypatch.delenv("GITHUB_ACTIONS")
+    ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", "missing.json")
+    assert (ended.code, "missing.json" in ended.err) == (2, True)
+
+
+def test_a_pull_request_that_is_not_there_is_refused(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--pull", 77, "--phase", "begin")
+    assert (ended.code, "no pull request #77" in ended.err) == (4, True)
+
+
+JOB = {"GITHUB_ACTIONS": "true"}
+DEPENDABOT = {"GITHUB_ACTOR": "dependabot[bot]", "GITHUB_EVENT_NAME": "pull_request"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "triggers", "writes"),
+    [
+        ({}, True, True),
+        (JOB, False, True),
+        (JOB | {"ACCORD_TOKEN_IS_JOBS": "false"}, True, True),
+        (JOB | {"ACCORD_TOKEN_IS_JOBS": "true"}, False, True),
+        (JOB | DEPENDABOT, False, False),
+        (JOB | DEPENDABOT | {"GITHUB_EVENT_NAME": "pull_request_target"}, False, True),
+        (JOB | DEPENDABOT | {"ACCORD_TOKEN_IS_JOBS": "false"}, True, True),
+    ],
+)
+def test_the_workflow_says_which_token_it_is(environment: dict[str, str], triggers: bool, writes: bool) -> None:
+    facts = token_facts(environment)
+    assert (facts.triggers_workflows, facts.may_write) == (triggers, writes)

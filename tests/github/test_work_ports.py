@@ -1,0 +1,349 @@
+"""What the loops ask GitHub: checks and logs, label events, review threads, workflow runs; against the local GitHub."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from support.stage import START, Stage, staged
+
+from accord.github.adapter import Adapter
+from accord.github.port import Access, AnswerLost, Conflict, Forbidden, NotThere
+from accord.github.workflows import MOST_LOG_BYTES
+from accord.kernel.clock import timestamp
+from accord.kernel.errors import Refused, Stopped
+from accord.sandbox.faults import Fault
+from accord.sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BOT = "reviewer[bot]"
+CALLER = """
+on:
+  workflow_dispatch:
+    inputs:
+      pr_number: {type: string, required: true}
+jobs: {}
+"""
+
+
+def comments(count: int, author: str = BOT) -> list[dict[str, str]]:
+    return [{"author": author, "body": f"Word {number}"} for number in range(count)]
+
+
+SEED: dict[str, Any] = {
+    "tokens": [
+        {"token": "reads", "login": "ci[bot]", "kind": "installation", "permissions": {"pull_requests": "read"}},
+        {"token": "blind", "login": "ci[bot]", "kind": "installation", "permissions": {"issues": "read"}},
+    ],
+    "repositories": [
+        {
+            "name": "octo/home",
+            "collaborators": {"wanda": "maintain", "rita": "triage"},
+            "files": {
+                "a.txt": "".join(f"{n}\n" for n in range(130)),
+                ".github/workflows/loop.yml": CALLER,
+                ".github/workflows/ci.yml": "on: push\njobs: {}\n",
+            },
+            "branches": {"feature": {"a.txt": "".join(f"{n}!\n" for n in range(130))}, "idle": {"b.txt": "b\n"}},
+            "issues": [
+                {
+                    "title": "Work",
+                    "head": "feature",
+                    "body": "- [ ] a\r\n",
+                    "labels": ["agent:codex"],
+                    "label_events": [
+                        {"label": "needs-human", "change": "added", "author": "github-actions[bot]"},
+                        {
+                            "label": "needs-human",
+                            "change": "removed",
+                            "author": "wanda",
+                            "created_at": "2026-11-02T08:00:00Z",
+                        },
+                    ],
+                    "checks": [
+                        {"name": "tests", "conclusion": "failure", "run": 7001, "log": "1\nFAILED ✗\n", "title": "T"},
+                        {"name": "old", "conclusion": "failure", "run": 7001},
+                        {"name": "lint", "status": "in_progress"},
+                        {"name": "docs", "conclusion": "skipped", "app": "docs[bot]", "summary": "Fine"},
+                    ],
+                    "statuses": [
+                        {"context": "ci", "state": "error", "description": "Broken"},
+                        {"context": "cd", "state": "pending"},
+                    ],
+                    "threads": [
+                        {"path": "a.txt", "line": 3, "comments": [*comments(1), *comments(1, "wanda")]},
+                        {"path": "a.txt", "line": 4, "resolved": True, "comments": comments(1)},
+                        {"path": "a.txt", "comments": comments(1, "github-actions[bot]")},
+                    ],
+                },
+                {"title": "Idle", "head": "idle", "state": "closed"},
+            ],
+            "workflow_runs": [{"id": 7002, "name": "Loop", "status": "in_progress", "head": "feature"}],
+        },
+        {"name": "octo/secret", "private": True, "issues": [{"title": "Hidden", "pull_request": True}]},
+    ],
+}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    seed = tmp_path / "seed.yml"
+    seed.write_text(yaml.safe_dump(SEED))
+    with staged(tmp_path, seed=seed) as opened:
+        yield opened
+
+
+def head(stage: Stage) -> str:
+    pull = stage.adapter().pull(1)
+    assert pull is not None
+    return pull.head_sha
+
+
+def test_check_runs_and_statuses_are_one_list_with_the_jobs_that_can_be_read(stage: Stage) -> None:
+    github = stage.adapter()
+    found = {check.name: check for check in github.checks(head(stage))}
+    assert {name: check.state for name, check in found.items()} == {
+        "tests": "failing",
+        "old": "failing",
+        "lint": "pending",
+        "docs": "passing",
+        "ci": "failing",
+        "cd": "pending",
+    }
+    tests = found["tests"]
+    assert (tests.app, tests.workflow_run_id, tests.summary, tests.started_at) == ("github-actions", 7001, "T", START)
+    assert (found["docs"].app, found["docs"].job_id, found["docs"].summary) == ("docs", None, "Fine")
+    assert (found["ci"].app, found["ci"].job_id, found["ci"].summary) == ("", None, "Broken")
+    assert github.job_log(tests.job_id or 0) == "1\nFAILED ✗\n"
+    assert github.job_log(found["old"].job_id or 0) == ""
+    assert github.job_log(12) == ""
+    assert github.requests.write == 0
+
+
+def test_checks_of_a_hundred_and_more_are_all_read(tmp_path: Path) -> None:
+    many = {
+        "checks": [{"name": f"check {number}", "conclusion": "success"} for number in range(103)],
+        "statuses": [{"context": f"status {number}", "state": "success"} for number in range(101)],
+    }
+    home = SEED["repositories"][0]
+    seed = tmp_path / "seed.yml"
+    seed.write_text(yaml.safe_dump({"repositories": [{**home, "issues": [{**home["issues"][0], **many}]}]}))
+    with staged(tmp_path, seed=seed) as stage:
+        github = stage.adapter()
+        assert len({check.name for check in github.checks(head(stage))}) == 103 + 101
+        assert github.requests.read == 4
+
+
+def test_only_the_end_of_a_long_log_is_read(stage: Stage) -> None:
+    job = next(check.job_id for check in stage.adapter().checks(head(stage)) if check.name == "tests")
+    text = "".join(f"line {number}\n" for number in range(700_000))
+    url = f"{stage.server.url}/_sandbox/jobs/{stage.repository}/{job}?run=7001"
+    assert stage.session.put(url, data=text.encode(), timeout=20).status_code == 204
+    log = stage.adapter().job_log(job or 0)
+    assert len(log) == MOST_LOG_BYTES
+    assert log == text[-MOST_LOG_BYTES:]
+
+
+def test_a_log_that_breaks_off_is_fetched_again(stage: Stage) -> None:
+    job = next(check.job_id for check in stage.adapter().checks(head(stage)) if check.name == "tests")
+    stage.server.faults.add(Fault("truncated", path="/_storage/"))
+    assert stage.adapter().job_log(job or 0) == "1\nFAILED ✗\n"
+
+
+def test_a_log_is_refused_where_the_job_may_not_read_actions(stage: Stage) -> None:
+    with pytest.raises(Forbidden) as refused:
+        stage.adapter(repo="octo/secret", token="blind").job_log(1)
+    assert "actions: read" in refused.value.mend
+
+
+def test_label_events_tell_who_took_a_label_off_and_whether_it_was_a_person(stage: Stage) -> None:
+    github = stage.adapter()
+    github.add_labels(1, ["agents:paused"])
+    for _ in range(2):
+        github.remove_label(1, "agents:paused")
+    github.create_comment(1, "Between")
+    events = github.label_events(1)
+    assert [(event.label, event.change, event.login, event.is_bot) for event in events] == [
+        ("needs-human", "removed", "wanda", False),
+        ("needs-human", "added", "github-actions[bot]", True),
+        ("agents:paused", "added", "maintainer", False),
+        ("agents:paused", "removed", "maintainer", False),
+    ]
+    assert timestamp(events[0].at) == "2026-11-02T08:00:00Z"
+
+
+def test_only_those_who_may_push_may_write(stage: Stage) -> None:
+    github = stage.adapter()
+    may = {login: github.may_write(login) for login in ("maintainer", "wanda", "rita", "stranger", "nobody", "a/b")}
+    assert may == {
+        "maintainer": True,
+        "wanda": True,
+        "rita": False,
+        "stranger": False,
+        "nobody": False,
+        "a/b": False,
+    }
+
+
+def test_threads_say_whether_they_are_resolved_and_who_spoke(stage: Stage) -> None:
+    github = stage.adapter(token=INSTALLATION_TOKEN)
+    first, second, third = github.review_threads(1)
+    assert (first.path, first.line, first.is_resolved, second.is_resolved) == ("a.txt", 3, False, True)
+    assert [(word.author, word.is_bot, word.body) for word in first.comments] == [
+        (BOT, True, "Word 0"),
+        ("wanda", False, "Word 0"),
+    ]
+    assert (third.line, third.comments[0].author, third.is_outdated) == (None, "github-actions[bot]", False)
+    said = github.reply(1, first.comments[0].id, "Done.")
+    assert stage.adapter().review_threads(1)[0].comments[-1].id == said.id
+    assert github.requests.write == 1
+
+
+@pytest.mark.parametrize("below", ["", "/api/v3"])
+def test_no_thread_and_no_comment_is_missed_on_any_page(tmp_path: Path, below: str) -> None:
+    threads = [{"path": "a.txt", "line": n + 1, "comments": comments(2)} for n in range(120)]
+    threads[60]["comments"] = comments(205)
+    home = SEED["repositories"][0]
+    pull = {**home["issues"][0], "threads": threads}
+    seed = tmp_path / "seed.yml"
+    seed.write_text(yaml.safe_dump({"repositories": [{**home, "issues": [pull]}]}))
+    with staged(tmp_path, seed=seed) as stage:
+        access = Access(stage.repository, stage.server.token, stage.server.url + below)
+        github = Adapter(access, stage.clock, lambda *_: None)
+        found = github.review_threads(1)
+        assert [thread.line for thread in found] == [n + 1 for n in range(120)]
+        assert [len(thread.comments) for thread in found] == [205 if n == 60 else 2 for n in range(120)]
+        assert [word.body for word in found[60].comments] == [f"Word {n}" for n in range(205)]
+        assert (github.requests.read, github.requests.write) == (5, 0)
+
+
+def test_a_query_whose_answer_is_lost_is_asked_again_and_a_reply_is_not(stage: Stage) -> None:
+    github = stage.adapter()
+    stage.server.faults.add(Fault("lost-after", path="/graphql"))
+    threads = github.review_threads(1)
+    assert len(threads) == 3
+    stage.server.faults.add(Fault("lost-after", path="/replies"))
+    with pytest.raises(AnswerLost):
+        github.reply(1, threads[1].comments[0].id, "Once")
+    assert [word.body for word in github.review_threads(1)[1].comments] == ["Word 0", "Once"]
+
+
+@pytest.mark.parametrize(
+    ("token", "repo", "number", "kind"),
+    [
+        ("", "", 99, NotThere),
+        (STRANGER_TOKEN, "octo/secret", 1, NotThere),
+        ("blind", "octo/secret", 1, Forbidden),
+    ],
+)
+def test_what_graphql_refuses_in_a_good_answer_is_refused_here(
+    stage: Stage, token: str, repo: str, number: int, kind: type[Refused]
+) -> None:
+    with pytest.raises(kind):
+        stage.adapter(token=token, repo=repo).review_threads(number)
+
+
+def test_the_answers_tell_what_is_left_of_the_rate_limit(stage: Stage) -> None:
+    github = stage.adapter()
+    assert github.rate_left is None
+    github.pull(1)
+    left = github.rate_left
+    assert left is not None
+    github.review_threads(1)
+    assert github.rate_left == left
+    github.pull(1)
+    assert github.rate_left is not None
+    assert (left.remaining - github.rate_left.remaining, left.resets_at) == (1, github.rate_left.resets_at)
+    assert left.resets_at > START.timestamp()
+
+
+def test_open_pull_requests_are_listed_with_their_labels(stage: Stage) -> None:
+    assert [(pull.number, pull.labels, pull.body) for pull in stage.adapter().open_pulls()] == [
+        (1, ("agent:codex",), "- [ ] a\r\n")
+    ]
+
+
+def test_a_body_is_changed_only_while_it_is_what_it_was(stage: Stage) -> None:
+    github = stage.adapter()
+    assert github.change_body(1, was="- [ ] a\r\n", body="- [x] a\r\n")
+    assert github.change_body(1, was="- [ ] a\r\n", body="- [x] a\r\n")
+    assert github.requests.write == 1
+    assert not github.change_body(1, was="- [ ] a\r\n", body="- [x] b\r\n")
+    pull = github.pull(1)
+    assert pull is not None
+    assert (pull.body, pull.title) == ("- [x] a\r\n", "Work")
+    assert not github.change_body(99, was="", body="x")
+
+
+def test_a_run_tells_what_became_of_it_and_for_which_pull_requests(stage: Stage) -> None:
+    github = stage.adapter()
+    loop, made = github.workflow_run(7002), github.workflow_run(7001)
+    assert loop is not None
+    assert made is not None
+    assert (loop.name, loop.status, loop.conclusion, loop.has_ended, loop.pulls) == (
+        "Loop",
+        "in_progress",
+        "",
+        False,
+        (1,),
+    )
+    assert (made.path, made.head_sha, made.head_branch) == (".github/workflows/ci.yml", head(stage), "feature")
+    url = f"{stage.server.url}/_sandbox/runs/{stage.repository}/7002"
+    stage.session.put(url, json={"status": "completed", "conclusion": "cancelled"}, timeout=10)
+    ended = github.workflow_run(7002)
+    assert ended is not None
+    assert (ended.has_ended, ended.conclusion, ended.name) == (True, "cancelled", "Loop")
+    assert github.workflow_run(1) is None
+
+
+def test_a_workflow_is_started_by_hand_with_its_inputs(stage: Stage) -> None:
+    stage.adapter(token=INSTALLATION_TOKEN).dispatch_workflow("loop.yml", "main", {"pr_number": "1"})
+    started = dispatches(stage)
+    assert [(entry["workflow"], entry["ref"], entry["inputs"], entry["author"]) for entry in started] == [
+        ("loop.yml", "main", {"pr_number": "1"}, "github-actions[bot]")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("token", "file", "ref", "inputs", "kind"),
+    [
+        ("", "absent.yml", "main", {}, NotThere),
+        ("", "../loop.yml", "main", {"pr_number": "1"}, NotThere),
+        ("", "ci.yml", "main", {}, Conflict),
+        ("", "loop.yml", "gone", {"pr_number": "1"}, Conflict),
+        ("", "loop.yml", "main", {}, Conflict),
+        ("", "loop.yml", "main", {"pr_number": "1", "other": "x"}, Conflict),
+        ("reads", "loop.yml", "main", {"pr_number": "1"}, Forbidden),
+        (STRANGER_TOKEN, "loop.yml", "main", {"pr_number": "1"}, Forbidden),
+    ],
+)
+def test_a_start_that_github_refuses_starts_nothing(
+    stage: Stage, token: str, file: str, ref: str, inputs: dict[str, str], kind: type[Refused]
+) -> None:
+    with pytest.raises(kind):
+        stage.adapter(token=token).dispatch_workflow(file, ref, inputs)
+    assert dispatches(stage) == []
+
+
+def test_a_start_whose_answer_is_lost_is_not_repeated_blindly(stage: Stage) -> None:
+    stage.server.faults.add(Fault("lost-after", path="/dispatches"))
+    with pytest.raises(AnswerLost):
+        stage.adapter().dispatch_workflow("loop.yml", "main", {"pr_number": "1"})
+    assert len(dispatches(stage)) == 1
+
+
+def test_graphql_that_stays_away_stops_the_run(stage: Stage) -> None:
+    stage.server.faults.add(Fault("error-502", path="/graphql", times=9))
+    with pytest.raises(Stopped):
+        stage.adapter().review_threads(1)
+
+
+def dispatches(stage: Stage) -> list[dict[str, Any]]:
+    from accord.sandbox.show import document
+
+    found: list[dict[str, Any]] = document(stage.server.database.path.parent)["dispatches"]
+    return found

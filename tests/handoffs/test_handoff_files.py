@@ -1,0 +1,130 @@
+"""A handoff in a file: replaced as a whole, by one writer at a time."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.handoffs import by, handoff, patch
+
+from accord.handoffs.files import change_file
+from accord.handoffs.plan import decide_patch
+from accord.kernel.errors import BrokenContract, WrongUsage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    place = tmp_path / "task.json"
+    place.write_text(json.dumps(handoff()), encoding="utf-8")
+    return place
+
+
+def written(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def append(path: Path, name: str) -> None:
+    def decide(task: dict[str, Any]) -> Any:
+        known = task["metadata"].get("x-seen", [])
+        return decide_patch(task, patch(**{"x-seen": [*known, name]}), by("developer"))
+
+    change_file(path, decide, writes=True)
+
+
+def test_what_is_decided_is_written_and_other_keys_stay(path: Path) -> None:
+    path.write_text(json.dumps({**handoff(), "x-board": {"column": 3}, "ünïcode": "ß"}), encoding="utf-8")
+    append(path, "one")
+    assert written(path)["metadata"]["x-seen"] == ["one"]
+    assert written(path)["x-board"] == {"column": 3}
+    assert "ünïcode" in path.read_text(encoding="utf-8")
+
+
+def test_without_leave_to_write_nothing_is_written(path: Path) -> None:
+    before = path.read_bytes()
+    decided = change_file(path, lambda task: decide_patch(task, patch(x="1"), by("developer")), writes=False)
+    assert decided.task["metadata"]["x"] == "1"
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_nothing_changes_in_keeps_its_bytes(path: Path) -> None:
+    path.write_text('{"status": "todo",   "metadata": {"canonicalTaskId": "T-00001"}}', encoding="utf-8")
+    before = path.read_bytes()
+    change_file(path, lambda task: decide_patch(task, {}, by("developer")), writes=True)
+    assert path.read_bytes() == before
+
+
+def test_a_new_task_gets_the_id_after_the_highest_in_its_folder(path: Path) -> None:
+    path.write_text('{"title": "New"}', encoding="utf-8")
+    (path.parent / "other.json").write_text(json.dumps(handoff(canonicalTaskId="T-00041")), encoding="utf-8")
+    (path.parent / "list.json").write_text("[1, 2]", encoding="utf-8")
+    append(path, "one")
+    assert written(path)["metadata"]["canonicalTaskId"] == "T-00042"
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"metadata": []}', '{"status": "nowhere"}', '{"a": 1, "a": 2}'])
+def test_a_file_that_is_no_handoff_is_left_as_it_is(path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(BrokenContract):
+        append(path, "one")
+    assert path.read_text(encoding="utf-8") == content
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match=r"absent\.json cannot be read"):
+        append(tmp_path / "absent.json", "one")
+
+
+def _write_often(path: Path, name: str) -> None:
+    for number in range(10):
+        append(path, f"{name}{number}")
+
+
+def test_of_several_writers_at_once_no_word_is_lost(path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_write_often, args=(path, name)) for name in "abc"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert sorted(written(path)["metadata"]["x-seen"]) == sorted(f"{name}{n}" for name in "abc" for n in range(10))
+
+
+def _write_and_die(path: Path, moment: str) -> None:
+    def die(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if moment == "before the file is put in place":
+        os.fsync = die  # type: ignore[assignment]
+    else:
+        replace = os.replace
+
+        def replace_and_die(*args: Any, **kwargs: Any) -> None:
+            replace(*args, **kwargs)
+            die()
+
+        os.replace = replace_and_die  # type: ignore[assignment]
+    append(path, "one")
+
+
+@pytest.mark.parametrize("moment", ["before the file is put in place", "after the file is put in place"])
+def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one_and_the_same_again_ends_the_same(
+    path: Path, moment: str
+) -> None:
+    once = patch(reviewArtifact={"changeSummary": ["One"]})
+    process = multiprocessing.get_context("fork").Process(target=_write_and_die, args=(path, moment))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    seen = written(path)["metadata"].get("x-seen")
+    assert seen == (None if moment.startswith("before") else ["one"])
+    for _ in range(2):
+        change_file(path, lambda task: decide_patch(task, once, by("reviewer")), writes=True)
+    assert written(path)["metadata"]["reviewArtifact"]["changeSummary"] == ["One"]

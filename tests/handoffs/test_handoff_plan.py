@@ -1,0 +1,229 @@
+"""What becomes of a task by a patch or a move, and what the engine writes down about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.handoffs import AT, DONE, EVERYTHING, LATER, QUESTION, REVIEW, VERIFICATION, by, codes, handoff, patch
+
+from accord.handoffs.normal import normalised
+from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
+from accord.handoffs.rules import checked
+
+BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
+
+
+def runtime(task: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = task["metadata"]["workflowRuntime"]
+    return found
+
+
+def test_a_patch_is_merged_key_by_key_and_says_who_changed_what_when() -> None:
+    task = handoff(reviewArtifact={"changeSummary": ["One"], "filesTouched": ["a"], "x-tool": "kept"})
+    decided = decide_patch(task, patch(reviewArtifact={"knownRisks": ["Slow"]}), Author("reviewer", AT, "ada"))
+    assert decided.is_ok
+    assert decided.task["metadata"]["reviewArtifact"] == {
+        "changeSummary": ["One"],
+        "filesTouched": ["a"],
+        "x-tool": "kept",
+        "knownRisks": ["Slow"],
+        "updatedAt": AT,
+        "updatedBy": "ada",
+    }
+
+
+def test_what_a_patch_says_of_itself_stays() -> None:
+    said = {"changeSummary": ["One"], "updatedAt": "2026-01-01T00:00:00Z", "updatedBy": "bot"}
+    decided = decide_patch(handoff(), patch(reviewArtifact=said), by("reviewer"))
+    assert decided.task["metadata"]["reviewArtifact"] == said
+
+
+def test_the_same_patch_twice_is_once() -> None:
+    once = decide_patch(handoff(), patch(**BOTH, transitionNote="n"), by("tester")).task
+    assert decide_patch(once, patch(**BOTH, transitionNote="n"), by("tester", LATER)).task == once
+
+
+def test_one_reason_and_nothing_of_a_patch_is_taken() -> None:
+    task = handoff(**EVERYTHING)
+    mixed = patch(reviewArtifact={"knownRisks": ["Slow"], "changeSummary": []}, retrospectives=[{}])
+    decided = decide_patch(task, mixed, by("reviewer"))
+    assert codes(decided.reasons) == [("append-only", "/metadata/reviewArtifact/changeSummary")]
+    assert (decided.task, decided.is_ok) == (task, False)
+
+
+def test_a_patch_of_the_wrong_form_is_refused() -> None:
+    decided = decide_patch(handoff(), patch(reviewArtifact={"decision": "fine"}), by("reviewer"))
+    assert codes(decided.reasons) == [("schema", "/metadata/reviewArtifact/decision")]
+
+
+def test_a_patch_of_nothing_but_artifacts_is_one_of_the_metadata() -> None:
+    bare = decide_patch(handoff(), BOTH, by("tester"))
+    assert bare.task == decide_patch(handoff(), patch(**BOTH), by("tester")).task != handoff()
+    assert decide_patch(handoff(), BOTH, by("planner")).reasons != ()
+
+
+def test_an_artifact_beside_the_metadata_is_a_mistake_that_is_named() -> None:
+    decided = decide_patch(handoff(), {"reviewArtifact": REVIEW, "title": "T"}, by("reviewer"))
+    assert codes(decided.reasons) == [("misplaced-artifact", "/reviewArtifact")]
+
+
+def test_a_patch_changes_no_status() -> None:
+    decided = decide_patch(handoff(), {"status": "done"}, by("human"))
+    assert codes(decided.reasons) == [("status-in-patch", "/status")]
+    assert decide_patch(handoff(), {"status": "in_progress"}, by("human")).is_ok
+
+
+def test_a_patch_may_name_the_status_that_the_same_command_moves_to() -> None:
+    decided = decide_move(handoff("planning"), "implementing", by("planner"), {"status": "in_progress"})
+    assert (decided.is_ok, decided.status) == (True, "implementing")
+
+
+def test_a_move_merges_its_patch_and_writes_down_where_from_where_to_and_what_comes_next() -> None:
+    decided = decide_move(handoff(), "review", by("tester"), patch(**BOTH))
+    assert (decided.is_ok, decided.status, decided.reasons) == (True, "review", ())
+    found = runtime(decided.task)
+    assert found["lastTransition"] == {"from": "implementing", "to": "review", "at": AT}
+    assert found["blockingReasons"] == []
+    (action,) = found["nextActions"]
+    assert action["type"] == "dispatch_reviewer"
+    leaving, entering = found["actionHistory"]
+    assert (leaving["phase"], leaving["status"], leaving["result"]) == ("onExit", "implementing", "ok")
+    assert (entering["phase"], entering["status"], entering["result"]) == ("onEnter", "review", "ok")
+    assert (leaving["nextActionCount"], entering["nextActionCount"]) == (0, 1)
+    assert checked(decided.task)[1] == []
+
+
+def test_a_move_that_is_not_in_the_table_names_those_that_are() -> None:
+    decided = decide_move(handoff("backlog"), "verification", by("human"))
+    assert codes(decided.reasons) == [("invalid-status-transition", "/status")]
+    assert "planning, implementing, done, cancelled" in decided.reasons[0].message
+
+
+def test_a_refused_move_takes_nothing_of_its_patch_and_writes_down_why() -> None:
+    task = handoff()
+    decided = decide_move(task, "review", by("tester"), patch(verificationArtifact=VERIFICATION))
+    assert (decided.is_ok, decided.status) == (False, "implementing")
+    assert "verificationArtifact" not in decided.task["metadata"]
+    found = runtime(decided.task)
+    assert [reason["code"] for reason in found["blockingReasons"]] == ["MISSING_REVIEW_ARTIFACTS"]
+    assert found["blockingReasons"][0]["path"] == "/metadata/reviewArtifact"
+    (entry,) = found["actionHistory"]
+    assert (entry["result"], entry["error"], entry["blockingReasonCount"]) == ("error", "MISSING_REVIEW_ARTIFACTS", 1)
+
+
+def test_the_same_refusal_is_written_down_once_and_the_reasons_go_with_the_next_success() -> None:
+    once = decide_move(handoff(), "review", by("tester")).task
+    again = decide_move(once, "review", by("tester", LATER))
+    assert (again.task, again.is_ok) == (once, False)
+    done = decide_move(once, "review", by("tester", LATER), patch(**BOTH)).task
+    assert runtime(done)["blockingReasons"] == []
+    assert [entry["result"] for entry in runtime(done)["actionHistory"]] == ["error", "ok", "ok"]
+
+
+def test_another_refusal_is_written_down_too() -> None:
+    once = decide_move(handoff(), "review", by("tester")).task
+    other = decide_move(once, "awaiting_human", by("tester", LATER)).task
+    assert [entry["actionType"] for entry in runtime(other)["actionHistory"]] == ["move:review", "move:awaiting_human"]
+
+
+def test_a_move_to_where_the_task_is_changes_nothing() -> None:
+    there = decide_move(handoff(), "review", by("tester"), patch(**BOTH)).task
+    again = decide_move(there, "review", by("tester", LATER), patch(**BOTH))
+    assert (again.is_ok, again.task) == (True, there)
+
+
+def test_where_something_is_missing_a_redirect_asks_a_person_and_keeps_the_work() -> None:
+    given = patch(verificationArtifact=VERIFICATION)
+    decided = decide_move(handoff(), "review", by("tester"), given, redirects=True)
+    assert (decided.is_ok, decided.is_redirected, decided.status) == (True, True, "awaiting_human")
+    assert codes(decided.reasons) == [("missing-review-artifacts", "/metadata/reviewArtifact")]
+    assert decided.task["metadata"]["verificationArtifact"]["result"] == "passed"
+    leaving, entering = runtime(decided.task)["actionHistory"]
+    assert (leaving["actionType"], leaving["result"], leaving["error"]) == (
+        "redirect:review",
+        "error",
+        "MISSING_REVIEW_ARTIFACTS",
+    )
+    assert (entering["status"], entering["result"]) == ("awaiting_human", "ok")
+    assert [reason["code"] for reason in runtime(decided.task)["blockingReasons"]] == ["MISSING_REVIEW_ARTIFACTS"]
+    assert checked(decided.task)[1] == []  # the question that was written is a whole one
+
+
+def test_a_redirect_that_is_tried_again_asks_once() -> None:
+    once = decide_move(handoff(), "review", by("tester"), redirects=True).task
+    again = decide_move(once, "review", by("tester", LATER), redirects=True)
+    assert (again.task, again.is_ok, again.is_redirected) == (once, True, True)
+
+
+def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:
+    other = patch(awaitingHumanArtifact={"question": "May I?"})
+    once = decide_move(handoff(), "review", by("tester"), other, redirects=True).task
+    assert "no reviewArtifact" in once["metadata"]["awaitingHumanArtifact"]["question"]
+    assert decide_move(once, "review", by("tester", LATER), other, redirects=True).task == once
+
+
+def test_a_redirect_is_for_what_is_missing_and_not_for_what_is_forbidden() -> None:
+    changes = {**BOTH, "doneArtifact": DONE, "reviewArtifact": {**REVIEW, "decision": "changes_requested"}}
+    for task, target in (
+        (handoff("review", **changes), "done"),
+        (handoff("implementing"), "done"),
+        (handoff("implementing"), "awaiting_human"),
+        (handoff("backlog"), "done"),
+    ):
+        decided = decide_move(task, target, by("human"), redirects=True)
+        assert (decided.is_ok, decided.status) == (False, task["status"])
+
+
+def test_a_move_with_a_patch_that_the_role_may_not_make_is_refused_and_written_down() -> None:
+    decided = decide_move(handoff(), "review", by("planner"), patch(**BOTH))
+    assert {code for code, _ in codes(decided.reasons)} == {"role-must-not-write"}
+    assert runtime(decided.task)["actionHistory"][0]["error"] == "ROLE_MUST_NOT_WRITE"
+
+
+def test_entering_done_sets_when_and_leaving_it_clears_that() -> None:
+    done = decide_move(handoff("review", **BOTH, doneArtifact=DONE), "done", by("human"))
+    assert done.task["completedAt"] == AT
+    again = decide_move(done.task, "review", by("human", LATER))
+    assert (again.status, again.task["completedAt"]) == ("review", None)
+
+
+def test_old_history_stays_word_for_word() -> None:
+    old = {"at": "2026-01-01T00:00:00Z", "phase": "onEnter", "status": "planning", "result": "ok", "x-node": "n1"}
+    kept = {"actionHistory": [old], "x-engine": "other"}
+    decided = decide_move(handoff("planning", workflowRuntime=kept), "implementing", by("planner"))
+    assert runtime(decided.task)["actionHistory"][0] == old
+    assert runtime(decided.task)["x-engine"] == "other"
+
+
+def test_a_key_names_task_status_action_and_artifacts() -> None:
+    def keys(task: dict[str, Any], target: str = "review") -> list[str]:
+        history = runtime(decide_move(task, target, by("tester")).task)["actionHistory"]
+        return [entry["idempotencyKey"] for entry in history]
+
+    same, again = keys(handoff(**BOTH)), keys(handoff(**BOTH))
+    assert same == again
+    assert same[0].startswith("T-00123/implementing/move:review/")
+    others = [
+        keys(handoff("awaiting_human", **BOTH)),
+        keys(handoff(**BOTH), "backlog"),
+        keys(handoff(**BOTH, transitionNote="More")),
+        keys(handoff(**{**BOTH, "canonicalTaskId": "T-00124"})),
+    ]
+    assert len({same[0], *(other[0] for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [(None, "T-00042"), ("12", "T-00042"), ("T-1234", "T-00042"), ("T-00007", "T-00007")]
+)
+def test_a_task_gets_an_id_where_it_has_none_that_is_one(given: str | None, expected: str) -> None:
+    task = normalised({"metadata": {"canonicalTaskId": given}})
+    assert with_task_id(task, "T-00042")["metadata"]["canonicalTaskId"] == expected
+
+
+def test_a_question_brings_a_task_to_a_person_and_the_answer_back() -> None:
+    asked = decide_move(handoff("planning"), "awaiting_human", by("planner"), patch(awaitingHumanArtifact=QUESTION))
+    assert runtime(asked.task)["nextActions"][0]["type"] == "ask_human"
+    answered = decide_move(asked.task, "planning", by("human", LATER), patch(answer="Comma"))
+    assert answered.task["metadata"]["answer"] == "Comma"
+    assert answered.status == "planning"

@@ -1,0 +1,122 @@
+"""Whatever is patched and moved, in whatever order: what the contract promises holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, handoff
+
+from accord.handoffs.changes import changes, deep_merged, value_at
+from accord.handoffs.mutability import APPEND_ONLY, IMMUTABLE
+from accord.handoffs.normal import normalised
+from accord.handoffs.plan import Decided, decide_move, decide_patch
+from accord.handoffs.roles import ROLES
+from accord.handoffs.rules import checked
+from accord.handoffs.stages import HANDOFF
+
+words = st.sampled_from(["a", "b", "-->", "@all", ""])
+texts = st.lists(words, max_size=3)
+moments = st.sampled_from(["2026-11-01T08:00:00Z", "2026-11-02T08:00:00Z", None, "never"])
+progress = st.sampled_from(["draft", "complete", "superseded", None])
+
+
+def part(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """An object with some of the fields; sometimes nothing, sometimes what is no object."""
+    some = st.fixed_dictionaries({}, optional={**fields, "status": progress, "x-own": words})
+    return st.one_of(some, some, some, st.none(), st.just("text"))
+
+
+metadata = st.fixed_dictionaries(
+    {},
+    optional={
+        "planningArtifact": part(createdAt=moments, goals=texts, steps=texts, reviewReferences=texts) | st.just(PLAN),
+        "testingArtifacts": part(
+            planned=part(unitTestIntent=texts) | st.just(PLANNED), implemented=part(commandsRun=texts)
+        ),
+        "reviewArtifact": part(changeSummary=texts, decision=st.sampled_from(["approved", "changes_requested", None]))
+        | st.just(REVIEW),
+        "verificationArtifact": part(commands=texts, result=st.sampled_from(["passed", "failed"]), notes=texts)
+        | st.just(VERIFICATION),
+        "awaitingHumanArtifact": part(question=words) | st.just(QUESTION),
+        "doneArtifact": part(completedAt=moments, summary=texts) | st.just(DONE),
+        "workflow": part(branchName=words, baseBranch=words, owner=words),
+        "workflowRuntime": st.just({"actionHistory": []}),
+        "canonicalTaskId": st.sampled_from(["T-00123", "T-00124", "nonsense"]),
+        "transitionNote": words,
+        "x-extra": texts,
+    },
+)
+patches = st.builds(lambda found: {"metadata": found}, metadata) | st.just({"metadata": None}) | st.just({"title": "t"})
+roles = st.sampled_from(sorted(ROLES))
+moves = st.tuples(st.sampled_from(HANDOFF.states), roles, st.none() | patches, st.booleans())
+steps = st.lists(st.tuples(roles, patches) | moves, max_size=8)
+
+
+def taken(task: dict[str, Any], step: tuple[Any, ...], at: str) -> Decided:
+    if len(step) == 2:
+        return decide_patch(task, step[1], by(step[0], at))
+    target, role, patch, redirects = step
+    return decide_move(task, target, by(role, at), patch, redirects=redirects)
+
+
+def history(task: dict[str, Any]) -> list[Any]:
+    return value_at(task, ("metadata", "workflowRuntime", "actionHistory")) or []
+
+
+@settings(max_examples=150, deadline=None)
+@given(start=st.sampled_from(["backlog", "planning", "implementing"]), steps=steps)
+def test_what_the_contract_promises_holds_after_any_patches_and_moves(start: str, steps: list[Any]) -> None:
+    task = handoff(start)
+    for number, step in enumerate(steps):
+        decided = taken(task, step, f"2026-11-02T09:{number:02}:00Z")
+        after = decided.task
+        for place in IMMUTABLE:
+            assert value_at(task, place) in (None, "", value_at(after, place))
+        for place in APPEND_ONLY:
+            old = value_at(task, place) or []
+            assert (value_at(after, place) or [])[: len(old)] == old
+        assert history(after)[: len(history(task))] == history(task)
+        role = step[0] if len(step) == 2 else step[1]
+        own = {"workflowRuntime", "awaitingHumanArtifact"} if decided.is_redirected else {"workflowRuntime"}
+        for place, _, _ in changes(task.get("metadata"), after["metadata"], ("metadata",)):
+            is_stamp = place[-1] in {"updatedAt", "updatedBy"}
+            assert place[1] in own or is_stamp or ROLES[role].may_change(place), place
+        if after["status"] != task["status"]:
+            assert after["status"] in HANDOFF.targets(task["status"])
+            if task["status"] != "done":
+                assert checked(after)[1] == []  # what the status rests on is there
+        if not decided.is_ok:
+            assert {**after["metadata"], "workflowRuntime": 0} == {**task["metadata"], "workflowRuntime": 0}
+            assert after["status"] == task["status"]
+        again = taken(after, step, "2026-11-02T10:00:00Z")
+        if decided.is_ok:
+            assert again.task == after, "the same again is once"
+        else:
+            assert again.task == after, "the same refusal again is once"
+        task = after
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(words, json_values, max_size=3)
+
+
+@given(task=objects, patch=objects)
+def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, patch: Any) -> None:
+    merged = deep_merged(task, patch)
+    assert deep_merged(merged, patch) == merged
+    for key in task:
+        if key not in patch:
+            assert merged[key] == task[key]
+
+
+@given(task=objects | st.fixed_dictionaries({"metadata": objects, "status": json_values}))
+def test_reading_never_crashes_and_what_is_read_twice_stays(task: Any) -> None:
+    once = normalised(task)
+    assert normalised(once) == once
+    checked(task)

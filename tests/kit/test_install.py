@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.kernel import store
+from accord.kernel.errors import BrokenContract, Refused, WrongUsage
+from accord.kit import install
+from accord.kit.install import carry_out, plan_folder
+from accord.kit.manifest import PLACE
+from accord.kit.pins import Pin
+from accord.kit.templates import Kit, shipped_kit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
+ONE, TWO, THREE, OWN = (f".github/workflows/{name}.yml" for name in ("one", "two", "three", "own"))
+TEXT = "name: X\non: push\njobs:\n  a: 1\n  b: 2\n  c: 3\n"
+BEFORE = Kit("0.1.0", {ONE: TEXT, TWO: TEXT, OWN: TEXT})
+AFTER = Kit("0.2.0", {ONE: TEXT.replace("c: 3", "c: 4"), TWO: TEXT.replace("c: 3", "c: 5"), THREE: TEXT, OWN: TEXT})
+
+
+def put(root: Path, kit: Kit, pin: Pin) -> str:
+    plan = plan_folder(root, kit, pin)
+    carry_out(root, plan, lambda path: None)
+    return " ".join(file.action.value for file in plan.files)
+
+
+def listing(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def consumer(root: Path) -> Path:
+    (root / OWN).parent.mkdir(parents=True)
+    (root / OWN).write_text("name: Mine\n")
+    put(root, BEFORE, OLD)
+    (root / TWO).write_text(TEXT.replace("a: 1", "a: mine"))
+    return root
+
+
+def test_an_update_carries_everything_new_and_keeps_what_was_edited(tmp_path: Path) -> None:
+    assert put(consumer(tmp_path), AFTER, NEW) == "update keep add merge"
+    assert (tmp_path / TWO).read_text() == TEXT.replace("a: 1", "a: mine").replace("c: 3", "c: 5")
+    assert (tmp_path / OWN).read_text() == "name: Mine\n"
+
+
+def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
+    put(consumer(tmp_path), AFTER, NEW)
+    before = listing(tmp_path)
+    assert not plan_folder(tmp_path, AFTER, NEW).is_change
+    put(tmp_path, AFTER, NEW)
+    assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize("version", ["the same version", "the next one"])
+@pytest.mark.parametrize("cut", range(6))
+def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, version: str
+) -> None:
+    last, pin = (AFTER, NEW) if version == "the same version" else (Kit("0.3.0", {**AFTER.files, ONE: "new\n"}), NEW)
+    clean = consumer(tmp_path / "clean")
+    put(clean, AFTER, NEW)
+    put(clean, last, pin)
+    written = 0
+
+    def failing(path: Path, text: str) -> None:
+        nonlocal written
+        if written == cut:
+            raise KeyboardInterrupt
+        written += 1
+        store.write_whole(path, text)
+
+    root = consumer(tmp_path / "cut")
+    with monkeypatch.context() as patched:
+        patched.setattr(install, "write_whole", failing)
+        if cut < 5:
+            with pytest.raises(KeyboardInterrupt):
+                put(root, AFTER, NEW)
+        else:
+            put(root, AFTER, NEW)
+    put(root, last, pin)
+    assert listing(root) == listing(clean)
+
+
+def test_the_shipped_kit_goes_into_an_empty_repository(tmp_path: Path) -> None:
+    kit = shipped_kit()
+    pin = Pin(NEW.commit, kit.version)
+    put(tmp_path, kit, pin)
+    assert listing(tmp_path).keys() == {*kit.files, PLACE}
+    assert not plan_folder(tmp_path, kit, pin).is_change
+
+
+@pytest.mark.parametrize(
+    ("installed", "is_later"), [("0.2.1", True), ("0.10.0", True), ("0.2.0", False), ("0.1.9", False)]
+)
+def test_a_kit_of_a_later_version_is_not_taken_back(tmp_path: Path, installed: str, is_later: bool) -> None:
+    put(tmp_path, BEFORE, Pin(OLD.commit, installed))
+    before = listing(tmp_path)
+    if is_later:
+        with pytest.raises(Refused, match=installed):
+            put(tmp_path, AFTER, NEW)
+        assert listing(tmp_path) == before
+    else:
+        put(tmp_path, AFTER, NEW)
+
+
+@pytest.mark.parametrize("place", [".github", ".github/workflows", ONE])
+def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    root = tmp_path / "root"
+    (root / place).parent.mkdir(parents=True)
+    os.symlink(elsewhere, root / place)
+    with pytest.raises(WrongUsage, match="symbolic link"):
+        put(root, BEFORE, OLD)
+    assert listing(elsewhere) == {}
+
+
+def test_one_file_that_cannot_be_written_keeps_all_from_being_written(tmp_path: Path) -> None:
+    (tmp_path / ONE).mkdir(parents=True)
+    with pytest.raises(WrongUsage, match="is a folder"):
+        put(tmp_path, BEFORE, OLD)
+    assert listing(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"files": {"../../etc/passwd": {"sha256": "0" * 64, "base": []}}}, "plain names"),
+        ({"files": {".github/../x": {"sha256": "0" * 64, "base": []}}}, "plain names"),
+        ({"files": {ONE: {"sha256": "0" * 64, "base": ["x"]}}}, "not the text"),
+        ({"format": 2}, "format"),
+        ({"commit": "main"}, "commit|pattern"),
+    ],
+)
+def test_a_manifest_that_somebody_broke_is_refused_before_anything_is_written(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    put(tmp_path, BEFORE, OLD)
+    document = json.loads((tmp_path / PLACE).read_text()) | change
+    (tmp_path / PLACE).write_text(json.dumps(document))
+    before = listing(tmp_path)
+    with pytest.raises(BrokenContract, match=said):
+        put(tmp_path, AFTER, NEW)
+    assert listing(tmp_path) == before

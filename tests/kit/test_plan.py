@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import re
+import string
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from accord.kit.manifest import PLACE, Manifest, entry_of, manifest_text, read_manifest
+from accord.kit.merge import merged
+from accord.kit.pins import Pin, repinned
+from accord.kit.plan import DELETED, OWN, RETIRED, Action, Plan, plan_kit
+from accord.kit.templates import Kit, shipped_kit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PATH = ".github/workflows/accord-plan.yml"
+OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
+T1, T2 = "one\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\nFIVE\n"
+EDITED, CLASHING = "ONE\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\n5\n"
+USES = f"    uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@{'0' * 40} # v0.0.0\n"
+
+
+def planned(base: str | None, found: str | None, template: str | None, pin: Pin = NEW) -> Plan:
+    files = {} if template is None else {PATH: template}
+    held = {} if base is None else {PATH: entry_of(base)}
+    manifest = Manifest(version=OLD.version, commit=OLD.commit, files=held)
+    return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found}, merged)
+
+
+@pytest.mark.parametrize(
+    ("base", "found", "template", "action", "after", "note"),
+    [
+        pytest.param(None, None, T1, "add", T1, "", id="new"),
+        pytest.param(None, T1, T1, "up-to-date", T1, "", id="there as it would be written"),
+        pytest.param(None, EDITED, T1, "keep", EDITED, OWN, id="a file of the consumer's own"),
+        pytest.param(T1, T1, T1, "up-to-date", T1, "", id="nothing new"),
+        pytest.param(T1, T1, T2, "update", T2, "", id="new template"),
+        pytest.param(T1, T2, T2, "up-to-date", T2, "", id="updated by hand"),
+        pytest.param(T1, EDITED, T1, "keep", EDITED, "edited here", id="edited, nothing new"),
+        pytest.param(T1, EDITED, T2, "merge", EDITED.replace("five", "FIVE"), "edited here", id="edited, new template"),
+        pytest.param(T1, CLASHING, T2, "conflict", CLASHING, None, id="edited in the same line"),
+        pytest.param(T1, None, T2, "keep", None, DELETED, id="deleted"),
+        pytest.param(T1, T1, None, "remove", None, "", id="no template any more"),
+        pytest.param(T1, EDITED, None, "keep", EDITED, RETIRED, id="edited, no template any more"),
+    ],
+)
+def test_a_file_becomes_what_the_three_texts_say(
+    base: str | None, found: str | None, template: str | None, action: str, after: str | None, note: str | None
+) -> None:
+    (file,) = planned(base, found, template).files
+    assert (file.action.value, file.after) == (action, after)
+    assert note in (None, file.note)
+
+
+def test_a_file_that_neither_the_kit_nor_the_consumer_has_is_not_spoken_of() -> None:
+    assert planned(T1, None, None).files == ()
+
+
+def test_a_new_commit_is_no_conflict_with_who_moved_the_pins_before() -> None:
+    bumped = repinned(USES, Pin("c" * 40, "0.1.5"))
+    (file,) = planned(USES, bumped, USES).files
+    assert (file.action, file.after) == (Action.UPDATE, repinned(USES, NEW))
+    (file,) = planned(USES, f"# mine\n\n{bumped}", f"{USES}      more: 1\n").files
+    assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{repinned(USES, NEW)}      more: 1\n")
+
+
+def test_an_edited_file_follows_the_kit_and_one_whose_commit_somebody_chose_does_not() -> None:
+    (file,) = planned(USES, f"# mine\n{repinned(USES, OLD)}", USES).files
+    assert (file.action, file.after) == (Action.MERGE, f"# mine\n{repinned(USES, NEW)}")
+    chosen = f"# mine\n{repinned(USES, Pin('c' * 40, '0.1.5'))}"
+    (file,) = planned(USES, chosen, USES).files
+    assert (file.action, file.after) == (Action.KEEP, chosen)
+
+
+def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> None:
+    own = repinned(USES, OLD).replace("uses:", "uses : ")
+    first = planned(USES, own, USES.replace("uses:", "uses:  "))
+    assert [(file.action, file.after) for file in first.files] == [(Action.CONFLICT, own)]
+    second = plan_kit(Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own}, merged)
+    assert not second.is_change
+
+
+@pytest.mark.parametrize("ref", ["v0", "main", "abc1234", "0.1.0"])
+def test_who_follows_a_tag_or_a_branch_goes_on_following_it(ref: str) -> None:
+    own = USES.replace(f"{'0' * 40} # v0.0.0", ref)
+    (file,) = planned(USES, own, USES).files
+    assert (file.action, file.after) == (Action.KEEP, own)
+
+
+def test_a_pin_of_a_fork_or_of_another_action_is_not_ours() -> None:
+    others = f"uses: octo/accord/actions/check@{'d' * 40} # v1\nuses: not-accord-ci/accord-x@{'d' * 40}\n"
+    assert repinned(others, NEW) == others
+
+
+def test_windows_line_ends_are_no_edit_and_stay() -> None:
+    (file,) = planned(T1, T1.replace("\n", "\r\n"), T2).files
+    assert (file.action, file.after) == (Action.UPDATE, T2.replace("\n", "\r\n"))
+    (file,) = planned(T1, EDITED.replace("\n", "\r\n"), T2).files
+    assert (file.action, file.after) == (Action.MERGE, EDITED.replace("five", "FIVE").replace("\n", "\r\n"))
+
+
+@pytest.mark.parametrize("raw", [b"ONE\xff\ntwo\nthree\nfour\nfive\n", b"ONE\0\ntwo\nthree\nfour\nfive\n"])
+def test_a_file_that_is_no_text_stays_byte_for_byte(raw: bytes) -> None:
+    found = raw.decode("utf-8", "surrogateescape")
+    (file,) = planned(T1, found, T2).files
+    assert (file.action, file.after) == (Action.CONFLICT, found)
+
+
+lines = st.lists(st.sampled_from(["a", "b", "c", "jobs:", "  x: 1", "", USES.rstrip("\n")]), max_size=8)
+texts = lines.map(lambda found: "".join(f"{line}\n" for line in found))
+maybe = st.none() | texts
+files = st.fixed_dictionaries(dict.fromkeys((".github/one.yml", ".github/two.yml"), maybe))
+
+
+def held(found: Mapping[str, str | None]) -> dict[str, str]:
+    return {path: text for path, text in found.items() if text is not None}
+
+
+def carried_out(plan: Plan) -> dict[str, str]:
+    return {file.path: file.after for file in plan.files if file.after is not None}
+
+
+@settings(max_examples=60)
+@given(templates=files, bases=files, found=files, pin=st.sampled_from([OLD, NEW]))
+def test_what_was_carried_out_has_nothing_left_to_do(
+    templates: dict[str, str | None], bases: dict[str, str | None], found: dict[str, str | None], pin: Pin
+) -> None:
+    before = Manifest(version="0", commit=OLD.commit, files={p: entry_of(t) for p, t in held(bases).items()})
+    kit = Kit(pin.version, held(templates))
+    first = plan_kit(kit, pin, before, held(found), merged)
+    second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)}, merged)
+    removed = {file.path for file in first.of(Action.REMOVE)}
+    assert {file.path for file in second.changes} <= removed  # those are there in this test, and gone in a repository
+    assert second.manifest == first.manifest
+
+
+@given(template=texts, base=texts, found=texts, new=st.sampled_from(["mine", "  theirs: 2"]), at=st.integers(0, 8))
+def test_a_line_that_a_person_wrote_is_there_afterwards(
+    template: str, base: str, found: str, new: str, at: int
+) -> None:
+    own = found.splitlines(keepends=True)
+    edited = "".join([*own[:at], f"{new}\n", *own[at:]])
+    (file,) = planned(base, edited, template).files
+    assert file.after is not None
+    assert new in file.after.splitlines()
+
+
+@given(base=texts, found=texts, template=texts)
+def test_a_file_that_is_no_template_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
+    assume(repinned(found, NEW) not in (repinned(base, NEW), repinned(template, NEW)))
+    (file,) = planned(base, found, template).files
+    assert file.action in (Action.KEEP, Action.MERGE, Action.CONFLICT)
+    assert file.action is Action.MERGE or file.after == found
+
+
+@given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
+def test_a_manifest_is_read_as_it_was_written(found: dict[str, str]) -> None:
+    manifest = Manifest(version="1", commit="a" * 40, files={path: entry_of(text) for path, text in found.items()})
+    assert read_manifest(manifest_text(manifest)) == manifest
+
+
+def test_the_kit_writes_below_one_folder_and_pins_itself_everywhere_by_a_commit() -> None:
+    kit = shipped_kit()
+    assert kit.files
+    for path, text in kit.files.items():
+        assert path.startswith(".github/")
+        assert path != PLACE
+        used = re.findall(r"accord-ci/accord\S*@\S+(?: # \S+)?", text)
+        assert [entry.partition("@")[2] for entry in used] == [f"{'0' * 40} # v0.0.0"] * len(used)

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import base64
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.consumers import (
+    CONSUMER,
+    LABELS,
+    NEW,
+    OLD,
+    PLAN,
+    RETIRED,
+    REVIEW,
+    SHIPPED,
+    consumer_stage,
+    edited,
+    files_at,
+    installed,
+    older_kit,
+    seen,
+    sync,
+)
+from support.killing import kill_at
+
+from accord.kit.consumers import blob_of
+from accord.kit.manifest import PLACE
+from accord.kit.pins import Pin
+from accord.kit.sync import Outcome, sync_repository
+from accord.kit.templates import Kit
+from accord.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.stage import Stage
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with consumer_stage(tmp_path, edited(installed(tmp_path / "kit", older_kit()))) as stage:
+        yield stage
+
+
+def text_at(stage: Stage, path: str, ref: str) -> str:
+    return base64.b64decode(stage.get(f"/repos/{CONSUMER}/contents/{path}", ref=ref)["content"]).decode()
+
+
+def writes(stage: Stage) -> int:
+    return sum(method != "GET" for method, *_ in stage.server.requests)
+
+
+def commit(stage: Stage, branch: str, path: str, text: str) -> None:
+    held = files_at(stage, branch).get(path)
+    body: dict[str, Any] = {"message": "By a person", "content": base64.b64encode(text.encode()).decode()}
+    stage.send("PUT", f"/repos/{CONSUMER}/contents/{path}", branch=branch, **body, **({"sha": held} if held else {}))
+
+
+def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: Stage) -> None:
+    before = files_at(stage, "main")
+    synced = sync(stage)
+
+    assert synced.outcome is Outcome.APPLIED, synced.error
+    (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
+    assert (pull["head"]["ref"], pull["base"]["ref"]) == ("accord/sync", "main")
+    assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
+    assert files_at(stage, "main") == before
+    after = files_at(stage, "accord/sync")
+    assert "make plan" in text_at(stage, PLAN, "accord/sync")
+    assert "timeout-minutes: 30" in text_at(stage, PLAN, "accord/sync")
+    assert after[REVIEW] == before[REVIEW]
+    assert LABELS in after
+    assert RETIRED not in after
+    assert {path: after[path] for path in ("README.md", ".github/workflows/own.yml")} == {
+        path: before[path] for path in ("README.md", ".github/workflows/own.yml")
+    }
+
+
+def test_the_pull_request_lists_every_file_and_shows_what_a_conflict_keeps_out(stage: Stage) -> None:
+    pull = sync(stage).pull
+    assert pull
+    for path, action in ((PLAN, "merge"), (REVIEW, "conflict"), (LABELS, "add"), (RETIRED, "remove")):
+        assert f"| {path} | {action} |" in pull.body
+    assert "-    timeout-minutes: 20\n+    timeout-minutes: 30" in pull.body.partition("## Conflicts")[2]
+
+
+def test_a_second_sync_writes_nothing(stage: Stage) -> None:
+    first, after = sync(stage), seen(stage)
+    before = writes(stage)
+    second = sync(stage)
+    assert (second.outcome, writes(stage), seen(stage)) == (Outcome.UNCHANGED, before, after)
+    assert second.pull == first.pull
+
+
+def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
+    before = seen(stage)
+    planned = sync(stage, is_dry_run=True)
+    assert (planned.outcome, writes(stage), seen(stage)) == (Outcome.PLANNED, 0, before)
+    assert planned.plan == sync(stage).plan
+
+
+def test_a_repository_in_step_costs_five_requests_and_gets_nothing_written(tmp_path: Path) -> None:
+    with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW)) as stage:
+        synced = sync(stage)
+        assert (synced.outcome, synced.pull) == (Outcome.UNCHANGED, None)
+        assert [method for method, *_ in stage.server.requests] == ["GET"] * 5
+
+
+def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
+    sync(stage)
+    newer = Kit("0.2.0", {**SHIPPED.files, LABELS: SHIPPED.files[LABELS] + "# more\n"})
+    assert sync(stage, kit=newer, pin=Pin("c" * 40, "0.2.0")).outcome is Outcome.APPLIED
+    (pull,) = stage.get(f"/repos/{CONSUMER}/pulls", state="all")
+    assert pull["title"] == "Update the accord kit to v0.2.0"
+    assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
+    assert text_at(stage, LABELS, "accord/sync").endswith("# more\n")
+    assert f"@{'c' * 40} # v0.2.0" in text_at(stage, PLAN, "accord/sync")
+
+
+def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
+    pull = sync(stage).pull
+    assert pull
+    stage.send("PUT", f"/repos/{CONSUMER}/pulls/{pull.number}/merge", merge_method="squash")
+    before = writes(stage)
+    assert sync(stage).outcome is Outcome.UNCHANGED
+    assert writes(stage) == before
+
+
+def test_a_pull_request_that_people_closed_does_not_come_back_until_the_templates_change(stage: Stage) -> None:
+    pull = sync(stage).pull
+    assert pull
+    stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", state="closed")
+    before = writes(stage)
+    assert sync(stage).outcome is Outcome.DECLINED
+    assert writes(stage) == before
+    again = sync(stage, pin=Pin("c" * 40, "0.2.0"))
+    assert again.outcome is Outcome.APPLIED
+    assert again.pull
+    assert again.pull.number != pull.number
+
+
+def test_what_people_write_into_the_pull_request_stays(stage: Stage) -> None:
+    pull = sync(stage).pull
+    assert pull
+    own = pull.body.replace("## Conflicts", "We take the 90 minutes.\n\n## Conflicts")
+    stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", body=own)
+    assert sync(stage).outcome is Outcome.UNCHANGED
+    assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
+
+
+def test_a_commit_that_somebody_pushed_to_the_branch_is_not_overwritten(stage: Stage) -> None:
+    sync(stage)
+    commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
+    after = seen(stage)
+    refused = sync(stage)
+    assert refused.outcome is Outcome.REFUSED
+    assert refused.error
+    assert "not of accord" in refused.error.message
+    assert seen(stage) == after
+
+
+def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Stage) -> None:
+    sync(stage)
+    commit(stage, "main", LABELS, "name: Ours by now\n")
+    commit(stage, "main", ".github/labels.yml", "[]\n")
+    assert sync(stage).outcome is Outcome.APPLIED
+    assert text_at(stage, ".github/labels.yml", "accord/sync") == "[]\n"
+    assert text_at(stage, LABELS, "accord/sync") == "name: Ours by now\n"
+    assert len(stage.get(f"/repos/{CONSUMER}/pulls")) == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "said"),
+    [
+        pytest.param({"README.md": "x\n"}, {}, "does not have the kit", id="no kit"),
+        pytest.param({PLACE: "{}\n"}, {}, "cannot be read", id="a broken manifest"),
+        pytest.param({"README.md": "x\n"}, {"archived": True}, "archived", id="archived"),
+    ],
+)
+def test_a_repository_that_cannot_be_synced_is_told_why(
+    tmp_path: Path, files: dict[str, str], more: dict[str, Any], said: str
+) -> None:
+    with consumer_stage(tmp_path, files, **more) as stage:
+        synced = sync(stage)
+        assert (synced.outcome, writes(stage)) == (Outcome.REFUSED, 0)
+        assert synced.error
+        assert said in str(synced.error)
+
+
+def test_a_token_that_may_not_write_is_told_what_it_needs(tmp_path: Path) -> None:
+    reads = {"contents": "read", "pull_requests": "read"}
+    token = {"token": "reader", "login": "r[bot]", "kind": "installation", "permissions": reads}
+    with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
+        before = seen(stage)
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token="reader"), CONSUMER, SHIPPED, NEW, stage.clock)
+        assert synced.outcome is Outcome.REFUSED
+        assert "workflows to write" in str(synced.error)
+        assert seen(stage) == before
+
+
+def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
+    with ThreadPoolExecutor() as pool:
+        ended = [running.result() for running in [pool.submit(sync, stage) for _ in range(3)]]
+    assert {synced.outcome for synced in ended} <= {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.STOPPED}
+    assert sync(stage).outcome in (Outcome.APPLIED, Outcome.UNCHANGED)
+    (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
+    assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
+
+
+def test_a_blob_has_the_name_that_git_gives_it() -> None:
+    assert blob_of("") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "secondary-403", "truncated"])
+def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage, kind: str) -> None:
+    put_back = stage.keep()
+    assert sync(stage).outcome is Outcome.APPLIED
+    count, clean = len(stage.server.requests), seen(stage)
+    for nth in range(1, count + 1):
+        put_back()
+        stage.server.faults.add(Fault(kind, nth=nth))
+        synced = sync(stage)
+        assert synced.outcome is Outcome.APPLIED, (nth, synced.error)
+        stage.server.faults.clear()
+        assert seen(stage) == clean, nth
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("begin", ["first", "second"])
+def test_a_killed_sync_is_finished_by_the_next_one(stage: Stage, begin: str) -> None:
+    if begin == "second":
+        sync(stage, pin=OLD)
+    put_back = stage.keep()
+    put_back()
+    assert sync(stage).outcome is Outcome.APPLIED
+    count, clean = len(stage.server.requests), seen(stage)
+    for nth in range(1, count + 1):
+        put_back()
+        kill_at(nth, ["sync", "--repo", CONSUMER, "--ref", NEW.commit], stage)
+        assert sync(stage).outcome in (Outcome.APPLIED, Outcome.UNCHANGED), nth
+        assert seen(stage) == clean, nth

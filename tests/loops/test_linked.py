@@ -1,0 +1,56 @@
+"""Which work items a pull request closes: those that GitHub closes, and none that only code or a comment names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.loops.linked import MOST_ITEMS, closing_numbers
+
+HERE = "octo/home"
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [
+        ("Closes #1", (1,)),
+        ("closes: #1, Fixed #2 and RESOLVE #3.", (1, 2, 3)),
+        ("Closes #1\r\nCloses #1\r\nfixes #2", (1, 2)),
+        ("Fixes octo/home#4, fixes Octo/Home#5, fixes other/home#6", (4, 5)),
+        (
+            "Resolves https://github.com/octo/home/issues/7 and closes http://github.example.org/octo/tools/issues/8",
+            (7,),
+        ),
+        ("`Closes #1` ``closes `#2` `` but Closes #3", (3,)),
+        ("See <!-- Closes #1 --> and closes #2 <!-- Closes #3", (2,)),
+        ("<!-- Closes #1 -->\nCloses #2", (2,)),
+        ("```\nCloses #1\n```\n\n    Closes #2\n\nCloses #3", (3,)),
+        ("```\n<!--\n```\nCloses #1", (1,)),
+        ("a ` stray\n\nCloses #1\n\nand ` another", (1,)),
+        ("Closes#1 Closes # 2 encloses #3 closes #4a Closes #0 dis-closes #5", ()),
+        ("Closes #1000000000 closes #12", (12,)),
+        ("See #1 and #2", ()),
+        ("", ()),
+    ],
+)
+def test_a_body_closes_what_it_says_with_githubs_own_words(body: str, numbers: tuple[int, ...]) -> None:
+    assert closing_numbers(body, HERE) == numbers
+
+
+def test_no_body_makes_more_requests_than_a_few() -> None:
+    assert len(closing_numbers(" ".join(f"closes #{n}" for n in range(1, 500)), HERE)) == MOST_ITEMS
+
+
+@pytest.mark.parametrize("part", ["`", "`a``b```c", "<!--", "closes ", "closes a/", "fixes https://x"])
+def test_a_body_made_to_be_slow_is_not(part: str) -> None:
+    began = time.monotonic()
+    closing_numbers(part * (65_536 // len(part)), HERE)
+    assert time.monotonic() - began < 5
+
+
+@given(st.text(alphabet="closes #1`<!-> \n/octhme", max_size=80))
+def test_any_body_is_read(body: str) -> None:
+    assert all(number > 0 for number in closing_numbers(body, HERE))

@@ -1,0 +1,44 @@
+"""What an agent wrote is posted without what would act, and always fits."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.kernel.redaction import Redactor
+from accord.loops.posting import line_to_post, text_to_post
+from accord.loops.verify import Verdict
+from accord.loops.verifying import page
+
+SECRET = "correct-horse-battery-staple"
+SECRETS = Redactor((SECRET,))
+GROWS = ["@a ", "closes #1 ", "<b>", "`<!-- accord:x y=1 -->` ", "/merge\n", "# a\n", "[a](b) ", "|", "é", "```\n"]
+
+
+@pytest.mark.parametrize("part", GROWS)
+def test_no_text_grows_beyond_what_github_takes(part: str) -> None:
+    assert len(text_to_post(part * 20_000, SECRETS, 4_000)) <= 8_000
+    assert len(line_to_post(part * 5_000, SECRETS, 200)) <= 200
+
+
+@given(st.text(alphabet="@a`<!->#1 \n|closed/", max_size=120), st.integers(10, 60))
+def test_what_was_cut_is_as_fit_as_what_was_not(text: str, characters: int) -> None:
+    made = text_to_post(text, SECRETS, characters)
+    assert len(made) <= 2 * characters
+    assert text_to_post(made, SECRETS, 2 * characters) == made
+
+
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut() -> None:
+    assert "correct" not in text_to_post("x" * 90 + SECRET, SECRETS, 100)
+
+
+@pytest.mark.parametrize("part", GROWS)
+def test_a_verdict_of_any_length_fits_a_comment(part: str) -> None:
+    rows = [{"number": n, "met": "yes", "evidence": part * 300} for n in range(1, 301)]
+    verdict = Verdict.model_validate(
+        {"role": "verifier", "verdict": "pass", "summary": part * 3000, "criteria": rows, "follow_up": None}
+    )
+    text = page(verdict, [part * 300] * 300, "a" * 40, 7, SECRETS)
+    assert len(text) < 65_000
+    assert "more criteria were judged." in text

@@ -1,0 +1,90 @@
+"""Accidents and kills at every request of the end of a verifier's and of a bot-comments' run: the same end."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from support.killing import kill_at
+from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, reviewed, seen
+
+from accord.kernel.errors import Stopped
+from accord.sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from support.stage import Stage
+
+pytestmark = pytest.mark.matrix
+
+LOOPS = {
+    "verify": (MERGED, answered(FAIL)),
+    "bot-comments": (OPEN, answered(ANSWERS, changes_made="true", commit_sha="c" * 40)),
+}
+RUN = "local-1"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
+    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
+        yield stage, stage.keep()
+
+
+class Case:
+    """The end of one loop's run, from the same beginning again and again."""
+
+    def __init__(self, kept: tuple[Stage, Callable[[], None]], name: str) -> None:
+        self.stage, put_back = kept
+        put_back()
+        self.name = name
+        self.number, self.outputs = LOOPS[name]
+        begun(self.stage, name, self.number, RUN)
+        self.put_back = self.stage.keep()
+        self.stage.server.requests.clear()
+        self.end()
+        self.count = len(self.stage.server.requests)
+        self.clean = seen(self.stage, self.number)
+        assert self.end() == 0
+
+    def end(self) -> int:
+        """End the run; return how many requests wrote something."""
+        return ended(self.stage, self.name, self.number, self.outputs, RUN).site.github.requests.write
+
+    def check(self, nth: int) -> None:
+        assert seen(self.stage, self.number) == self.clean, nth
+        assert self.end() == 0, nth
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_accident_at_any_request_changes_nothing_about_the_end(
+    kept: tuple[Stage, Callable[[], None]], name: str
+) -> None:
+    case = Case(kept, name)
+    kinds = ("lost-after", "error-500-after", "truncated", "lost-before", "secondary-403")
+    for nth in range(1, case.count + 1):
+        case.put_back()
+        case.stage.server.faults.add(Fault(kinds[nth % len(kinds)], nth=nth))
+        case.end()
+        case.stage.server.faults.clear()
+        case.check(nth)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_end_that_is_killed_at_a_request_is_continued_by_the_same_command(
+    kept: tuple[Stage, Callable[[], None]], name: str, tmp_path: Path
+) -> None:
+    case = Case(kept, name)
+    told, registry = tmp_path / "outputs.json", tmp_path / "registry.yml"
+    told.write_text(case.outputs.model_dump_json(by_alias=True))
+    registry.write_text(f"version: 1\nreview_bots: {[*BOTS]}\nagents: {{}}\n")
+    words = [name, "run", "--pull", str(case.number), "--phase", "end", "--outputs", str(told)]
+    words += ["--registry", str(registry), "--run-dir", str(tmp_path / "run")]
+    for nth in range(1, case.count + 1, 3):
+        case.put_back()
+        kill_at(nth, words, case.stage, GITHUB_RUN_ID=RUN, OPENAI_API_KEY=SECRET)
+        with suppress(Stopped):
+            case.end()
+        case.check(nth)

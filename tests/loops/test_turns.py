@@ -1,0 +1,301 @@
+"""Turns of keepalive and autofix on the stage: what they cost, what they write, and what stops them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
+
+from accord.loops.gather import gather
+from accord.loops.models import TokenFacts
+from accord.loops.run import due
+from accord.loops.step_outputs import page, step_outputs
+from accord.loops.table import LOOPS
+from accord.sandbox.settings import RateLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from support.stage import Stage
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with opened(tmp_path_factory.mktemp("turns")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def turns(shared: Stage) -> Turns:
+    shared.server.reset()
+    return Turns(shared)
+
+
+def test_keepalive_goes_on_until_every_task_is_done(turns: Turns) -> None:
+    first = turns.begin("1")
+    assert (first.should_run, first.decision.reason, first.decision.iteration) == (True, "tasks-open", 1)
+    assert "- [ ] Add docs" in first.decision.appendix
+    ended = turns.end(
+        did("Add tests", **{"changes-made": "true", "commit-sha": turns.push("1")}), "1", workflow=WORKFLOW
+    )
+    assert (ended.decision.reason, turns.dispatches) == ("checks-missing", [])
+    turns.check()
+    second = turns.begin("2")
+    assert (second.should_run, second.decision.iteration) == (True, 2)
+    ended = turns.end(did("Add docs"), "2", workflow=WORKFLOW)
+    assert (ended.decision.reason, ended.started) == ("tasks-complete", "")
+    assert turns.body == "Intro\n\n- [x] Add tests\n- [x] Add docs\n"
+    assert [entry.tasks_done for entry in turns.state.history] == [1, 1]
+    assert turns.begin("3").decision.reason == "tasks-complete"
+
+
+def test_what_is_due_at_once_starts_the_workflow_again(turns: Turns) -> None:
+    turns.begin("1")
+    ended = turns.end(did("Add tests"), "1", workflow=WORKFLOW)
+    assert (ended.started, turns.dispatches) == (WORKFLOW, [{"pr_number": "1"}])
+
+
+def test_the_same_end_twice_changes_nothing(turns: Turns) -> None:
+    turns.begin("1")
+    turns.end(did("Add tests"), "1", workflow=WORKFLOW)
+    before, started = turns.seen(), turns.dispatches
+    person = turns.body.replace("[x]", "[ ]")
+    turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=person)
+    again = turns.end(did("Add tests"), "1", workflow=WORKFLOW)
+    assert (again.outcome, again.site.github.requests.write) == ("unchanged", 0)
+    assert (turns.body, turns.dispatches) == (person, started)
+    assert turns.seen() == {**before, "body": person}
+
+
+def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
+    first, again = turns.begin("1"), turns.begin("1")
+    assert again.should_run
+    assert again.decision == first.decision
+    assert (turns.state.iterations, again.site.github.requests.write) == (1, 0)
+
+
+def test_a_second_run_waits_for_the_first(turns: Turns) -> None:
+    turns.begin("local-1")
+    second = turns.begin("local-2")
+    assert (second.should_run, second.decision.reason) == (False, "running")
+    assert turns.end(did("Add tests"), "local-2").outcome == "unchanged"
+    assert turns.state.iterations == 1
+
+
+def test_two_that_begin_at_once_are_one_run(turns: Turns) -> None:
+    """Both have read the same state; the second learns of the first when it writes."""
+    from accord.loops import run
+    from accord.loops.gather import gather
+
+    sites = [turns.site("local-1"), turns.site("local-2")]
+    known = [gather(LOOPS["keepalive"], site) for site in sites]
+    began = [run._begun(*each) for each in known]
+    assert [turn.should_run for turn in began] == [True, False]
+    assert began[1].decision.reason == "running"
+    assert turns.state.iterations == 1
+
+
+def test_a_run_that_github_says_is_over_costs_its_iteration_and_is_tried_again(turns: Turns) -> None:
+    turns.begin("502")
+    turns.stage.session.put(f"{turns.stage.server.url}/_sandbox/runs/octo/code/502", json={"status": "in_progress"})
+    assert turns.begin("902").decision.reason == "running"
+    turns.stage.session.put(f"{turns.stage.server.url}/_sandbox/runs/octo/code/502", json={"status": "completed"})
+    assert turns.begin("902").decision.reason == "back-off"
+    turns.stage.clock.sleep(120)
+    assert (turns.begin("902").decision.reason, turns.state.iterations) == ("retry", 2)
+
+
+@pytest.mark.parametrize(
+    ("recovery", "labels", "asked", "reason"),
+    [
+        ("retry", {"agents:keepalive", "agent:retry"}, 0, "back-off"),
+        ("manual", {"agents:keepalive", "needs-human"}, 1, "needs-human"),
+        ("ignore", {"agents:keepalive"}, 0, "tasks-open"),
+        ("", {"agents:keepalive", "needs-human"}, 1, "needs-human"),
+    ],
+)
+def test_the_suggestion_after_a_failure_is_obeyed(
+    turns: Turns, recovery: str, labels: set[str], asked: int, reason: str
+) -> None:
+    turns.begin("1")
+    ended = turns.end(failed(recovery), "1")
+    assert (ended.decision.reason, turns.labels, len(turns.asks)) == (reason, labels, asked)
+    assert all("It broke" in body for body in turns.asks)
+    assert turns.body.count("[x]") == 0
+
+
+def test_a_delay_that_was_asked_for_is_kept(turns: Turns) -> None:
+    turns.begin("1")
+    turns.end(failed("retry", **{"retry-after-seconds": "600"}), "1")
+    turns.stage.clock.sleep(599)
+    assert turns.begin("2").decision.reason == "back-off"
+    turns.stage.clock.sleep(2)
+    assert (turns.begin("2").decision.reason, turns.labels) == ("retry", {"agents:keepalive"})
+
+
+def test_a_person_who_writes_here_lets_a_loop_go_on_and_nobody_else_does(turns: Turns) -> None:
+    for number in range(2):
+        turns.begin(str(number))
+        turns.end(failed("manual", "logic"), str(number))
+        turns.stage.clock.sleep(1)
+        turns.unlabel("needs-human", token="triager")
+    assert turns.begin("5").decision.reason == "same-error"
+    assert "needs-human" in turns.labels
+    turns.stage.clock.sleep(1)
+    turns.unlabel("needs-human", token="writer")
+    turns.stage.clock.sleep(1)
+    assert turns.begin("6").should_run
+    assert (turns.state.failures_in_a_row, turns.state.iterations) == (0, 3)
+
+
+def test_a_budget_that_is_used_up_asks_a_person_once(turns: Turns) -> None:
+    body = "- [ ] a\n- [ ] b\n<!-- keepalive-config: {max_iterations: 1} -->\n"
+    turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=body)
+    turns.begin("1")
+    assert turns.end(did("a"), "1", workflow=WORKFLOW).decision.reason == "iteration-budget"
+    assert (len(turns.asks), turns.dispatches) == (1, [])
+    turns.unlabel("needs-human")
+    assert turns.begin("2").outcome == "asked"
+    assert (len(turns.asks), "needs-human" in turns.labels) == (1, True)
+
+
+def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> None:
+    turns.label("agents:paused")
+    turn = turns.begin()
+    assert (turn.decision.reason, turn.site.github.requests.read, turn.site.github.requests.write) == ("paused", 1, 0)
+
+
+def test_autofix_mends_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
+    turns.loop = "autofix"
+    turns.unlabel("agents:keepalive")
+    turns.label("agent:codex")
+    turns.check(conclusion="failure")
+    for number in "12":
+        begun = turns.begin(number)
+        assert (begun.decision.action, begun.decision.reason) == ("fix", "checks-failing")
+        turns.end(did(**{"changes-made": "true", "commit-sha": turns.push(number)}), number)
+        turns.check(conclusion="failure" if number == "1" else "success")
+    assert turns.begin("3").decision.reason == "checks-green"
+    assert ([entry.kind for entry in turns.state.history], turns.state.iterations) == (["fix", "fix"], 2)
+    for number in "45":
+        turns.check(conclusion="failure")
+        turns.begin(number)
+        turns.end(did(**{"changes-made": "true", "commit-sha": turns.push(number)}), number)
+    assert (turns.state.iterations, "needs-human" in turns.labels, len(turns.asks)) == (3, True, 1)
+
+
+def test_the_failing_part_of_a_log_goes_with_the_prompt(turns: Turns) -> None:
+    turns.check(conclusion="failure")
+    turns.stage.session.put(
+        f"{turns.stage.server.url}/_sandbox/jobs/octo/code/{check_id(turns)}?run=502",
+        data=b"x\nE  AssertionError: 41\n",
+    )
+    for loop in ("keepalive", "autofix"):
+        turns.loop = loop
+        if loop == "autofix":
+            turns.unlabel("agents:keepalive")
+            turns.label("agent:codex")
+        assert "AssertionError: 41" in turns.begin(f"{loop}-1", is_dry_run=True).decision.appendix
+
+
+def check_id(turns: Turns) -> int:
+    found = turns.stage.get(f"{turns.root}/commits/{turns.pull['head']['sha']}/check-runs")["check_runs"]
+    return max(entry["id"] for entry in found)
+
+
+def test_the_loops_own_jobs_are_no_checks(turns: Turns) -> None:
+    turns.check("Keepalive / accord decides", "failure")
+    assert turns.begin("501", is_dry_run=True).decision.reason == "checks-missing"  # test is of run 501
+    assert turns.begin("900").should_run
+
+
+def test_checks_of_an_older_head_count_for_nothing(turns: Turns) -> None:
+    turns.push("new")
+    assert turns.begin().decision.reason == "checks-missing"
+    turns.stage.clock.sleep(121)
+    assert turns.begin().should_run
+
+
+def test_a_head_that_github_is_slow_to_tell_is_the_one_that_was_pushed(turns: Turns) -> None:
+    turns.begin("1")
+    head = turns.pull["head"]["sha"]
+    tree = turns.stage.get(f"{turns.root}/git/commits/{head}")["tree"]["sha"]
+    pushed = turns.stage.adapter().create_commit("Work", tree, [head]).sha
+    ended = turns.end(did("Add tests", **{"changes-made": "true", "commit-sha": pushed}), "1", workflow=WORKFLOW)
+    assert (ended.decision.reason, turns.dispatches) == ("checks-missing", [])
+
+
+def test_a_token_that_may_only_read_says_what_to_grant(turns: Turns) -> None:
+    turns.token = "reading"
+    turn = turns.begin()
+    assert (turn.decision.reason, turn.should_run) == ("read-only-token", False)
+    assert "contents" in turn.decision.message
+    turns.facts = TokenFacts(may_write=False)
+    assert "Dependabot" in page(turns.begin())
+
+
+def test_the_jobs_own_token_is_warned_of(turns: Turns) -> None:
+    turns.facts = TokenFacts(triggers_workflows=False)
+    assert "starts no workflow" in turns.begin().decision.warnings[0]
+    assert "starts no workflow" in turns.comments[0]
+
+
+def test_a_rehearsal_writes_nothing(turns: Turns) -> None:
+    assert turns.begin("1", is_dry_run=True).site.github.requests.write == 0
+    turns.begin("1")
+    ended = turns.end(did("Add tests"), "1", is_dry_run=True, workflow=WORKFLOW)
+    assert (ended.outcome, ended.site.github.requests.write) == ("planned", 0)
+    assert ended.state is not None
+    assert ended.state.ending is not None
+    assert (ended.state.ending.is_due, turns.body.count("[x]")) == (True, 0)
+
+
+def test_looking_through_open_pull_requests_finds_those_that_nobody_stopped(turns: Turns) -> None:
+    site = turns.site()
+    assert list(due(LOOPS["keepalive"], site)) == [1]
+    assert site.github.requests.read == 1
+    turns.label("needs-human")
+    assert list(due(LOOPS["keepalive"], turns.site())) == []
+
+
+def test_a_token_with_few_requests_left_waits_for_more(tmp_path: Path) -> None:
+    with opened(tmp_path, RateLimits(user_per_hour=52)) as stage:
+        turn = Turns(stage, token="writer").begin()
+    assert (turn.decision.action, turn.decision.reason) == ("defer", "rate-limit")
+    assert 0 < (turn.decision.wait_seconds or 0) <= 3600
+    assert "Next: The loop goes on when the rate limit allows, in" in page(turn)
+
+
+def test_a_branch_in_a_fork_says_why_nothing_is_done(turns: Turns) -> None:
+    site = turns.site()
+    fork = replace(site.pull(), head_repository="mallory/code")
+    known, decision = gather(LOOPS["keepalive"], site, fork)
+    assert (decision.reason, known.kept, site.github.requests.read) == ("fork", None, 1)
+    assert "fork" in decision.message
+
+
+def test_the_outputs_are_all_there_and_texts(turns: Turns) -> None:
+    turn = turns.begin("77")
+    told = step_outputs(turn, "p.md")
+    assert told["head-sha"] == turns.pull["head"]["sha"]
+    expected = {"action": "run", "should-run": "true", "agent": "codex", "iteration": "1", "pr-number": "1"}
+    expected |= {"head-ref": "feature", "base-ref": "main", "run-id": "77", "prompt-file": "p.md", "wait-seconds": ""}
+    assert expected.items() <= told.items()
+    assert len(told["appendix"].encode()) <= 60_000
+    assert "tasks-open" in page(turn)
+
+
+def test_only_agents_of_the_registry_work(turns: Turns) -> None:
+    turns.label("agent:needs-attention", "agent:claude", "agent:unknown")
+    begun = turns.begin()
+    assert begun.decision.agent == "claude"
+    assert [text.split()[2] for text in begun.decision.warnings] == ["agent:unknown"]
+
+
+def test_the_state_is_that_of_the_jobs_own_login(turns: Turns) -> None:
+    turns.begin()
+    (comment,) = turns.stage.get(f"{turns.root}/issues/1/comments")
+    assert comment["user"]["login"] == LOGIN

@@ -1,0 +1,155 @@
+"""The verifier on the local GitHub: a verdict is told once, and what is left becomes one work item, never a chain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.reviewing_turns import (
+    CHAINED,
+    CRITERIA,
+    FAIL,
+    ITEM,
+    MERGED,
+    PASS,
+    SECRET,
+    answered,
+    begun,
+    ended,
+    reviewed,
+    seen,
+    verdict,
+)  # fmt: skip
+
+from accord.github.markers import write_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from support.stage import Stage
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stage, Callable[[], None]]]:
+    with reviewed(tmp_path_factory.mktemp("reviewed")) as stage:
+        yield stage, stage.keep()
+
+
+@pytest.fixture
+def stage(kept: tuple[Stage, Callable[[], None]]) -> Stage:
+    kept[1]()
+    return kept[0]
+
+
+def test_a_merged_change_is_shown_with_the_criteria_of_the_item_that_it_closes(stage: Stage) -> None:
+    turn = begun(stage, "verify", MERGED)
+    assert (turn.outcome, turn.decision.reason, turn.should_run) == ("begun", "verify-merged", True)
+    appendix = turn.decision.appendix
+    assert "1. It works\n2. It is | fast" in appendix
+    assert "-one\n+two" in appendix
+    assert "--- /dev/null\n+++ new.txt" in appendix
+
+
+def test_a_change_that_passes_gets_one_comment_and_no_second_run(stage: Stage) -> None:
+    begun(stage, "verify", MERGED)
+    turn = ended(stage, "verify", MERGED, answered(PASS))
+    assert (turn.decision.action, turn.decision.reason) == ("report", "verdict-pass")
+    now = seen(stage, MERGED)
+    _, comment = now["comments"]
+    assert comment.startswith("### Verdict on `")
+    assert "| ✅ | 2 | It is \\| fast |" in comment
+    assert SECRET not in comment
+    assert "@ada" not in comment
+    assert "Closes #3" not in comment
+    assert now["labels"] == []
+    assert len(now["issues"]) == 5
+    assert begun(stage, "verify", MERGED, "2").decision.reason == "already-verified"
+
+
+def test_what_is_left_becomes_one_work_item_at_the_beginning_of_its_way(stage: Stage) -> None:
+    begun(stage, "verify", MERGED)
+    turn = ended(stage, "verify", MERGED, answered(FAIL))
+    assert (turn.decision.action, turn.decision.reason) == ("follow-up", "verdict-fail")
+    now = seen(stage, MERGED)
+    title, body, state, labels = now["issues"][5]
+    assert (title.replace("\u2060", ""), state) == ("Finish @it", "open")
+    assert labels == ["priority:high", "status:pending", "task:implement"]
+    assert "Left of #1 after #2." in body
+    assert SECRET not in body
+    assert "Fixes #1" not in body
+    assert "What is left is in #6." in now["comments"][1]
+    assert now["labels"] == []
+
+
+def test_the_same_end_again_changes_nothing(stage: Stage) -> None:
+    begun(stage, "verify", MERGED)
+    ended(stage, "verify", MERGED, answered(FAIL))
+    now = seen(stage, MERGED)
+    turn = ended(stage, "verify", MERGED, answered(FAIL))
+    assert (turn.outcome, turn.site.github.requests.write) == ("unchanged", 0)
+    assert seen(stage, MERGED) == now
+
+
+def test_a_follow_up_of_a_follow_up_asks_a_person_instead(stage: Stage) -> None:
+    begun(stage, "verify", CHAINED)
+    turn = ended(stage, "verify", CHAINED, answered(FAIL))
+    assert (turn.decision.action, turn.decision.reason) == ("ask", "follow-up-chain")
+    now = seen(stage, CHAINED)
+    assert now["labels"] == ["needs-human"]
+    assert len(now["issues"]) == 5
+    assert sum("needs a person" in comment for comment in now["comments"]) == 1
+    assert begun(stage, "verify", CHAINED, "2", is_asked=True).decision.reason == "needs-human"
+
+
+def test_a_strangers_marker_makes_no_follow_up_of_an_item(stage: Stage) -> None:
+    forged = f"{CRITERIA}\n{write_marker('follow-up', pull='2', run='1')}"
+    made = stage.send(
+        "POST",
+        f"/repos/{stage.repository}/issues",
+        token="accord-sandbox-stranger-token",
+        title="Forged",
+        body=forged,
+    )
+    stage.send("PATCH", f"/repos/{stage.repository}/pulls/{MERGED}", body=f"Closes #{made['number']}")
+    begun(stage, "verify", MERGED)
+    assert ended(stage, "verify", MERGED, answered(FAIL)).decision.reason == "verdict-fail"
+    assert len(seen(stage, MERGED)["issues"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (None, "verdict-missing"),
+        ({"role": "verifier"}, "verdict-missing"),
+        (verdict("unsure", "unclear", "yes"), "verdict-unsure"),
+        (verdict("pass", "no", "yes"), "verdict-inconsistent"),
+        (verdict("pass", "yes"), "verdict-inconsistent"),
+        (verdict("fail", "no", "yes"), "follow-up-empty"),
+    ],
+)
+def test_a_verdict_that_settles_nothing_asks_a_person(stage: Stage, answer: Any, reason: str) -> None:
+    begun(stage, "verify", MERGED)
+    turn = ended(stage, "verify", MERGED, answered(answer))
+    assert (turn.decision.action, turn.decision.reason) == ("ask", reason)
+    now = seen(stage, MERGED)
+    assert (now["labels"], len(now["issues"])) == (["needs-human"], 5)
+
+
+def test_criteria_that_were_changed_while_they_were_judged_have_no_verdict(stage: Stage) -> None:
+    begun(stage, "verify", MERGED)
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/{ITEM}", body=CRITERIA.replace("works", "flies"))
+    turn = ended(stage, "verify", MERGED, answered(PASS))
+    assert turn.decision.reason == "verdict-inconsistent"
+    assert "flies" not in "".join(seen(stage, MERGED)["comments"])
+
+
+def test_a_run_that_failed_gives_no_verdict_and_is_tried_again(stage: Stage) -> None:
+    begun(stage, "verify", MERGED)
+    lost = answered(PASS, exit_code="1", error_category="transient", error_recovery="retry", error_summary="429")
+    turn = ended(stage, "verify", MERGED, lost)
+    assert (turn.decision.action, turn.decision.reason) == ("wait", "back-off")
+    assert seen(stage, MERGED)["labels"] == ["agent:retry"]
+    stage.clock.sleep(3600)
+    assert begun(stage, "verify", MERGED, "2").decision.reason == "verify-merged"
+    assert ended(stage, "verify", MERGED, answered(PASS), "2").decision.reason == "verdict-pass"
+    assert seen(stage, MERGED)["labels"] == []

@@ -1,0 +1,116 @@
+"""The log: what it says does not depend on the order of its lines, and a crash costs nothing that was told."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.missions import NOW, event
+
+from accord.kernel.errors import BrokenContract
+from accord.missions.events import Log, current_status, read_log
+from accord.missions.models import STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def log(*events: Any) -> Log:
+    return read_log("".join(f"{json.dumps(each)}\n" for each in events).encode())
+
+
+def status(found: Log, wp_id: str = "WP01") -> str:
+    return current_status(found, wp_id, "")
+
+
+EVENTS = st.builds(
+    lambda number, wp_id, source, target, minute, ref: event(
+        wp_id, source, target, NOW + timedelta(minutes=minute), event_id=f"E{number}", review_ref=ref
+    ),
+    st.integers(0, 15),
+    st.sampled_from(["WP01", "WP02"]),
+    st.sampled_from(STATUSES),
+    st.sampled_from(STATUSES),
+    st.integers(0, 3),
+    st.sampled_from([None, "PR 1"]),
+)
+
+
+@given(st.lists(EVENTS, max_size=12), st.randoms())
+def test_the_order_of_the_lines_and_repeated_lines_change_nothing(events: list[Any], chance: Any) -> None:
+    shuffled = [*events, *events[:3]]
+    chance.shuffle(shuffled)
+    assert log(*events).latest == log(*shuffled).latest
+
+
+@pytest.mark.parametrize("ids", [("A", "B"), ("B", "A")])
+@pytest.mark.parametrize(
+    "forward", [("for_review", "approved"), ("in_review", "approved"), ("in_progress", "for_review")]
+)
+def test_a_rollback_beats_what_happened_in_the_same_moment(ids: Sequence[str], forward: tuple[str, str]) -> None:
+    back = event("WP01", "for_review", "in_progress", event_id=ids[0], review_ref="PR 1")
+    on = event("WP01", *forward, event_id=ids[1])
+    goes_on = forward[0] == "in_progress" and ids == ("A", "B")
+    assert status(log(on, back)) == ("for_review" if goes_on else "in_progress")
+
+
+def test_a_step_back_without_a_review_is_no_rollback() -> None:
+    back = event("WP01", "for_review", "in_progress", event_id="A")
+    assert status(log(back, event("WP01", "for_review", "approved", event_id="B"))) == "approved"
+
+
+def test_a_later_event_beats_a_rollback_and_zones_are_one_time() -> None:
+    back = event("WP01", "for_review", "in_progress", event_id="Z", review_ref="PR 1", at=NOW)
+    later = {**event("WP01", "for_review", "approved", event_id="A"), "at": "2026-05-04T14:00:01+02:00"}
+    assert status(log(later, back)) == "approved"
+
+
+def test_one_id_counts_once_and_the_old_word_is_read() -> None:
+    first = event("WP01", "planned", "doing", event_id="A", at=NOW)
+    again = event("WP01", "planned", "approved", event_id="A", at=NOW + timedelta(hours=1))
+    assert len(log(first, again).events) == 1
+    assert status(log(first)) == "in_progress"
+
+
+def test_without_an_event_the_status_of_the_file_counts() -> None:
+    assert [current_status(log(), "WP01", written) for written in ("doing", "done", "", "strange")] == [
+        "in_progress",
+        "done",
+        "planned",
+        "planned",
+    ]
+
+
+BAD_LINES = ["nonsense", "[]", "{", json.dumps({**event("WP01", None, "done"), "to_lane": "merged"})]
+BAD_LINES += [json.dumps({**event("WP01", None, "done"), "at": at}) for at in ("2026-05-04T12:00:00", 5, "soon")]
+
+
+@pytest.mark.parametrize("line", BAD_LINES)
+def test_a_line_that_cannot_be_read_is_an_error_with_its_number(line: str) -> None:
+    found = read_log(f"{json.dumps(event('WP01', None, 'planned'))}\n{line}\n".encode())
+    with pytest.raises(BrokenContract, match="line 2") as broken:
+        found.need("WP01")
+    assert [finding.code for finding in broken.value.findings] == ["event-invalid"]
+
+
+def test_a_broken_line_of_another_work_package_and_lines_of_the_mission_stop_nobody_else() -> None:
+    bad = {**event("WP02", None, "done"), "to_lane": "merged"}
+    found = log(event("WP01", None, "claimed"), bad, {"type": "MissionCreated"})
+    found.need("WP01")
+    assert status(found) == "claimed"
+    with pytest.raises(BrokenContract):
+        found.need("WP02")
+
+
+def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_counts() -> None:
+    whole = json.dumps(event("WP01", None, "claimed"))
+    for cut in range(1, len(whole)):
+        found = read_log(f"{json.dumps(event('WP01', None, 'planned', NOW))}\n{whole[:cut]}".encode())
+        assert (status(found), found.is_torn) == ("planned", True)
+        found.need("WP01")
+    found = read_log(whole.encode())
+    assert (status(found), found.is_torn) == ("claimed", False)

@@ -1,0 +1,141 @@
+"""Reading a mission: what is broken stays with its part."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
+from accord.missions.rules import mission_findings
+
+if TYPE_CHECKING:
+    from support.missions import Project
+
+BROKEN: dict[str, tuple[str, str]] = {
+    "no head": ("# Only text\n", "frontmatter-missing"),
+    "an open head": ("---\nwork_package_id: WP02\n", "frontmatter-missing"),
+    "no YAML": ("---\nwork_package_id: [\n---\n", "not-yaml"),
+    "a list": ("---\n- a\n---\n", "schema"),
+    "no id": ("---\ntitle: a\n---\n", "schema"),
+    "another id": ("---\nwork_package_id: WP03\n---\n", "work-package-id"),
+    "a strange id": ("---\nwork_package_id: ../WP02\n---\n", "schema"),
+    "a repeated key": ("---\nwork_package_id: WP02\nwork_package_id: WP02\n---\n", "duplicate-key"),
+    "a deep head": ("---\nwork_package_id: " + "[" * 5000 + "\n---\n", "too-large"),
+    "a wrong type": ("---\nwork_package_id: WP02\nowned_files: {a: 1}\n---\n", "schema"),
+}
+
+
+def codes(error: BrokenContract) -> list[str]:
+    return [finding.code for finding in error.findings]
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_work_package_stops_who_asks_for_it_and_nobody_else(project: Project, case: str) -> None:
+    text, code = BROKEN[case]
+    project.work_package("WP01", "planning_artifact")
+    project.write("tasks/WP02-broken.md", text)
+    mission = project.load()
+    assert mission.work_package("WP01").mode.value == "planning_artifact"
+    with pytest.raises(BrokenContract, match=r"WP02-broken\.md") as broken:
+        mission.work_package("WP02")
+    assert codes(broken.value) == [code]
+    assert [item.code for item in mission_findings(mission)["kitty-specs/078-ships/tasks/WP02-broken.md"]] == [code]
+
+
+def test_a_finding_has_the_line_of_the_file_and_not_of_its_head(project: Project) -> None:
+    path = project.write("tasks/WP01-a.md", "---\nwork_package_id: WP01\ntitle: a\nexecution_mode: [a]\n---\n")
+    with pytest.raises(BrokenContract) as broken:
+        read_work_package(path.read_bytes(), "WP01")
+    assert [(item.path, item.line) for item in broken.value.findings] == [("/execution_mode", 4)]
+
+
+def test_two_files_of_one_work_package_are_an_error_for_it(project: Project) -> None:
+    project.work_package("WP01", "planning_artifact")
+    project.write("tasks/WP01-again.md", (project.folder / "tasks/WP01-part.md").read_text(encoding="utf-8"))
+    mission = project.load()
+    with pytest.raises(BrokenContract, match=r"WP01-again\.md and WP01-part\.md"):
+        mission.work_package("WP01")
+    assert mission.work_packages == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("[]", []), ("WP01, WP02", ["WP01", "WP02"]), ('["WP01"]', ["WP01"]), (None, []), (["WP01"], ["WP01"])],
+)
+def test_dependencies_of_old_files_are_lists_as_well(written: Any, read: list[str]) -> None:
+    raw = f"---\nwork_package_id: WP03\ndependencies: {json.dumps(written)}\n---\n".encode()
+    head, _, has_dependencies = read_work_package(raw, "WP03")
+    assert (head.dependencies, has_dependencies) == (read, True)
+
+
+def test_a_title_and_a_status_of_old_files_are_read(project: Project) -> None:
+    project.write(
+        "tasks/WP01.md",
+        "\ufeff---\r\nwork_package_id: WP01\r\nwork_package_title: Old\r\nlane: doing\r\n---\r\nsrc/\r\n",
+    )
+    mission = project.load()
+    assert mission.work_package("WP01").title == "Old"
+    assert mission.status_of("WP01") == "in_progress"
+
+
+@pytest.mark.parametrize(
+    "slug", ["nope", "..", "../078-ships", "", "a/b", ".hidden", "078-ships/", "x" * 5000, "a\x00b"]
+)
+def test_a_mission_that_is_not_there_is_named_with_those_that_are(project: Project, slug: str) -> None:
+    with pytest.raises(BrokenContract, match="there are: 078-ships") as broken:
+        load_mission(project.root, slug)
+    assert codes(broken.value) == ["unknown-mission"]
+
+
+def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(project: Project) -> None:
+    tree = project.root / ".worktrees" / "078-ships-lane-a"
+    (tree / ".kittify").mkdir(parents=True)
+    (tree / "src").mkdir()
+    assert find_root(project.folder) == project.root
+    assert find_root(tree / "src") == project.root
+    with pytest.raises(WrongUsage):
+        find_root(project.root.parents[-1])
+
+
+def test_what_is_no_mission_is_not_listed(project: Project) -> None:
+    (project.root / "kitty-specs" / "README.md").write_text("a", encoding="utf-8")
+    assert mission_slugs(project.root) == ["078-ships"]
+    assert mission_slugs(project.folder) == []
+
+
+def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project: Project) -> None:
+    project.work_package("WP01", "code_change", dependencies=["WP02"])
+    project.work_package("WP02", "code_change", dependencies=["WP01", "WP09"])
+    project.work_package("WP03", "code_change")
+    project.lanes(lane_a=["WP01", "WP02", "WP08"])
+    project.event("WP01", "planned", "claimed")
+    log = project.folder / "status.events.jsonl"
+    log.write_text(log.read_text(encoding="utf-8") + '{"wp_id": "WP02"}\nnonsense\n{"torn', encoding="utf-8")
+    found = mission_findings(project.load())
+    told = {path.removeprefix("kitty-specs/078-ships/"): [item.code for item in items] for path, items in found.items()}
+    assert told == {
+        "meta.json": [],
+        "lanes.json": ["work-package-unknown"],
+        "status.events.jsonl": ["event-invalid", "event-invalid", "event-torn"],
+        "tasks/WP01-part.md": ["work-package-cycle"],
+        "tasks/WP02-part.md": ["work-package-unknown"],
+        "tasks/WP03-part.md": ["lane-missing"],
+    }
+
+
+def test_a_mission_whose_lanes_are_not_computed_yet_has_no_findings(project: Project) -> None:
+    project.work_package("WP01", "code_change")
+    assert [items for items in mission_findings(project.load()).values() if items] == []
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_crash_the_reader(raw: bytes) -> None:
+    for text in (raw, b"---\n" + raw + b"\n---\n"):
+        with suppress(BrokenContract):
+            read_work_package(text, "WP01")

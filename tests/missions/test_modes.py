@@ -1,0 +1,120 @@
+"""Which mode a work package has, and which signal decides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.missions import NOW, Project
+
+from accord.kernel.errors import BrokenContract
+from accord.missions import load
+from accord.missions.modes import ModeFacts, is_planning_path, settle_mode
+from accord.missions.status import mission_status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODE, PLANNING = "code_change", "planning_artifact"
+
+
+def facts(**more: Any) -> ModeFacts:
+    return ModeFacts(
+        **{
+            "wp_id": "WP01",
+            "declared": "",
+            "is_listed_as_planning": False,
+            "lane_ids": (),
+            "owned_files": (),
+            "text": "",
+        }
+        | more
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "signal"),
+    [
+        ({"is_listed_as_planning": True, "owned_files": ["src/a.py"]}, PLANNING, "planning_artifact_wps"),
+        ({"lane_ids": ("lane-a",), "owned_files": ["kitty-specs/m/spec.md"]}, CODE, "lane-a"),
+        ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owns"),
+        ({"owned_files": ["kitty-specs/m/spec.md", "src/a.py"]}, CODE, "code"),
+        ({"owned_files": ["kitty-specs/../src/a"]}, CODE, "src/"),
+        ({"text": "Update spec.md and plan.md."}, PLANNING, "spec.md"),
+        ({"text": "Write kitty-specs/m/research"}, PLANNING, "kitty-specs/"),
+        ({"text": "Update tasks.md, then tests/unit"}, CODE, "tests/"),
+        ({"text": "Change lib/index.ts"}, CODE, ".ts"),
+        (
+            {"text": "See `quickstart.md`, in latest/ and a contest/ of my-spec.markdown, a.json"},
+            PLANNING,
+            "quickstart.md",
+        ),
+    ],
+)
+def test_the_first_signal_in_the_order_of_the_rules_decides_and_is_named(given: Any, mode: str, signal: str) -> None:
+    settled = settle_mode(facts(**given))
+    assert (settled.value, settled.source) == (mode, "inferred_legacy")
+    assert signal in settled.diagnostics[0]
+
+
+@pytest.mark.parametrize("mode", [CODE, PLANNING])
+def test_the_mode_of_the_file_beats_every_signal_and_needs_no_diagnostic(mode: str) -> None:
+    settled = settle_mode(facts(declared=mode, owned_files=["src/a.py"], text="kitty-specs/"))
+    assert (settled.value, settled.source, settled.diagnostics) == (mode, "frontmatter", ())
+
+
+@pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
+def test_without_any_signal_the_error_says_what_mends_it_and_a_default_may_be_given(text: str) -> None:
+    with pytest.raises(BrokenContract, match=r"Add execution_mode: .* or pass --legacy-default") as broken:
+        settle_mode(facts(text=text))
+    assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]
+    settled = settle_mode(facts(text=text), PLANNING)
+    assert (settled.value, settled.source) == (PLANNING, "inferred_legacy")
+    assert "default" in settled.diagnostics[0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"declared": CODE, "is_listed_as_planning": True},
+        {"declared": PLANNING, "lane_ids": ("lane-a",)},
+        {"is_listed_as_planning": True, "lane_ids": ("lane-a",)},
+        {"lane_ids": ("lane-a", "lane-b")},
+    ],
+)
+def test_places_that_contradict_each_other_are_an_error_even_with_a_default(given: Any) -> None:
+    with pytest.raises(BrokenContract) as broken:
+        settle_mode(facts(**given), CODE)
+    assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
+
+
+def test_a_mode_that_is_none_is_an_error_and_no_reason_to_guess() -> None:
+    with pytest.raises(BrokenContract, match="code_change or planning_artifact"):
+        settle_mode(facts(declared="worktree", is_listed_as_planning=True))
+
+
+@pytest.mark.parametrize(
+    "path", ["kitty-specs/a", "./kitty-specs//a", "kitty-specs", "kitty-specs\\a", "kitty-specs/**"]
+)
+def test_paths_below_the_folder_of_missions_are_planning(path: str) -> None:
+    assert is_planning_path(path)
+    assert not is_planning_path(f"src/{path}")
+    assert not is_planning_path("kitty-specs/../src/a")
+
+
+def test_a_mission_of_500_work_packages_infers_each_mode_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(tmp_path).begin()
+    for number in range(1, 501):
+        project.work_package(f"WP{number:02}", body="Change src/a.py")
+    project.lanes(lane_a=[f"WP{number:02}" for number in range(1, 501)])
+    asked: list[str] = []
+
+    def counted(about: ModeFacts, default: Any) -> Any:
+        asked.append(about.wp_id)
+        return settle_mode(about, default)
+
+    monkeypatch.setattr(load, "settle_mode", counted)
+    mission = project.load()
+    mission_status(mission, NOW)
+    mission.work_package("WP500")
+    assert len(asked) == len(set(asked)) == 500

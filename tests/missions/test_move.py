@@ -1,0 +1,250 @@
+"""Moves that are made: into a log that only grows, once, whatever else happens; merged by real git, or accepted."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.missions import NOW, Project, event
+
+from accord.kernel.clock import SystemClock
+from accord.kernel.errors import BrokenContract, Refused
+from accord.kernel.ids import ulid
+from accord.missions.events import log_path
+from accord.missions.staleness import git_of, stale_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODE, PLANNING = "code_change", "planning_artifact"
+
+
+@pytest.fixture
+def planning(project: Project) -> Project:
+    """A mission of one planning artifact, where there is no git, no lane and no context file."""
+    project.work_package("WP01", PLANNING)
+    return project
+
+
+@pytest.fixture
+def code(project: Project) -> Project:
+    """A repository with a code change on a lane of its own, approved, with a commit that is not merged."""
+    project.work_package("WP01", CODE)
+    project.lanes(lane_a=["WP01"])
+    project.repository()
+    project.commit("work", directory=project.worktree("lane-a"))
+    project.event("WP01", "in_review", "approved")
+    return project
+
+
+def lines(project: Project) -> list[Any]:
+    return [json.loads(line) for line in log_path(project.folder).read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_planning_artifact_goes_all_the_way_without_branch_lane_or_context_file(planning: Project) -> None:
+    for target in ("in_progress", "for_review", "approved", "done"):
+        assert planning.move("WP01", target).events
+        assert planning.status("WP01") == target
+    assert [line["to_lane"] for line in lines(planning)] == [
+        "claimed",
+        "in_progress",
+        "for_review",
+        "in_review",
+        "approved",
+        "done",
+    ]
+    assert {line["execution_mode"] for line in lines(planning)} == {"direct_repo"}
+    assert not (planning.root / ".worktrees").exists()
+    assert not (planning.root / ".kittify" / "workspaces").exists()
+
+
+def test_a_planning_artifact_uses_the_same_statuses_as_a_code_change(planning: Project) -> None:
+    with pytest.raises(BrokenContract, match="legal moves are: claimed, blocked, canceled"):
+        planning.move("WP01", "done")
+
+
+def test_what_depends_on_an_approved_planning_artifact_may_start_and_not_before(planning: Project) -> None:
+    planning.work_package("WP02", PLANNING, dependencies=["WP01"])
+    with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
+        planning.move("WP02", "in_progress")
+    for target in ("in_progress", "for_review", "approved"):
+        planning.move("WP01", target)
+    assert planning.move("WP02", "in_progress").target == "in_progress"
+
+
+def test_planning_work_in_progress_is_not_judged_by_commits(planning: Project) -> None:
+    planning.repository()
+    planning.move("WP01", "in_progress")
+    mission = planning.load()
+    found = stale_of(mission, "WP01", git_of(mission), NOW + timedelta(days=9))
+    assert found.status.model_dump() == {
+        "status": "not_applicable",
+        "reason": "planning_artifact_repo_root_shared_workspace",
+        "minutes_since_commit": None,
+        "last_commit_time": None,
+    }
+
+
+def test_a_code_change_is_done_only_when_its_branch_is_an_ancestor_of_the_target(code: Project) -> None:
+    for forced in ({}, {"is_forced": True, "reason": "now"}):
+        with pytest.raises(BrokenContract, match="lane-a is not merged into main"):
+            code.move("WP01", "done", **forced)
+    assert code.status("WP01") == "approved"
+    code.git("merge", "--quiet", "--no-ff", "-m", "merge", "kitty/mission-078-ships-lane-a")
+    assert code.move("WP01", "done").source == "approved"
+
+
+def test_an_override_with_a_reason_is_the_way_around_the_merge_and_is_kept(code: Project) -> None:
+    code.move("WP01", "done", override_reason="It was squashed.")
+    last = lines(code)[-1]
+    assert last["policy_metadata"] == {"merge_ancestry": "overridden", "override_reason": "It was squashed."}
+    assert (last["reason"], last["force"]) == ("It was squashed.", False)
+
+
+def test_a_squash_is_no_merge_and_a_branch_that_is_gone_shows_nothing(code: Project) -> None:
+    code.git("merge", "--quiet", "--squash", "kitty/mission-078-ships-lane-a")
+    code.commit("squashed")
+    with pytest.raises(BrokenContract, match="is not merged"):
+        code.move("WP01", "done")
+    code.git("worktree", "remove", "--force", ".worktrees/078-ships-lane-a")
+    code.git("branch", "--quiet", "-D", "kitty/mission-078-ships-lane-a")
+    with pytest.raises(BrokenContract, match="is not there"):
+        code.move("WP01", "done")
+
+
+def test_the_target_may_have_slashes_and_be_named_by_the_work_package(code: Project) -> None:
+    code.work_package("WP01", CODE, merge_target_branch="release/3.x")
+    with pytest.raises(BrokenContract, match=r"release/3\.x is not there"):
+        code.move("WP01", "done")
+    code.git("branch", "--quiet", "release/3.x", "kitty/mission-078-ships-lane-a")
+    assert code.move("WP01", "done", is_dry_run=True).events
+
+
+def test_a_merge_that_only_origin_knows_counts(code: Project, tmp_path: Path) -> None:
+    code.git("update-ref", "refs/remotes/origin/main", "refs/heads/kitty/mission-078-ships-lane-a")
+    assert code.move("WP01", "done").events
+
+
+def test_a_code_change_needs_a_commit_of_its_own_for_review(code: Project) -> None:
+    code.work_package("WP02", CODE)
+    code.lanes(lane_a=["WP01"], lane_b=["WP02"])
+    tree = code.worktree("lane-b")
+    code.move("WP02", "in_progress")
+    with pytest.raises(BrokenContract, match="no commit of its own"):
+        code.move("WP02", "for_review")
+    code.commit("work", directory=tree)
+    assert code.move("WP02", "for_review").events
+
+
+def test_open_subtasks_of_this_work_package_keep_it_from_review(planning: Project) -> None:
+    planning.work_package("WP01", PLANNING, subtasks=["T001", "T002"])
+    planning.write("tasks.md", "- [x] T001 a\n- [ ] **T002** b\n- [ ] T003 after T001\n\n```\n- [ ] T001\n```\n")
+    planning.move("WP01", "in_progress")
+    with pytest.raises(BrokenContract, match=r"open in tasks\.md: T002"):
+        planning.move("WP01", "for_review")
+
+
+def test_a_review_that_sends_work_back_is_kept_with_its_reference(planning: Project) -> None:
+    for target in ("in_progress", "for_review"):
+        planning.move("WP01", target)
+    planning.move("WP01", "in_progress", actor="rev", feedback="Mend it.", review_ref="PR 7#review-1")
+    last = lines(planning)[-1]
+    assert (last["from_lane"], last["to_lane"], last["review_ref"]) == ("in_review", "in_progress", "PR 7#review-1")
+    review = {"reviewer": "rev", "verdict": "changes_requested", "reference": "PR 7#review-1"}
+    assert (last["reason"], last["evidence"]) == ("Mend it.", {"review": review})
+
+
+def test_a_move_that_is_made_already_a_dry_run_and_an_illegal_one_write_nothing(planning: Project) -> None:
+    assert planning.move("WP01", "in_progress", is_dry_run=True).events
+    with pytest.raises(BrokenContract):
+        planning.move("WP01", "approved")
+    assert not log_path(planning.folder).exists()
+    planning.move("WP01", "in_progress")
+    before = log_path(planning.folder).read_bytes()
+    assert planning.move("WP01", "in_progress").events == ()
+    assert log_path(planning.folder).read_bytes() == before
+
+
+def test_the_log_only_grows_and_nothing_else_of_the_mission_changes(planning: Project) -> None:
+    others = {path: path.read_bytes() for path in planning.root.rglob("*") if path.is_file()}
+    before = b""
+    for target in ("in_progress", "for_review", "in_progress", "blocked", "in_progress", "canceled"):
+        planning.move("WP01", target, feedback="x")
+        now = log_path(planning.folder).read_bytes()
+        assert now.startswith(before)
+        assert len(now) > len(before)
+        before = now
+    assert {path: path.read_bytes() for path in others} == others
+    assert {path for path in planning.root.rglob("*") if path.is_file()} == {*others, log_path(planning.folder)}
+
+
+def test_events_are_in_order_whatever_the_clock_says(planning: Project) -> None:
+    planning.event("WP01", "planned", "claimed", at=NOW + timedelta(days=1), event_id="zzz")
+    for target in ("in_progress", "for_review", "approved"):
+        planning.move("WP01", target)
+        assert planning.status("WP01") == target
+    assert len({line["event_id"] for line in lines(planning)}) == 5
+
+
+def test_a_crash_at_any_byte_of_a_move_is_continued_by_the_same_command(planning: Project) -> None:
+    planning.move("WP01", "in_progress")
+    whole = log_path(planning.folder).read_bytes()
+    for cut in range(0, len(whole) + 1, 7):
+        log_path(planning.folder).write_bytes(whole[:cut])
+        planning.move("WP01", "in_progress")
+        assert planning.status("WP01") == "in_progress"
+        assert [line["to_lane"] for line in lines(planning)] == ["claimed", "in_progress"]
+
+
+def claim(root: Path, actor: str) -> bool:
+    try:
+        return bool(Project(root).move("WP01", "claimed", actor, clock=SystemClock()).events)
+    except BrokenContract:
+        return False
+
+
+def test_of_many_who_claim_at_once_one_has_it(planning: Project) -> None:
+    actors = [f"agent-{number}" for number in range(6)]
+    with multiprocessing.get_context("fork").Pool(6) as pool:
+        won = pool.starmap(claim, [(planning.root, actor) for actor in actors])
+    assert won.count(True) == 1
+    assert [line["actor"] for line in lines(planning)] == [actors[won.index(True)]]
+
+
+@pytest.mark.parametrize("text", ["line\nbreak", '"quoted"', "\udcff", "\u2028", "x" * 100_000, "a\x00b"])
+def test_any_text_of_an_agent_stays_one_line_of_the_log(planning: Project, text: str) -> None:
+    planning.move("WP01", "blocked", reason=text)
+    assert lines(planning)[-1]["reason"] == text
+    assert planning.status("WP01") == "blocked"
+
+
+def test_a_log_that_is_a_link_is_not_written_through(planning: Project) -> None:
+    target = planning.root / "elsewhere"
+    target.write_text("", encoding="utf-8")
+    log_path(planning.folder).symlink_to(target)
+    with pytest.raises(Refused, match="symbolic link"):
+        planning.move("WP01", "claimed")
+    assert target.read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00"])
+def test_an_event_at_the_end_of_time_is_none(planning: Project, at: str) -> None:
+    planning.write("status.events.jsonl", json.dumps({**event("WP01", None, "claimed"), "at": at}) + "\n")
+    with pytest.raises(BrokenContract, match="line 1"):
+        planning.move("WP01", "in_progress")
+
+
+def test_a_log_that_cannot_be_read_stops_the_move_before_anything_is_written(planning: Project) -> None:
+    planning.write("status.events.jsonl", "nonsense\n")
+    with pytest.raises(BrokenContract, match="line 1"):
+        planning.move("WP01", "claimed")
+    assert log_path(planning.folder).read_text(encoding="utf-8") == "nonsense\n"
+
+
+def test_ids_are_ulids_that_sort_by_time() -> None:
+    assert ulid(NOW, 0) < ulid(NOW, 1) < ulid(NOW + timedelta(milliseconds=1), 0)
+    assert ulid(datetime(1970, 1, 1, tzinfo=UTC), 35) == "13".rjust(26, "0")
+    assert len({ulid(NOW) for _ in range(100)}) == 100

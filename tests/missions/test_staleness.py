@@ -1,0 +1,136 @@
+"""Whether an agent fell silent, from real git."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.missions import NOW, Project
+
+from accord.kernel.errors import BrokenContract
+from accord.missions.branches import OwnCommits
+from accord.missions.load import load_mission
+from accord.missions.staleness import UNAVAILABLE, Staleness, git_of, judge, stale_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD, RECENT = NOW - timedelta(hours=2), NOW - timedelta(minutes=3)
+
+
+def begun(project: Project, branch: str = "main") -> Project:
+    """A repository whose default branch is ``branch``, with WP01 in progress in lane-a."""
+    project.begin()
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    project.event("WP01", "claimed", "in_progress")
+    return project.repository(branch)
+
+
+def stale(project: Project, wp_id: str = "WP01", threshold: float = 10) -> Staleness:
+    mission = project.load()
+    return stale_of(mission, wp_id, git_of(mission, wp_id), NOW, threshold)
+
+
+@pytest.mark.parametrize(
+    ("age", "threshold", "status"),
+    [(0, 10, "fresh"), (600, 10, "fresh"), (601, 10, "stale"), (-5, 10, "fresh"), (1, 0, "stale"), (0, 0, "fresh")],
+)
+def test_stale_is_strictly_older_than_the_threshold(age: int, threshold: float, status: str) -> None:
+    found = judge(OwnCommits(1, int(NOW.timestamp()) - age), NOW, threshold).status
+    assert (found.status, found.minutes_since_commit) == (status, round(max(0, age) / 60, 2))
+    assert datetime.fromisoformat(found.last_commit_time or "") == NOW - timedelta(seconds=age)
+
+
+@pytest.mark.parametrize("branch", ["main", "release/3.x"])
+def test_only_the_own_commits_of_the_branch_count(project: Project, branch: str) -> None:
+    tree = begun(project, branch).worktree("lane-a")
+    assert stale(project).status.model_dump()["reason"] == "no_own_commits"
+    project.commit("work", at=OLD, directory=tree)
+    project.commit("others", at=RECENT)
+    assert (stale(project).status.status, stale(project).status.minutes_since_commit) == ("stale", 120)
+    project.commit("more work", at=RECENT, directory=tree)
+    assert (stale(project).status.status, stale(project).status.minutes_since_commit) == ("fresh", 3)
+
+
+def test_commits_of_the_default_branch_do_not_count_after_they_are_merged_into_the_lane(project: Project) -> None:
+    tree = begun(project, "release/3.x").worktree("lane-a")
+    project.commit("work", at=OLD, directory=tree)
+    project.commit("others", at=RECENT)
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge", "release/3.x", at=OLD, directory=tree)
+    assert stale(project).status.minutes_since_commit == 120
+
+
+def test_commits_of_the_missions_own_branch_are_those_of_planning(project: Project) -> None:
+    begun(project)
+    project.git("checkout", "--quiet", "-b", "kitty/mission-078-ships")
+    project.commit("plan", at=RECENT)
+    project.worktree("lane-a")
+    assert stale(project).status.reason == "no_own_commits"
+
+
+def test_the_default_branch_of_origin_keeps_its_slashes(project: Project, tmp_path: Path) -> None:
+    tree = begun(project, "release/3.x").worktree("lane-a")
+    project.commit("work", at=OLD, directory=tree)
+    clone = tmp_path / "clone"
+    project.git("clone", "--quiet", "--branch", "kitty/mission-078-ships-lane-a", str(project.root), str(clone))
+    mission = load_mission(clone, project.slug)
+    git = git_of(mission)
+    assert git.default_branch == "release/3.x"
+    assert stale_of(mission, "WP01", git, NOW).status.minutes_since_commit == 120
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_shallow_clone_is_no_evidence_and_says_how_to_mend_it(project: Project, tmp_path: Path, depth: int) -> None:
+    begun(project)
+    for text in ("one", "two", "three"):
+        project.commit(text, at=OLD)
+    project.commit("work", at=OLD, directory=project.worktree("lane-a"))
+    clone = tmp_path / "clone"
+    project.git("clone", "--quiet", f"--depth={depth}", "--no-single-branch", f"file://{project.root}", str(clone))
+    mission = load_mission(clone, project.slug)
+    found = stale_of(mission, "WP01", git_of(mission), NOW)
+    assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)
+    assert "shallow clone" in found.error
+    assert "fetch-depth: 0" in found.error
+
+
+def test_without_an_answer_nobody_is_accused_and_the_reason_is_said(project: Project) -> None:
+    project.work_package("WP01", "code_change")
+    project.lanes(lane_a=["WP01"])
+    project.event("WP01", "claimed", "in_progress")
+    for prepare, said in ((lambda: None, "no git repository"), (project.repository, "lane-a is not there")):
+        prepare()
+        found = stale(project)
+        assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)
+        assert (found.status.minutes_since_commit, found.status.last_commit_time) == (None, None)
+        assert said in found.error
+
+
+def test_a_branch_with_another_history_has_no_answer(project: Project) -> None:
+    begun(project)
+    project.git("checkout", "--quiet", "--orphan", "kitty/mission-078-ships-lane-a")
+    project.commit("work", at=OLD)
+    assert "in common" in stale(project).error
+
+
+@pytest.mark.parametrize("status", ["planned", "for_review", "approved", "done", "blocked", "claimed"])
+def test_only_work_in_progress_can_be_stale(project: Project, status: str) -> None:
+    tree = begun(project).worktree("lane-a")
+    project.commit("work", at=OLD, directory=tree)
+    project.event("WP01", "in_progress", status, at=NOW + timedelta(seconds=1))
+    assert (stale(project).status.status, stale(project).status.reason) == ("fresh", "not_in_progress")
+
+
+@pytest.mark.parametrize("broken", ["the file", "the lanes", "the log"])
+def test_a_work_package_that_cannot_be_read_has_no_answer_and_one_that_is_not_there_is_an_error(
+    project: Project, broken: Any
+) -> None:
+    begun(project)
+    name = {"the file": "tasks/WP01-part.md", "the lanes": "lanes.json", "the log": "status.events.jsonl"}[broken]
+    project.write(name, "{\n")
+    assert stale(project).status.reason == UNAVAILABLE
+    assert stale(project).error
+    with pytest.raises(BrokenContract):
+        stale(project, "WP77")

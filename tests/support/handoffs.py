@@ -1,0 +1,54 @@
+"""Handoffs as tests need them: valid parts, and tasks made of them; a test says only what is different."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from accord.handoffs.normal import normalised
+from accord.handoffs.plan import Author
+
+AT = "2026-11-02T09:00:00Z"
+LATER = "2026-11-02T10:00:00Z"
+PLAN = {"createdAt": "2026-11-01T08:00:00Z", "goals": ["Export"], "steps": ["Write it"], "risks": ["None known"]}
+PLANNED = {"gherkinScenarios": ["Given a table"], "unitTestIntent": ["rows"], "integrationTestIntent": []}
+IMPLEMENTED = {"testsAddedOrUpdated": ["tests/test_csv.py"], "evidenceLinks": [], "commandsRun": ["pytest"]}
+REVIEW = {"changeSummary": ["Adds an export"], "filesTouched": ["csv.py"], "decision": "approved"}
+VERIFICATION = {"commands": ["pytest"], "result": "passed", "notes": ["All green"]}
+QUESTION = {
+    "question": "Which separator?",
+    "options": [{"label": "Comma", "description": "As most do"}, {"label": "Tab", "description": "As some do"}],
+    "recommendedOption": "Comma",
+    "requestedAt": AT,
+}
+DONE = {"completedAt": AT, "summary": ["Exports work"], "verification": ["pytest"]}
+WORKFLOW = {"owner": "codex", "baseBranch": "main", "branchName": "task/t-00123-export"}
+EVERYTHING = {
+    "workflow": WORKFLOW,
+    "planningArtifact": PLAN,
+    "testingArtifacts": {"planned": PLANNED, "implemented": IMPLEMENTED},
+    "reviewArtifact": REVIEW,
+    "verificationArtifact": VERIFICATION,
+    "awaitingHumanArtifact": QUESTION,
+    "doneArtifact": DONE,
+}
+
+
+def handoff(status: str = "implementing", **metadata: Any) -> dict[str, Any]:
+    """A task in a status, with these artifacts."""
+    given = {"canonicalTaskId": "T-00123", **copy.deepcopy(metadata)}
+    return normalised({"title": "Export tables", "status": status, "metadata": given})
+
+
+def patch(**metadata: Any) -> dict[str, Any]:
+    """A patch of the metadata."""
+    return {"metadata": copy.deepcopy(metadata)}
+
+
+def by(role: str, at: str = AT) -> Author:
+    return Author(role, at)
+
+
+def codes(reasons: Any) -> list[tuple[str, str]]:
+    """The codes of findings, each with its place."""
+    return [(reason.code, reason.path) for reason in reasons]

@@ -1,0 +1,148 @@
+"""Missions on disk for tests: builders that write what a test is about, and real git where it matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from accord.kernel.clock import ManualClock
+from accord.missions.load import load_mission
+from accord.missions.move import Moved, Order, move
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord.missions.load import Mission
+    from accord.missions.models import ExecutionMode
+
+SLUG = "078-ships"
+NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project with one mission; each method writes one part of it."""
+
+    root: Path
+    slug: str = SLUG
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "kitty-specs" / self.slug
+
+    def begin(self, **meta: Any) -> Project:
+        (self.root / ".kittify").mkdir(parents=True, exist_ok=True)
+        (self.folder / "tasks").mkdir(parents=True, exist_ok=True)
+        self.write("meta.json", {"mission_slug": self.slug, "mission_type": "software-dev", **meta})
+        return self
+
+    def write(self, name: str, content: Any) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
+        return path
+
+    def work_package(self, wp_id: str, mode: str | None = None, body: str = "", **head: Any) -> Path:
+        """Write a work package; ``mode`` None leaves the field out."""
+        values = {"work_package_id": wp_id, "title": f"Title of {wp_id}", "dependencies": [], **head}
+        if mode is not None:
+            values["execution_mode"] = mode
+        return self.write(f"tasks/{wp_id}-part.md", f"---\n{yaml.safe_dump(values)}---\n\n{body}\n")
+
+    def lanes(self, planning: list[str] | None = None, **lanes: list[str]) -> Path:
+        """Write ``lanes.json``; a lane's name has ``_`` for ``-``."""
+        listed = [{"lane_id": name.replace("_", "-"), "wp_ids": wp_ids} for name, wp_ids in lanes.items()]
+        return self.write("lanes.json", {"version": 1, "lanes": listed, "planning_artifact_wps": planning or []})
+
+    def event(self, wp_id: str, source: str, target: str, at: datetime = NOW, **more: Any) -> dict[str, Any]:
+        """Add an event to the log."""
+        path = self.folder / "status.events.jsonl"
+        number = len(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else 0
+        value = event(wp_id, source, target, at, **{"event_id": f"E{number:04}", **more})
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value) + "\n")
+        return value
+
+    def run(self, **state: Any) -> None:
+        """Keep a run."""
+        runtime = self.root / ".kittify" / "runtime"
+        folder = runtime / "runs" / "run-1"
+        folder.mkdir(parents=True, exist_ok=True)
+        entry = {"run_id": "run-1", "run_dir": str(folder), "mission_type": "software-dev"}
+        (runtime / "feature-runs.json").write_text(json.dumps({self.slug: entry}), encoding="utf-8")
+        (folder / "state.json").write_text(json.dumps({"run_id": "run-1", **state}), encoding="utf-8")
+
+    def load(self, legacy_default: ExecutionMode | None = None) -> Mission:
+        return load_mission(self.root, self.slug, legacy_default)
+
+    def move(self, wp_id: str, target: Any, actor: str = "ada", **told: Any) -> Moved:
+        """Move a work package; several processes at once need a ``clock`` on which waiting takes time."""
+        dry, clock = told.pop("is_dry_run", False), told.pop("clock", ManualClock(NOW))
+        order = Order(wp_id, target, actor, **told)
+        return move(self.root, self.slug, order, clock, redact=lambda text: text, is_dry_run=dry)
+
+    def status(self, wp_id: str) -> str:
+        return self.load().status_of(wp_id)
+
+    def git(self, *arguments: str, at: datetime = NOW, directory: Path | None = None) -> str:
+        """Run git as a person would, at a moment."""
+        stamp = at.isoformat()
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **{
+                f"GIT_{who}_{what}": f"{what}@example.org"
+                for who in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_DATE": stamp,
+        }
+        command = ["git", *arguments]
+        done = subprocess.run(
+            command, cwd=directory or self.root, env=environment, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def repository(self, branch: str = "main") -> Project:
+        """Make the project a repository with one commit, a day old."""
+        self.git("init", "--quiet", f"--initial-branch={branch}")
+        self.git("add", "kitty-specs")
+        self.commit("begin", at=NOW - timedelta(days=1))
+        return self
+
+    def commit(self, text: str, at: datetime = NOW, directory: Path | None = None) -> None:
+        self.git("commit", "--quiet", "--allow-empty", "-m", text, at=at, directory=directory)
+
+    def worktree(self, lane: str) -> Path:
+        """Make the work tree and branch of a lane, as the tool that allocates them does."""
+        path = self.root / ".worktrees" / f"{self.slug}-{lane}"
+        self.git("worktree", "add", "--quiet", "-b", f"kitty/mission-{self.slug}-{lane}", str(path))
+        return path
+
+
+def event(wp_id: str, source: str | None, target: str, at: datetime = NOW, **more: Any) -> dict[str, Any]:
+    """Make an event as the log holds it."""
+    return {
+        "event_id": f"E-{wp_id}-{target}-{at.isoformat()}",
+        "mission_slug": SLUG,
+        "wp_id": wp_id,
+        "from_lane": source,
+        "to_lane": target,
+        "at": at.isoformat(),
+        "actor": "ada",
+        "force": False,
+        "execution_mode": "worktree",
+        "reason": None,
+        "review_ref": None,
+        "evidence": None,
+        "policy_metadata": None,
+        **more,
+    }

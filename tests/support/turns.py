@@ -1,0 +1,184 @@
+"""A loop on the stage: a pull request that it works on, its turns as commands take them, and what is left of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from support.stage import Stage, staged
+
+from accord.kernel.redaction import Redactor
+from accord.loops import run
+from accord.loops.models import TokenFacts
+from accord.loops.outcome import read_outputs
+from accord.loops.site import Site
+from accord.loops.state_comment import read_shown
+from accord.loops.table import LOOPS
+from accord.sandbox.seed import INSTALLATION_TOKEN
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from accord.loops.models import LoopState
+    from accord.loops.run import Turn
+    from accord.sandbox.settings import RateLimits
+
+BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
+CALLER = """
+on:
+  workflow_dispatch:
+    inputs:
+      pr_number: {type: string, required: true}
+jobs: {}
+"""
+WORKFLOW = "accord-keepalive.yml"
+WELL = {"exit-code": "0", "llm-confidence": "0.9"}
+LOGIN = "github-actions[bot]"
+
+
+def did(*tasks: str, **more: str) -> dict[str, str]:
+    """The outputs of a run that completed tasks."""
+    return {**WELL, "llm-completed-tasks": json.dumps(tasks), **more}
+
+
+def failed(recovery: str, category: str = "transient", **more: str) -> dict[str, str]:
+    words = {"error-category": category, "error-recovery": recovery, "error-summary": "It broke."}
+    return {"exit-code": "1", **words, **more}
+
+
+def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
+    """A repository whose first issue is a pull request with a green check, keepalive on, but for these parts."""
+    work = {
+        "title": "The change",
+        "head": "feature",
+        "body": BODY,
+        "labels": ["agents:keepalive"],
+        "checks": [{"name": "test", "conclusion": "success", "run": 501}],
+        **pull,
+    }
+    return {
+        "tokens": [
+            {"token": "stranger", "login": "mallory"},
+            {"token": "writer", "login": "wanda"},
+            {"token": "triager", "login": "tess"},
+            {"token": "reading", "login": "ci[bot]", "kind": "installation", "permissions": {"pull_requests": "read"}},
+        ],
+        "repositories": [
+            {
+                "name": "octo/code",
+                "collaborators": {"wanda": "write", "tess": "triage"},
+                "files": {"a.txt": "One\n", f".github/workflows/{WORKFLOW}": CALLER, **(files or {})},
+                "branches": {"feature": {"b.txt": "Two\n"}, "other": {"c.txt": "Three\n"}},
+                "issues": [work],
+            }
+        ],
+    }
+
+
+@dataclass
+class Turns:
+    """Takes turns of a loop on the pull request 1 of a stage, each request by the job's own token."""
+
+    stage: Stage
+    loop: str = "keepalive"
+    number: int = 1
+    token: str = INSTALLATION_TOKEN
+    agents: tuple[str, ...] = ("codex", "claude")
+    facts: TokenFacts = field(default_factory=TokenFacts)
+
+    def site(self, run_id: str = "900") -> Site:
+        github = self.stage.adapter(token=self.token)
+        where = (self.stage.repository, self.number, run_id, self.agents)
+        return Site(github, *where, self.stage.clock, Redactor(), self.facts)
+
+    def begin(self, run_id: str = "900", **more: Any) -> Turn:
+        return run.begin(LOOPS[self.loop], self.site(run_id), **more)
+
+    def end(self, outputs: dict[str, str] | None = None, run_id: str = "900", **more: Any) -> Turn:
+        told = read_outputs(json.dumps(WELL if outputs is None else outputs))
+        return run.end(LOOPS[self.loop], self.site(run_id), told, **more)
+
+    @property
+    def root(self) -> str:
+        return f"/repos/{self.stage.repository}"
+
+    @property
+    def pull(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.stage.get(f"{self.root}/pulls/{self.number}")
+        return found
+
+    @property
+    def body(self) -> str:
+        return str(self.pull["body"])
+
+    @property
+    def labels(self) -> set[str]:
+        return {label["name"] for label in self.pull["labels"]}
+
+    @property
+    def comments(self) -> list[str]:
+        found = self.stage.get(f"{self.root}/issues/{self.number}/comments", per_page=100)
+        return [comment["body"] for comment in found]
+
+    @property
+    def state(self) -> LoopState:
+        """The state in the comment."""
+        (state,) = [
+            shown.state
+            for body in self.comments
+            if (shown := read_shown(body, self.loop)) is not None and shown.state is not None
+        ]
+        return state
+
+    @property
+    def asks(self) -> list[str]:
+        return [body for body in self.comments if "accord:loop-asks" in body]
+
+    @property
+    def dispatches(self) -> list[dict[str, str]]:
+        from accord.sandbox.show import document
+
+        found: list[dict[str, Any]] = document(self.stage.server.database.path.parent)["dispatches"]
+        return [entry["inputs"] for entry in found]
+
+    def label(self, *names: str, token: str = "writer") -> None:
+        self.stage.send("POST", f"{self.root}/issues/{self.number}/labels", token=token, labels=list(names))
+
+    def unlabel(self, name: str, token: str = "writer") -> None:
+        self.stage.send("DELETE", f"{self.root}/issues/{self.number}/labels/{name}", token=token)
+
+    def check(self, name: str = "test", conclusion: str = "success", sha: str = "") -> None:
+        """Let a check of the head, or of another commit, end."""
+        body = {"name": name, "head_sha": sha or self.pull["head"]["sha"], "conclusion": conclusion}
+        self.stage.send("POST", f"{self.root}/check-runs", token=INSTALLATION_TOKEN, **body)
+
+    def push(self, text: str, path: str = "b.txt") -> str:
+        """Put a commit on the head, and return it."""
+        path = f"{path}.{text}"
+        content = base64.b64encode(text.encode()).decode()
+        branch = self.pull["head"]["ref"]
+        made = self.stage.send("PUT", f"{self.root}/contents/{path}", message="Work", content=content, branch=branch)
+        return str(made["commit"]["sha"])
+
+    def seen(self) -> dict[str, Any]:
+        """All that a person could see, without what differs by nature: commits, moments, and how often was written."""
+        state = self.state.model_dump(mode="json", exclude={"revision"})
+        for entry in (*state["history"], state["running"] or {}):
+            for name in ("started_at", "ended_at"):
+                entry.pop(name, None)
+        return {
+            "state": state,
+            "body": self.body,
+            "labels": self.labels,
+            "comments": sorted(body for body in self.comments if "accord:loop " not in body),
+        }
+
+
+def opened(folder: Path, limits: RateLimits | None = None, **pull: Any) -> AbstractContextManager[Stage]:
+    """Open a stage with a pull request that differs from the common one by these parts."""
+    (folder / "seed.yml").write_text(yaml.safe_dump(seed(**pull)))
+    return staged(folder / "home", seed=folder / "seed.yml", rate_limits=limits)
