@@ -43,6 +43,7 @@ COMMANDS = {
     "actions/patch/action.yml": ["patch"],
     "actions/publish-run/action.yml": ["publish"],
     "actions/run-agent/action.yml": ["run"],
+    "actions/session/action.yml": ["session check"],
     "actions/sync/action.yml": ["sync"],
     "actions/verifier/action.yml": ["verify run"],
 }

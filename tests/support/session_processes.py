@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from accord.kernel.store import Disk
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["accord.sessions.moves", "support.disks", "support.sessions", "yaml", "markdown_it"])
+_FORKS.set_forkserver_preload(
+    [
+        "accord.sessions.moves",
+        "accord.sessions.questions",
+        "accord.sessions.interview",
+        "support.disks",
+        "support.sessions",
+        "yaml",
+        "markdown_it",
+    ]
+)
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
@@ -31,7 +41,9 @@ def act(name: str, folder: Path, disk: Disk) -> None:
 
     from accord.sessions import moves, store
 
-    if name == "advance":
+    if name in STEPS:
+        step(name, folder, disk)
+    elif name == "advance":
         moves.advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), disk=disk, blocker="x")
     elif name == "task":
         moves.move_task(folder, "T-001", "blocked", role="QA", clock=clock(), disk=disk)
@@ -40,6 +52,31 @@ def act(name: str, folder: Path, disk: Disk) -> None:
     else:
         (folder / "status.json").unlink(missing_ok=True)
         store.create_status(folder, status(), role="SpecAgent", clock=clock(), disk=disk)
+
+
+STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave")
+
+
+def step(name: str, folder: Path, disk: Disk) -> None:
+    """Make one step of the protocol of questions, by its name."""
+    from support.sessions import clock
+
+    from accord.sessions import questions
+    from accord.sessions.protocol import Question
+
+    gate, now = HISTORY["decision_id"], clock()
+    if name in ("ask", "again"):
+        wanted = [Question("Approve?", gate)] if name == "again" else [Question("One?"), Question("Two?")]
+        questions.ask(folder, wanted, clock=now, disk=disk)
+    elif name in ("answer", "changes", "silence"):
+        said = {"answer": {"UD-1": "the first"}, "changes": {gate: HISTORY["answer"]}, "silence": {}}[name]
+        questions.answer(folder, said, is_all=name == "silence", clock=now, disk=disk)
+    elif name == "cancel":
+        questions.close(folder, gate, "cancelled", "the user is away", clock=now, disk=disk)
+    elif name == "correct":
+        questions.complete_correction(folder, clock=now, disk=disk)
+    else:
+        questions.resume(folder, agent="Architect", clock=now, disk=disk)
 
 
 def killed(name: str, folder: Path, nth: int, moment: str) -> bool:
@@ -84,3 +121,56 @@ def _write(folder: str, who: str, rounds: int) -> None:
         if i % 10 == 0:
             move_task(place, task, "blocked", role="Coder", clock=clock)
             move_task(place, task, "not-started", role="Orchestrator", clock=clock)
+
+
+def asker(folder: Path, rounds: int) -> ForkServerProcess:
+    """Start a process that answers whatever waits, so many questions, and resumes the session."""
+    process = _FORKS.Process(target=_ask, args=(str(folder), rounds))
+    process.start()
+    return process
+
+
+def mover(folder: Path, rounds: int) -> ForkServerProcess:
+    """Start a process that blocks the session and lets it go on, so often."""
+    process = _FORKS.Process(target=_move, args=(str(folder), rounds))
+    process.start()
+    return process
+
+
+def _ask(folder: str, rounds: int) -> None:
+    from accord.kernel.clock import SystemClock
+    from accord.kernel.errors import BrokenContract
+    from accord.sessions import questions
+    from accord.sessions.folder import read_session
+    from accord.sessions.protocol import Question, status_of
+
+    clock, place = SystemClock(), Path(folder)
+    for i in range(rounds):
+        while True:
+            try:
+                questions.ask(place, [Question(f"Number {i}?")], clock=clock)
+                break
+            except BrokenContract:  # blocked by the other process: nothing is asked there
+                continue
+        waiting = status_of(read_session(place)).pending
+        questions.answer(place, {item.decision_id: f"answer {i}" for item in waiting}, clock=clock)
+
+
+def _move(folder: str, rounds: int) -> None:
+    from accord.kernel.clock import SystemClock
+    from accord.kernel.errors import BrokenContract
+    from accord.sessions import questions
+    from accord.sessions.folder import read_session
+    from accord.sessions.moves import advance
+    from accord.sessions.protocol import status_of
+
+    clock, place = SystemClock(), Path(folder)
+    for _ in range(rounds):
+        advance(place, "BLOCKED", role="Orchestrator", clock=clock, blocker="x")
+        back = status_of(read_session(place)).blocked_from
+        assert back
+        try:
+            advance(place, back, role="Orchestrator", clock=clock)
+        except BrokenContract:  # its questions were answered meanwhile, and nothing waits there any more
+            advance(place, "ASK_USER", role="Orchestrator", clock=clock)
+        questions.resume(place, agent="Architect", clock=clock)

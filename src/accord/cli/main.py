@@ -29,6 +29,7 @@ COMMANDS = {
     "classify": ("accord.cli.classify", "Tell why an agent's run failed."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
+    "dispatch": ("accord.cli.dispatch", "Give an agent its task of a session, and take back what it says."),
     "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
     "handoff": ("accord.cli.handoff", "Check a task's handoff, and move it through its stages."),
     "init": ("accord.cli.init", "Put the consumer kit into a repository."),
@@ -43,6 +44,7 @@ COMMANDS = {
     "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
     "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+    "session": ("accord.cli.session", "Keep the folder of an agent session by its contract."),
     "sync": ("accord.cli.sync", "Keep the kits of many repositories in step, by pull requests."),
     "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }

@@ -21,6 +21,7 @@ class Comment:
     url: str
     body: str
     author: str
+    is_bot: bool = False
 
 
 class CommentPort(Protocol):
@@ -71,4 +72,6 @@ class CommentMethods(Rest):
 
 def read_comment(data: dict[str, Any]) -> Comment:
     """Read the JSON of a comment (schemas "issue-comment" and "pull-request-review-comment")."""
-    return Comment(data["id"], data["html_url"], data.get("body") or "", (data.get("user") or {}).get("login", ""))
+    user = data.get("user") or {}
+    is_bot = user.get("type") == "Bot"
+    return Comment(data["id"], data["html_url"], data.get("body") or "", user.get("login", ""), is_bot)

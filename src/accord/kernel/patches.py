@@ -56,6 +56,25 @@ def extract_patch(work_tree: Path, base: str) -> bytes:
         return difference(scratch, start)
 
 
+def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
+    """List what differs between the merge base with ``base`` and the work tree: git's letter, path, and old path.
+
+    The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
+    """
+    git = Git(work_tree)
+    start = _merge_base(git, base)
+    with _scratch_index(git) as scratch:
+        scratch("read-tree", "HEAD")
+        scratch("add", "--all", "--", ".")
+        leave_droppings(scratch, start, DROPPINGS)
+        fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
+        found = []
+        for letter in fields:
+            old = next(fields) if letter[0] in "RC" else ""
+            found.append((letter[0], next(fields), old))
+        return found
+
+
 def difference(scratch: Git, start: str) -> bytes:
     """Write the index against a commit, in UTF-8: where a text is not, every file is written as a binary one."""
     arguments = ("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)

@@ -95,7 +95,9 @@ def _not_red(facts: Facts) -> str:
 
 
 def _reopened(facts: Facts) -> str:
-    return "" if facts.reopens else "A session that is done is read only. Reopen it explicitly to change it."
+    return (
+        "" if facts.reopens else "A session that is done is read only. Reopen it by accord session reopen to change it."
+    )
 
 
 def _has_question(source: str) -> Callable[[Facts], str]:

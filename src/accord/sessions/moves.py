@@ -88,8 +88,16 @@ def _fix(session: Session, task: str, loop: str) -> dict[str, Any]:
 
 
 def resume_done(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:
-    """Open a session again that was done: it goes back to IMPLEMENT_LOOP."""
-    return reopen(folder, partial(moved, target="IMPLEMENT_LOOP", reopens=True), clock=clock, disk=disk)
+    """Open a session again that was done: it goes back to IMPLEMENT_LOOP, where it may be already."""
+    return reopen(folder, _reopened, clock=clock, disk=disk)
+
+
+def _reopened(session: Session) -> dict[str, Any]:
+    state = str(status_value(session)["current_state"])
+    if state not in ("DONE", "IMPLEMENT_LOOP"):
+        message = f"Only a session that is done is opened again; this one is in {state}. Go on with it."
+        raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state"))
+    return moved(session, "IMPLEMENT_LOOP", reopens=True)
 
 
 def move_task(

@@ -195,7 +195,7 @@ def _readable(folder: Path, name: str, raw: bytes) -> Session:
 
 def _writable(session: Session) -> None:
     if session.status and session.status.current_state == "DONE":
-        message = "The session is done, and read only from then on. Reopen it explicitly to change it."
+        message = "The session is done, and read only from then on. Reopen it by accord session reopen to change it."
         raise refuse("The session is done.", Finding("session-done", message))
 
 

@@ -1,0 +1,107 @@
+"""``accord dispatch``: what an agent is given for a task of a session, and what it gives back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.sources import read_bytes
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import has_errors
+from accord.sessions.models import ROLES, ProjectType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.kernel.findings import Finding
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("task", metavar="T-XXX|meta")
+@click.option("--to", "--as", "role", required=True, type=click.Choice(ROLES), help="The agent.")
+@click.option("--project-type", type=click.Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
+@click.option(
+    "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
+)
+@click.option("--constraint", "constraints", multiple=True, help="A hard constraint; again for each.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
+)
+@click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
+@format_option
+@click.pass_context
+def dispatch(
+    ctx: click.Context,
+    /,
+    folder: Path,
+    task: str,
+    role: str,
+    project_type: str | None,
+    base: str,
+    constraints: Sequence[str],
+    into: Path | None,
+    output: str | None,
+    output_format: str,
+) -> None:
+    """Print the input of an agent for a task, as JSON; or take its output back into the session.
+
+    Exits 1 when the agent could not start, or when its output breaks the contract; nothing is written then.
+    """
+    from accord.sessions.dispatch import agent_input
+    from accord.sessions.folder import read_session
+
+    try:
+        session = read_session(folder)
+        if output is None:
+            kind = project_type or ""
+            given = agent_input(session, task, role, project_type=kind, base=base, constraints=constraints)
+            if into is not None:
+                _put(given, role, into)
+            print_json(given)
+            return
+        said = _take(folder, task, role, output)
+    except BrokenContract as broken:
+        _refuse(ctx, broken.findings, output or str(folder), output_format)
+        return
+    if output_format == "json":
+        print_json({"ok": True, "changed": said, "findings": []})
+    else:
+        click.echo(one_line("; ".join(said) or "nothing to change"))
+
+
+def _put(given: dict[str, Any], role: str, into: Path) -> None:
+    """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
+    from accord.kernel.store import write_whole
+    from accord.sessions.dispatch import output_schema, prompt_of
+
+    write_whole(into / "prompt.md", prompt_of(given))
+    write_whole(into / "schema.json", json.dumps(output_schema(role), indent=2) + "\n")
+    write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
+
+
+def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
+    from accord.kernel.clock import SystemClock
+    from accord.sessions.documents import OUTPUT
+    from accord.sessions.rules import output_findings
+    from accord.sessions.taking import take
+
+    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(output)))
+    found = [*(found if model is None else output_findings(model, role))]
+    if model is None or has_errors(found):
+        raise BrokenContract("The output breaks the contract.", findings=found)
+    return take(folder, task, role, model, clock=SystemClock()).said
+
+
+def _refuse(ctx: click.Context, findings: Sequence[Finding], path: str, output_format: str) -> None:
+    if output_format == "json":
+        print_json({"ok": False, "findings": [finding.as_json() for finding in findings]})
+    else:
+        print_findings(findings, path)
+    ctx.exit(BrokenContract.exit_code)

@@ -1,0 +1,167 @@
+"""``accord session``: the folder of an agent session, moved by the rules of its contract alone."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+import click
+
+from accord.cli.output import format_option, one_line, print_json
+from accord.cli.session_check import check_folders
+from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
+from accord.cli.session_shown import carry_out, refuse, show
+from accord.kernel.clock import SystemClock
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.sessions.folder import read_session
+from accord.sessions.models import LOOPS, ROLES, STATES
+
+_CLOCK = SystemClock()
+_FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+_ROLE = click.option("--as", "role", required=True, type=click.Choice(ROLES), help="The agent that writes.")
+_CORRECTORS = ("SpecAgent", "Architect", "Designer")
+
+
+@click.group()
+def session() -> None:
+    """Keep the folder of an agent session: its state, tasks, and questions to the user."""
+
+
+@session.command("new")
+@click.argument("slug", metavar="SLUG")
+@click.option("--lean", is_flag=True, help="For small, clear changes: no design, no plan.")
+@click.option(
+    "--root", type=click.Path(path_type=Path, file_okay=False, exists=True), default=".", help="The repository."
+)
+@format_option
+@click.pass_context
+def new_session(ctx: click.Context, /, slug: str, lean: bool, root: Path, output_format: str) -> None:
+    """Begin a session: .agents-work/YYYY-MM-DD_SLUG with its status.json."""
+    from accord.sessions.begin import begin
+
+    name = _slug(slug)
+    try:
+        folder = begin(root, name, is_lean=lean, clock=_CLOCK)
+    except BrokenContract as broken:
+        refuse(ctx, broken, output_format, root)
+        return
+    if output_format != "json":
+        click.echo(f"Begun in {one_line(str(folder))}")
+    show(read_session(folder), output_format)
+
+
+def _slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    found = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60].rstrip("-")
+    if not found:
+        raise WrongUsage("The slug has no letter and no digit.", mend="Give a few words, like add-login.")
+    return found
+
+
+for _command in (check_folders, ask_question, answer_questions, cancel_question, skip_question):
+    session.add_command(_command)
+
+
+@session.command("show")
+@_FOLDER
+@format_option
+@click.pass_context
+def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+    """Show where a session stands: state, tasks, open questions, and what is next. Exits 1 when nothing says so."""
+    found = read_session(folder)
+    show(found, output_format)
+    ctx.exit(0 if found.status else BrokenContract.exit_code)
+
+
+@session.command("watch")
+@_FOLDER
+def watch_session(folder: Path) -> None:
+    """Watch a session go on: drawn anew on a terminal whenever it changes, once where nobody watches."""
+    from accord.cli.session_watch import watch
+
+    watch(folder)
+
+
+@session.command("resume")
+@_FOLDER
+@click.option(
+    "--agent", type=click.Choice(_CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
+)
+@format_option
+@click.pass_context
+def resume_session(ctx: click.Context, /, folder: Path, agent: str, output_format: str) -> None:
+    """Tell what is next after an interruption, and keep what must be kept before it is done."""
+    from accord.sessions.questions import resume
+
+    try:
+        found = resume(folder, agent=agent, clock=_CLOCK)
+    except BrokenContract as broken:
+        refuse(ctx, broken, output_format, folder)
+        return
+    pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
+    if output_format == "json":
+        print_json({"state": found.state, "next": found.next, "pending": pending, "reason": found.reason})
+        return
+    click.echo(f"{click.style(found.next, bold=True)} in {found.state}{found.reason and ': ' + one_line(found.reason)}")
+    for decision in found.pending:
+        click.echo(f"  {decision.decision_id}: {one_line(decision.question)}")
+
+
+@session.command("advance")
+@_FOLDER
+@click.option("--to", "target", required=True, type=click.Choice(STATES), help="The state to go to.")
+@click.option("--task", default="", help="The task, for a loop of fixes.")
+@click.option("--blocker", default="", help="Why, for BLOCKED.")
+@_ROLE
+@format_option
+@click.pass_context
+def advance_session(
+    ctx: click.Context, /, folder: Path, target: str, task: str, blocker: str, role: str, output_format: str
+) -> None:
+    """Move the session to a state, once its guards allow it."""
+    from accord.sessions.moves import advance
+
+    def move() -> None:
+        advance(folder, target, role=role, clock=_CLOCK, task=task, blocker=blocker)
+
+    carry_out(ctx, output_format, folder, move)
+
+
+@session.command("reopen")
+@_FOLDER
+@format_option
+@click.pass_context
+def reopen_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+    """Open a session again that is done, because somebody asked for it: it goes on in IMPLEMENT_LOOP."""
+    from accord.sessions.moves import resume_done
+
+    carry_out(ctx, output_format, folder, lambda: resume_done(folder, clock=_CLOCK))
+
+
+@session.command("task")
+@_FOLDER
+@click.argument("task", metavar="T-XXX")
+@click.option("--to", "target", required=True, help="not-started, in-progress, implemented, completed or blocked.")
+@_ROLE
+@format_option
+@click.pass_context
+def set_task(ctx: click.Context, /, folder: Path, task: str, target: str, role: str, output_format: str) -> None:
+    """Set the status of a task, once its lifecycle and the role allow it."""
+    from accord.sessions.moves import move_task
+
+    carry_out(ctx, output_format, folder, lambda: move_task(folder, task, target, role=role, clock=_CLOCK))
+
+
+@session.command("fix")
+@_FOLDER
+@click.argument("task", metavar="T-XXX")
+@click.argument("loop", type=click.Choice(LOOPS))
+@_ROLE
+@format_option
+@click.pass_context
+def enter_fix(ctx: click.Context, /, folder: Path, task: str, loop: str, role: str, output_format: str) -> None:
+    """Enter a loop of fixes for a task, and count it; the fourth of a kind is refused."""
+    from accord.sessions.moves import start_fix
+
+    carry_out(ctx, output_format, folder, lambda: start_fix(folder, task, loop, role=role, clock=_CLOCK))

@@ -1,0 +1,66 @@
+"""``accord session check``: folders of sessions, each document of them, and what a change did to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accord.cli.check import print_checks
+from accord.cli.output import format_option
+from accord.cli.step import report_checks
+from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.kernel.errors import WrongUsage
+from accord.kernel.findings import has_errors
+from accord.sessions.dashboard import counts, page
+from accord.sessions.folder import Session, check_session, read_session
+from accord.sessions.touched import change_findings, touched_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.cli.check import Checked
+
+
+@click.command("check")
+@click.argument("folders", metavar="[DIR]…", nargs=-1, envvar="ACCORD_SESSION_CHECK_FOLDERS")
+@click.option(
+    "--base", default="", metavar="REF", help="Check the sessions that differ from where HEAD left this branch."
+)
+@format_option
+@click.pass_context
+def check_folders(ctx: click.Context, /, folders: Sequence[str], base: str, output_format: str) -> None:
+    """Check sessions: each document, what they say to each other, and with --base what the change did to them.
+
+    Exits 1 with an error.
+    """
+    if not folders and not base:
+        raise WrongUsage("No session is named.", mend="Name folders below .agents-work, or a --base to compare with.")
+    root = Path.cwd()
+    paths = [Path(folder) for folder in folders] or [path.relative_to(root) for path in touched_sessions(root, base)]
+    sessions = [read_session(path) for path in paths if path.is_dir()]
+    documents = [document for path in paths for document in _checked(path, root, base)]
+    print_checks(documents, output_format)
+    _report(documents, sessions)
+    ctx.exit(1 if any(has_errors(found) for _, _, found in documents) else 0)
+
+
+def _checked(path: Path, root: Path, base: str) -> list[Checked]:
+    of_change = list(change_findings(root, path.name, base)) if base else []
+    if base and not path.is_dir():
+        return [(str(path), "session", of_change)]
+    found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
+    return [(*found[0][:2], [*found[0][2], *of_change]), *found[1:]]
+
+
+def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
+    report_checks(documents, "", "session check")
+    states = {
+        session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None
+        for session in sessions
+    }
+    leave_outputs({"sessions": json.dumps(states)})
+    for session in sessions:
+        leave_summary(page(session, redact))

@@ -1,0 +1,222 @@
+"""``accord session ask|answer|cancel|skip``: questions to the user, on the terminal or on an issue."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from accord.cli.output import format_option, one_line
+from accord.cli.session_shown import carry_out
+from accord.cli.sources import github_for, repository_options, standard_input
+from accord.kernel.clock import SystemClock
+from accord.kernel.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accord.sessions.models import Decision
+    from accord.sessions.on_issue import Place, Shown
+    from accord.sessions.said import Heard
+
+_CLOCK = SystemClock()
+_FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+_HINTS = {
+    "UD-APPROVE-DESIGN": "approved, or changes-requested: and what to change",
+    "UD-REVIEW-STRATEGY": "per-batch or single-final",
+}
+
+
+@click.command("ask")
+@_FOLDER
+@click.option("--question", "questions", required=True, multiple=True, help="What to ask; again for one more question.")
+@click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
+@click.option("--category", default="", help="security: only the user may resolve it.")
+@click.option("--options", multiple=True, help="A possible answer; again for each.")
+@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Put all that waits in a comment there.")
+@repository_options
+@format_option
+@click.pass_context
+def ask_question(
+    ctx: click.Context,
+    /,
+    folder: Path,
+    questions: Sequence[str],
+    decision_id: str,
+    category: str,
+    options: Sequence[str],
+    issue: int | None,
+    output_format: str,
+    **access: Any,
+) -> None:
+    """Write questions as pending, and verify them, before anybody is asked."""
+    from accord.sessions.protocol import Question
+    from accord.sessions.questions import ask
+
+    if decision_id and len(questions) > 1:
+        raise WrongUsage("One id is for one question.", mend="Leave --id out, or ask once for each.")
+    wanted = [Question(text, decision_id, category, tuple(options)) for text in questions]
+    if issue is None:
+        carry_out(ctx, output_format, folder, lambda: ask(folder, wanted, clock=_CLOCK))
+        return
+    from accord.sessions.on_issue import ask_on
+
+    more: dict[str, Any] = {}
+
+    def change() -> None:
+        with _place(folder, issue, access) as place:
+            more["issue"] = _comment(issue, ask_on(place, wanted))
+
+    carry_out(ctx, output_format, folder, change, more)
+
+
+@click.command("answer")
+@_FOLDER
+@click.argument("answers", metavar="[ID=TEXT]…", nargs=-1)
+@click.option(
+    "--partial", is_flag=True, help="Nothing more comes: what is left is cancelled, but for gates and security."
+)
+@click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Take the answers in comments.")
+@repository_options
+@format_option
+@click.pass_context
+def answer_questions(
+    ctx: click.Context,
+    /,
+    folder: Path,
+    answers: Sequence[str],
+    partial: bool,
+    issue: int | None,
+    output_format: str,
+    **access: Any,
+) -> None:
+    """Keep what the user answered. Other questions wait, unless --partial says that no more comes.
+
+    Without ID=TEXT, each question that waits is put on the terminal, or to whoever writes stdin, a line an answer;
+    /defer REASON puts one off. A gate is put again up to 3 times; then it is cancelled, and the session is blocked.
+    """
+    from accord.sessions.questions import answer
+
+    if issue is not None:
+        if answers or partial:
+            raise WrongUsage("Answers come from the issue or from here, not from both.", mend="Leave one of them out.")
+        _answer_from_issue(ctx, folder, issue, output_format, access)
+    elif answers or partial:
+        texts = _texts(answers)
+        carry_out(ctx, output_format, folder, lambda: answer(folder, texts, is_all=partial, clock=_CLOCK))
+    else:
+        carry_out(ctx, output_format, folder, lambda: _interview(folder))
+
+
+def _texts(answers: Sequence[str]) -> dict[str, str]:
+    given = [part.partition("=") for part in answers]
+    if wrong := [name for name, sign, _ in given if not sign]:
+        raise WrongUsage(f"{wrong[0]} is no ID=TEXT.", mend='Write UD-1="the answer".')
+    texts = {name: text for name, _, text in given}
+    if len(texts) < len(given):
+        raise WrongUsage("One question is answered twice.", mend="Give each id once.")
+    return texts
+
+
+def _interview(folder: Path) -> None:
+    from accord.sessions.interview import interview
+
+    if not interview(folder, _put, clock=_CLOCK):
+        raise WrongUsage(
+            "The input ended before anything was answered, so nothing was changed.",
+            mend="Answer on a terminal, give ID=TEXT, or say --partial when no answer comes.",
+        )
+
+
+def _put(decision: Decision, wrong: str) -> str | None:
+    """Put a question on stderr, and read a line of stdin."""
+    name = click.style(decision.decision_id, fg="yellow", bold=True)
+    if wrong:
+        click.echo(click.style(one_line(wrong), fg="red"), err=True)
+    hint = _HINTS.get(decision.decision_id)
+    click.echo(f"{name} {one_line(decision.question)}{f' [{hint}]' if hint else ''}\n> ", nl=False, err=True)
+    line = standard_input().readline()
+    try:
+        return line.decode("utf-8").rstrip("\r\n") if line else None
+    except UnicodeDecodeError:
+        raise WrongUsage(
+            "The answer is not UTF-8.", mend="Set the terminal to UTF-8; earlier answers are kept."
+        ) from None
+
+
+def _answer_from_issue(
+    ctx: click.Context, folder: Path, issue: int, output_format: str, access: dict[str, Any]
+) -> None:
+    from accord.cli.step_files import leave_outputs
+    from accord.sessions.folder import read_session
+    from accord.sessions.on_issue import answer_from
+    from accord.sessions.protocol import resumed
+
+    more: dict[str, Any] = {}
+
+    def change() -> None:
+        with _place(folder, issue, access) as place:
+            heard, shown = answer_from(place)
+        more["issue"] = {**_comment(issue, shown), **_heard(heard)}
+        found = resumed(read_session(folder))
+        leave_outputs({"state": found.state, "next": found.next, "taken": str(len(heard.taken))})
+        for one in more["issue"]["ignored"]:
+            said = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
+            click.echo(one_line(f"ignored: {said}"), err=True)
+
+    carry_out(ctx, output_format, folder, change, more)
+
+
+@contextmanager
+def _place(folder: Path, issue: int, access: dict[str, Any]) -> Iterator[Place]:
+    from accord.kernel.redaction import redactor_for
+    from accord.sessions.on_issue import Place
+
+    with github_for(**access) as way:
+        yield Place(folder, way.github, issue, _CLOCK, redactor_for(os.environ))
+
+
+def _comment(issue: int, shown: Shown) -> dict[str, Any]:
+    return {"number": issue, "action": shown.action, "url": shown.url}
+
+
+def _heard(heard: Heard) -> dict[str, Any]:
+    taken = [
+        {"id": said.decision_id, "how": said.how, "by": said.comment.author, "url": said.comment.url}
+        for said in heard.taken.values()
+    ]
+    ignored = [
+        {
+            "id": one.said.decision_id,
+            "by": one.said.comment.author,
+            "url": one.said.comment.url,
+            "reason": one.reason,
+            "message": one.message,
+        }
+        for one in heard.ignored
+    ]
+    return {"taken": taken, "ignored": ignored}
+
+
+def _closing(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
+    @click.command(name, help=help_)
+    @_FOLDER
+    @click.argument("decision_id", metavar="ID")
+    @click.option("--reason", required=True, help="Why; kept with the question.")
+    @format_option
+    @click.pass_context
+    def command(ctx: click.Context, /, folder: Path, decision_id: str, reason: str, output_format: str) -> None:
+        from accord.sessions.questions import close
+
+        carry_out(ctx, output_format, folder, lambda: close(folder, decision_id, how, reason, clock=_CLOCK))
+
+    return command
+
+
+cancel_question = _closing(
+    "cancel", "cancelled", "Keep that the user put a question off. A gate blocks the session then."
+)
+skip_question = _closing("skip", "skipped", "Keep that a question does not apply any more.")

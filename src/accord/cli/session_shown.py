@@ -1,0 +1,81 @@
+"""What a command of ``accord session`` prints: the session as it is after it, or what forbids the change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.session_watch import screen
+from accord.kernel.errors import BrokenContract
+from accord.sessions.folder import read_session
+from accord.sessions.protocol import resumed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord.sessions.folder import Session
+
+
+def carry_out(
+    ctx: click.Context,
+    output_format: str,
+    folder: Path,
+    change: Callable[[], object],
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Carry out a change, and show the session as it is then; or what forbids it, with exit code 1.
+
+    ``more`` is printed beside the session in JSON; the change may still fill it.
+    """
+    try:
+        change()
+    except BrokenContract as broken:
+        refuse(ctx, broken, output_format, folder)
+        return
+    show(read_session(folder), output_format, more)
+
+
+def refuse(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path) -> None:
+    """Print what a rule forbids, and end with its exit code."""
+    if output_format == "json":
+        findings = [found.as_json() for found in broken.findings]
+        print_json({"ok": False, "session": folder.name, "path": str(folder), "findings": findings})
+    else:
+        click.echo(click.style(one_line(broken.message), fg="red"))
+        print_findings(broken.findings, str(folder))
+    ctx.exit(BrokenContract.exit_code)
+
+
+def show(found: Session, output_format: str, more: Mapping[str, Any] | None = None) -> None:
+    """Print a session."""
+    if output_format == "json":
+        print_json({**as_document(found), **(more or {})})
+        return
+    click.echo("\n".join(screen(found)))
+
+
+def as_document(found: Session) -> dict[str, Any]:
+    """Return all that a session says of itself, for programs."""
+    status, tasks = found.status, found.tasks
+    decisions = (
+        [decision.model_dump(mode="json", by_alias=True) for decision in status.user_decisions] if status else []
+    )
+    return {
+        "ok": status is not None,
+        "session": found.name,
+        "path": str(found.folder),
+        "mode": found.mode,
+        "state": status.current_state if status else None,
+        "next": resumed(found).next if status else None,
+        "tasks": [{"id": task.id, "status": task.status, "title": task.title} for task in tasks.tasks] if tasks else [],
+        "pending": [decision for decision in decisions if decision["status"] == "pending"],
+        "decisions": decisions,
+        "retry_counts": status.model_dump(mode="json", by_alias=True)["retry_counts"] if status else {},
+        "correction_status": status.correction_status if status else None,
+        "blocker": status.blocker if status else None,
+        "blocked_from": status.blocked_from if status else None,
+        "findings": [found.as_json() for found in found.parts["status.json"].findings],
+    }

@@ -1,0 +1,105 @@
+"""Putting questions to the user, and keeping what comes back: the writes of the protocol, one after the other.
+
+Source: global agent contract, "ASK_USER protocol". Every write is read back before anything follows from it, and tried
+again a few times with what was captured; whatever ends the process, the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from accord.kernel.clock import timestamp
+from accord.kernel.store import DISK
+from accord.sessions.folder import read_session
+from accord.sessions.models import APPROVE_DESIGN
+from accord.sessions.protocol import (
+    Resumed,
+    adopted,
+    answered,
+    asked,
+    closed,
+    corrected,
+    dispatched,
+    left,
+    normalised,
+    resumed,
+    status_of,
+)
+from accord.sessions.rules import asks_changes
+from accord.sessions.store import append_history, change_status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from accord.kernel.clock import Clock
+    from accord.kernel.store import Disk
+    from accord.sessions.models import Status
+    from accord.sessions.protocol import Question
+
+ROLE = "Orchestrator"
+"""The single writer of decisions."""
+
+
+def ask(folder: Path, questions: Sequence[Question], *, clock: Clock, disk: Disk = DISK) -> Status:
+    """Write questions as pending and verify them, before anybody is asked."""
+    return _write(folder, lambda session: asked(session, questions, now=clock.now()), clock, disk)
+
+
+def answer(
+    folder: Path, answers: Mapping[str, str], *, is_all: bool = False, clock: Clock, disk: Disk = DISK
+) -> Status:
+    """Keep answers. Changes that the user asks for reach the history first, so that they are never lost."""
+    now = clock.now()
+    session = read_session(folder)
+    pending = [decision.decision_id for decision in status_of(session).pending]
+    answered(session, answers, now=now, is_all=is_all)  # all of it is legal, or nothing is written
+    said = answers.get(APPROVE_DESIGN, "")
+    if APPROVE_DESIGN in pending and asks_changes(said.strip()):
+        entry: dict[str, Any] = {
+            "at": timestamp(now),
+            "decision_id": APPROVE_DESIGN,
+            "answer": normalised(APPROVE_DESIGN, said),
+            "state_context": "APPROVE_DESIGN",
+        }
+        append_history(folder, entry, role=ROLE, clock=clock, disk=disk)
+    return _write(folder, lambda known: answered(known, answers, now=now, is_all=is_all), clock, disk)
+
+
+def close(
+    folder: Path,
+    decision_id: str,
+    how: Literal["cancelled", "skipped"],
+    reason: str,
+    *,
+    clock: Clock,
+    disk: Disk = DISK,
+) -> Status:
+    """Keep that a question was cancelled or skipped."""
+    return _write(folder, lambda session: closed(session, decision_id, how, reason, now=clock.now()), clock, disk)
+
+
+def complete_correction(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:
+    """Keep that the correction of the design is complete."""
+    return _write(folder, corrected, clock, disk)
+
+
+def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resumed:
+    """Find out what is next, and keep what must be durable before it happens: a correction that is dispatched.
+
+    ``agent`` is who is sent to correct the design.
+    """
+    before = read_session(folder)
+    if status_of(before).current_state == "DONE":
+        return resumed(before)
+    _write(folder, adopted, clock, disk)
+    found = resumed(read_session(folder))
+    if found.next == "dispatch-correction":
+        _write(folder, lambda session: dispatched(session, agent, now=clock.now()), clock, disk)
+    elif found.next == "continue":
+        _write(folder, left, clock, disk)
+    return found
+
+
+def _write(folder: Path, step: Any, clock: Clock, disk: Disk) -> Status:
+    return change_status(folder, step, role=ROLE, clock=clock, disk=disk)

@@ -1,0 +1,66 @@
+"""Sessions that a change touches, held against how they were before it. Reads git and files only.
+
+Source: global agent contract, "Required repository artifacts": previous sessions are read only, the history only grows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.kernel.errors import WrongUsage
+from accord.kernel.findings import Finding
+from accord.kernel.git import Git, GitFailed, split_nul
+from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Part
+from accord.sessions.policy import WORK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def touched_sessions(root: Path, base: str) -> list[Path]:
+    """Name the folders of sessions whose files differ from where this checkout left ``base``; new files count."""
+    git = Git(root)
+    try:
+        start = git.line("merge-base", "--end-of-options", base, "HEAD")
+        changed = split_nul(git("diff", "--name-only", "--relative", "-z", start, "--", WORK))
+        changed += split_nul(git("ls-files", "--others", "--exclude-standard", "-z", "--", WORK))
+    except GitFailed as failed:
+        raise WrongUsage(
+            f"What changed since {base} cannot be told: {failed.message}",
+            mend="Check out with fetch-depth: 0, and name a commit or branch that is there (origin/main).",
+        ) from None
+    names = sorted({path.split("/")[1] for path in changed if path.count("/") > 1})
+    return [root / WORK / name for name in names]
+
+
+def change_findings(root: Path, name: str, base: str) -> Iterator[Finding]:
+    """Find what a change did to a session that the session forbids: going on when done, shortening its history."""
+    git = Git(root)
+    start = git.line("merge-base", "--end-of-options", base, "HEAD")
+    folder = f"{WORK}/{name}"
+    before = _content(git, start, f"{folder}/{STATUS_FILE}")
+    status = Part(STATUS_FILE, before).model if before is not None else None
+    if status and status.current_state == "DONE" and not _is_reopened(root / folder):
+        message = (
+            f"{name} was done before this change, and is read only since. Begin a new session, or reopen this one."
+        )
+        yield Finding("session-done", message)
+    history = _content(git, start, f"{folder}/{HISTORY_FILE}")
+    if history is not None and not _now(root / folder / HISTORY_FILE).startswith(history):
+        message = f"{HISTORY_FILE} only grows, and this change takes lines out of it or alters them. Put them back."
+        yield Finding("history-shortened", message)
+
+
+def _is_reopened(folder: Path) -> bool:
+    status = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
+    return bool(status and status.current_state != "DONE")
+
+
+def _content(git: Git, commit: str, path: str) -> bytes | None:
+    found = git.attempt("cat-file", "blob", f"{commit}:./{path}")
+    return None if found.returncode else found.stdout
+
+
+def _now(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() and not path.is_symlink() else b""

@@ -1,0 +1,225 @@
+"""Questions put one after the other: how often, what silence means, and what is kept whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.disks import FaultyDisk, fails
+from support.sessions import clock, make_session
+
+from accord.kernel.errors import BrokenContract, Stopped
+from accord.sessions.folder import check_session, read_session
+from accord.sessions.interview import interview
+from accord.sessions.protocol import Question
+from accord.sessions.questions import ask
+
+if TYPE_CHECKING:
+    from accord.sessions.models import Decision
+
+DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
+
+
+class User:
+    """Says these lines one after the other, then nothing more; remembers what was put, and with which complaint."""
+
+    def __init__(self, *lines: str) -> None:
+        self.lines = list(lines)
+        self.put: list[tuple[str, str]] = []
+
+    def __call__(self, decision: Decision, wrong: str) -> str | None:
+        self.put.append((decision.decision_id, wrong))
+        return self.lines.pop(0) if self.lines else None
+
+
+def questions(root: Path, *categories: str) -> Path:
+    folder = make_session(root, "DESIGN", mode="full")
+    wanted = [Question(f"Number {i}?", category=category) for i, category in enumerate(categories, start=1)]
+    ask(folder, wanted, clock=clock())
+    return folder
+
+
+def gate(root: Path, name: str = DESIGN) -> Path:
+    folder = make_session(root, name.removeprefix("UD-").replace("-", "_"), mode="full")
+    ask(folder, [Question("Well?", name)], clock=clock())
+    return folder
+
+
+def talk(folder: Path, *lines: str) -> User:
+    user = User(*lines)
+    assert interview(folder, user, clock=clock())
+    return user
+
+
+def kept(folder: Path) -> dict[str, tuple[str, str | None]]:
+    status = read_session(folder).status
+    assert status is not None
+    return {item.decision_id: (item.status, item.answer or item.resolution_reason) for item in status.user_decisions}
+
+
+def test_each_question_is_put_once_and_what_was_said_is_kept(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "", "", "security")
+    user = talk(folder, "the first", "", " it may ")
+    assert user.put == [("UD-1", ""), ("UD-2", ""), ("UD-3", "")]
+    assert kept(folder) == {
+        "UD-1": ("answered", "the first"),
+        "UD-2": ("cancelled", "no response provided"),
+        "UD-3": ("answered", "it may"),
+    }
+
+
+def test_the_end_of_the_input_cancels_what_was_not_answered_but_not_security(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "", "security", "")
+    talk(folder, "the first")
+    assert kept(folder) == {
+        "UD-1": ("answered", "the first"),
+        "UD-2": ("pending", None),
+        "UD-3": ("cancelled", "no response provided"),
+    }
+
+
+def test_where_nobody_says_anything_nothing_is_changed(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "", "security")
+    before = (folder / "status.json").read_bytes()
+    assert not interview(folder, User(), clock=clock())
+    assert (folder / "status.json").read_bytes() == before
+
+
+def test_a_question_about_security_is_put_again_and_waits_when_nobody_resolves_it(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "security", "")
+    user = talk(folder, "", "", " ", "", "yes")
+    assert [name for name, _ in user.put] == ["UD-1"] * 4 + ["UD-2"]
+    assert all(wrong for name, wrong in user.put[1:4])
+    assert kept(folder) == {"UD-1": ("pending", None), "UD-2": ("answered", "yes")}
+    talk(folder, "/defer user deferred: will address in next sprint")
+    assert kept(folder)["UD-1"] == ("cancelled", "user deferred: will address in next sprint")
+
+
+@pytest.mark.parametrize("name", [DESIGN, STRATEGY])
+def test_a_gate_is_put_again_three_times_then_it_is_cancelled_and_blocks_the_session(tmp_path: Path, name: str) -> None:
+    folder = gate(tmp_path, name)
+    user = talk(folder, "yes", "", "changes-requested:", "perhaps", "approved", "per-batch")
+    assert [name for name, _ in user.put] == [name] * 4
+    assert all("Ask again" in wrong for _, wrong in user.put[1:])
+    assert kept(folder) == {name: ("cancelled", "no valid answer in 4 tries")}
+    status = read_session(folder).status
+    assert status is not None
+    assert (status.current_state, status.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
+    assert all(not found for _, _, found in check_session(folder))
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "answer"),
+    [
+        (DESIGN, "approved", "approved"),
+        (DESIGN, "changes-requested: smaller", "changes-requested: smaller"),
+        (STRATEGY, "Single final.", "single-final"),
+    ],
+)
+def test_the_last_try_of_a_gate_counts_and_no_second_entry_is_made(
+    tmp_path: Path, name: str, said: str, answer: str
+) -> None:
+    folder = gate(tmp_path, name)
+    user = talk(folder, "yes", "no", "well", said)
+    assert len(user.put) == 4
+    assert kept(folder) == {name: ("answered", answer)}
+    assert len(read_session(folder).history) == answer.startswith("changes-requested")
+
+
+def test_how_often_a_gate_was_put_is_forgotten_with_the_process(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
+    for _ in range(3):
+        talk(folder, "yes", "no", "well")
+        assert kept(folder) == {DESIGN: ("pending", None)}
+    talk(folder, "approved")
+    assert kept(folder) == {DESIGN: ("answered", "approved")}
+
+
+def test_a_gate_that_the_user_puts_off_is_cancelled_for_that_reason_and_ends_the_talk(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
+    ask(folder, [Question("More?")], clock=clock())
+    user = talk(folder, "/defer", "/defer not before May", "x")
+    assert [name for name, _ in user.put] == [DESIGN, DESIGN]
+    assert kept(folder)[DESIGN] == ("cancelled", "not before May")
+    assert kept(folder)["UD-1"] == ("pending", None)
+
+
+def test_what_begins_like_a_deferral_is_an_answer(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "")
+    talk(folder, "/deferred jobs")
+    assert kept(folder) == {"UD-1": ("answered", "/deferred jobs")}
+
+
+def test_a_question_that_came_up_meanwhile_is_not_cancelled_unasked(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "")
+
+    def put(decision: Decision, wrong: str) -> str:
+        ask(folder, [Question("And this?")], clock=clock())
+        return ""
+
+    interview(folder, put, clock=clock())
+    assert kept(folder) == {"UD-1": ("cancelled", "no response provided"), "UD-2": ("pending", None)}
+
+
+def test_an_answer_that_another_process_gave_first_stays(tmp_path: Path) -> None:
+    folder = questions(tmp_path, "")
+
+    def put(decision: Decision, wrong: str) -> str:
+        talk(folder, "theirs")
+        return "ours"
+
+    with pytest.raises(BrokenContract):
+        interview(folder, put, clock=clock())
+    assert kept(folder) == {"UD-1": ("answered", "theirs")}
+
+
+@pytest.mark.parametrize("said", ['it\'s "so" $HOME; rm', "/defer user's choice"])
+def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_that_keeps_it(
+    tmp_path: Path, said: str
+) -> None:
+    folder = questions(tmp_path, "", "")
+    before = (folder / "status.json").read_bytes()
+    disk = FaultyDisk(fails("create", errno.ENOSPC))
+    with pytest.raises(Stopped) as caught:
+        interview(folder, User(said), clock=clock(), disk=disk)
+    assert (folder / "status.json").read_bytes() == before
+    assert disk.calls.count("create") == 4, "one try, and three more with what was captured"
+    words = shlex.split(caught.value.mend.partition("keep the answer by: ")[2])
+    if said.startswith("/defer"):
+        assert words == ["accord", "session", "cancel", str(folder), "UD-1", "--reason", "user's choice"]
+    else:
+        assert words == ["accord", "session", "answer", str(folder), f"UD-1={said}"]
+    assert "could not be kept" in caught.value.message
+
+
+LINES = st.lists(
+    st.sampled_from(["", "yes", "approved", "per-batch", "/defer", "/defer later", "changes-requested: x"]), max_size=12
+)
+
+
+@given(lines=LINES, categories=st.lists(st.sampled_from(["", "security"]), max_size=3), at_gate=st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_whatever_a_user_says_the_session_stays_valid(lines: list[str], categories: list[str], at_gate: bool) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as root:
+        folder = gate(Path(root)) if at_gate else make_session(Path(root), "DESIGN", mode="full")
+        if categories:
+            ask(folder, [Question(f"{i}?", category=name) for i, name in enumerate(categories)], clock=clock())
+        interview(folder, User(*lines), clock=clock())
+        found: list[Any] = [finding.code for _, _, findings in check_session(folder) for finding in findings]
+        assert found == []
+        raw = json.loads((folder / "status.json").read_text())
+        silent = [
+            entry
+            for entry in raw["user_decisions"]
+            if entry["resolution_reason"] == "no response provided"
+            and (entry["decision_id"] == DESIGN or entry.get("category") == "security")
+        ]
+        assert silent == []

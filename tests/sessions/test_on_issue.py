@@ -1,0 +1,275 @@
+"""Questions on an issue: put there once, answered by people who may, whatever happens on the way."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.killing import kill_at
+from support.sessions import decision, make_session
+from support.stage import Stage, staged
+
+from accord.kernel.errors import BrokenContract, Refused, Stopped
+from accord.kernel.redaction import Redactor
+from accord.sandbox.faults import KINDS as FAULTS
+from accord.sandbox.faults import Fault
+from accord.sessions.folder import check_session, read_session
+from accord.sessions.on_issue import Place, answer_from, ask_on
+from accord.sessions.protocol import Question
+from accord.sessions.questions import answer, ask, complete_correction, resume
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+DESIGN = "UD-APPROVE-DESIGN"
+SEED = """
+tokens:
+  - {token: rita, login: rita}
+  - {token: tim, login: tim}
+  - {token: mallory, login: mallory}
+  - {token: helper, login: "helper[bot]", kind: installation, permissions: {issues: write, contents: write}}
+repositories:
+  - name: octo/code
+    collaborators: {rita: write, tim: triage}
+    issues: [{title: The work}, {title: Another}]
+"""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("sandbox")
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "home", seed=folder / "seed.yml", rate_limits=None) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared: Stage) -> Stage:
+    shared.server.faults.clear()
+    shared.server.reset()
+    return shared
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return make_session(tmp_path, "DESIGN", mode="full")
+
+
+def place(stage: Stage, folder: Path, **more: Any) -> Place:
+    return Place(folder, stage.adapter(**more), 1, stage.clock, Redactor())
+
+
+def say(stage: Stage, body: str, token: str = "rita") -> int:
+    path = f"/repos/{stage.repository}/issues/1/comments"
+    return int(stage.send("POST", path, token=token, body=body)["id"])
+
+
+def bodies(stage: Stage) -> list[str]:
+    return [comment["body"] for comment in stage.get(f"/repos/{stage.repository}/issues/1/comments")]
+
+
+def kept(folder: Path) -> dict[str, Any]:
+    status = read_session(folder).status
+    assert status is not None
+    return {item.decision_id: item.answer or item.resolution_reason for item in status.user_decisions}
+
+
+def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, folder: Path) -> None:
+    assert ask_on(place(stage, folder), [Question("Which one?")]).action == "created"
+    assert ask_on(place(stage, folder), [Question("Which one?")]).action == "unchanged"
+    assert ask_on(place(stage, folder), [Question("And when?")]).action == "updated"
+    (body,) = bodies(stage)
+    assert "> Which one?" in body
+    assert "> And when?" in body
+    say(stage, "/answer UD-1 the first\nof all")
+    heard, shown = answer_from(place(stage, folder))
+    assert ({name: said.text for name, said in heard.taken.items()}, shown.action) == (
+        {"UD-1": "the first\nof all"},
+        "updated",
+    )
+    assert "Resolved: UD-1 (answered)." in bodies(stage)[0]
+    writes = [method for method, *_ in stage.server.requests if method != "GET"]
+    heard, shown = answer_from(place(stage, folder))
+    assert (heard.taken, shown.action) == ({}, "unchanged")
+    assert [method for method, *_ in stage.server.requests if method != "GET"] == writes
+    say(stage, "/defer UD-2 next sprint", "accord-sandbox-token")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {"UD-1": "the first\nof all", "UD-2": "next sprint"}
+    assert "No open questions" in bodies(stage)[0]
+    assert len(bodies(stage)) == 3
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")],
+)
+def test_strangers_and_bots_do_not_answer_and_are_told_so(stage: Stage, folder: Path, token: str, reason: str) -> None:
+    ask_on(place(stage, folder), [Question("May it be open?", category="security")])
+    say(stage, "/answer UD-1 sure", token)
+    heard, shown = answer_from(place(stage, folder))
+    assert ([one.reason for one in heard.ignored], shown.action) == ([reason], "updated")
+    assert kept(folder) == {"UD-1": None}
+    assert "does not count" in bodies(stage)[0]
+    say(stage, "/answer UD-1 no")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {"UD-1": "no"}
+    assert "does not count" not in bodies(stage)[0]
+
+
+def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path) -> None:
+    token = "accord-sandbox-installation-token"
+    ask_on(place(stage, folder, token=token), [Question("Which one?")])
+    say(stage, "/answer UD-1 the first")
+    answer_from(place(stage, folder, token=token))
+    assert kept(folder) == {"UD-1": "the first"}
+
+
+def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: Stage, folder: Path) -> None:
+    ask_on(place(stage, folder), [Question("Which one?")])
+    (body,) = bodies(stage)
+    say(stage, body, "mallory")
+    heard, shown = answer_from(place(stage, folder))
+    assert (heard.taken, shown.action) == ({}, "unchanged")
+    ours = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
+    stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{ours}")
+    assert answer_from(place(stage, folder))[1].action == "created"
+    say(stage, "/answer UD-1 the first")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {"UD-1": "the first"}
+
+
+def test_an_invalid_answer_to_a_gate_is_told_and_mended_by_editing_it(stage: Stage, tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask_on(place(stage, folder), [Question("Approve?", DESIGN)])
+    number = say(stage, "/answer UD-APPROVE-DESIGN fine")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {DESIGN: None}
+    assert "does not count. The answer to UD-APPROVE-DESIGN begins with" in bodies(stage)[0]
+    path = f"/repos/{stage.repository}/issues/comments/{number}"
+    stage.send("PATCH", path, token="rita", body="/answer UD-APPROVE-DESIGN changes-requested: smaller,\n\nand blue")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {DESIGN: "changes-requested: smaller,\n\nand blue"}
+    stage.send("PATCH", path, token="rita", body="/answer UD-APPROVE-DESIGN approved")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {DESIGN: "changes-requested: smaller,\n\nand blue"}, "what was taken stays"
+    assert [line.answer for line in read_session(folder).history] == ["changes-requested: smaller,\n\nand blue"]
+    resume(folder, agent="Architect", clock=stage.clock)
+    complete_correction(folder, clock=stage.clock)
+    ask_on(place(stage, folder), [Question("Approve?", DESIGN)])
+    answer_from(place(stage, folder))
+    assert kept(folder) == {DESIGN: None}, "the old comment does not answer the question that is asked again"
+    say(stage, "/answer UD-APPROVE-DESIGN approved")
+    answer_from(place(stage, folder))
+    assert kept(folder) == {DESIGN: "approved"}
+
+
+def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_for(stage: Stage, folder: Path) -> None:
+    assert answer_from(place(stage, folder))[1].action == "none"
+    ask(folder, [Question("Which one?")], clock=stage.clock)
+    say(stage, "/answer UD-1 too early")
+    assert answer_from(place(stage, folder))[1].action == "created"
+    answer_from(place(stage, folder))
+    assert kept(folder) == {"UD-1": None}
+
+
+def test_nothing_is_asked_where_the_issue_is_not_or_the_rules_forbid_it(stage: Stage, folder: Path) -> None:
+    before = (folder / "status.json").read_bytes()
+    with pytest.raises(Refused):
+        ask_on(Place(folder, stage.adapter(), 99, stage.clock, Redactor()), [Question("Which one?")])
+    with pytest.raises(BrokenContract):
+        ask_on(place(stage, folder), [Question("Which one?", "UD-7")])
+    assert (folder / "status.json").read_bytes() == before
+    assert bodies(stage) == []
+
+
+def asks(stage: Stage, folder: Path) -> None:
+    ask_on(place(stage, folder), [Question("Which one?"), Question("And when?")])
+
+
+def answers(stage: Stage, folder: Path) -> None:
+    answer_from(place(stage, folder))
+
+
+def prepared(stage: Stage, root: Path, act: Callable[[Stage, Path], None]) -> Path:
+    """Begin anew; for answers, with questions on the issue and two comments that answer them."""
+    stage.server.faults.clear()
+    stage.server.reset()
+    shutil.rmtree(root, ignore_errors=True)
+    folder = make_session(root, "DESIGN", mode="full")
+    if act is answers:
+        asks(stage, folder)
+        say(stage, "/answer UD-1 no", "mallory")
+        say(stage, "/answer UD-1 the first\n/defer UD-2 later")
+    stage.server.requests.clear()
+    return folder
+
+
+def end(stage: Stage, folder: Path) -> Any:
+    assert all(not found for _, _, found in check_session(folder))
+    status = read_session(folder).status
+    assert status is not None
+    return status.current_state, kept(folder), [body.partition("<!--")[0] for body in bodies(stage)]
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind != "slow"])
+@pytest.mark.parametrize("act", [asks, answers])
+def test_no_accident_asks_twice_or_loses_an_answer(
+    stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None], kind: str
+) -> None:
+    folder = prepared(stage, tmp_path / "s", act)
+    act(stage, folder)
+    count, clean = len(stage.server.requests), end(stage, folder)
+    assert count >= 3
+    for nth in range(1, count + 1):
+        for times in (1, 99) if nth == count else (1,):
+            folder = prepared(stage, tmp_path / "s", act)
+            stage.server.faults.add(Fault(kind, nth=nth, times=times))
+            try:
+                act(stage, folder)
+            except (Stopped, Refused):
+                stage.server.faults.clear()
+                act(stage, folder)
+            stage.server.faults.clear()
+            assert end(stage, folder) == clean, (nth, times)
+            written = [method for method, *_ in stage.server.requests if method == "POST"]
+            act(stage, folder)
+            assert [method for method, *_ in stage.server.requests if method == "POST"] == written
+            assert end(stage, folder) == clean, (nth, times)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("act", [asks, answers])
+def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
+    stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None]
+) -> None:
+    folder = prepared(stage, tmp_path / "s", act)
+    act(stage, folder)
+    count, clean = len(stage.server.requests), end(stage, folder)
+    asking = ["ask", str(folder), "--question", "Which one?", "--question", "And when?", "--issue", "1"]
+    command = ["session", *(asking if act is asks else ["answer", str(folder), "--from-issue", "1"])]
+    for nth in range(1, count + 1):
+        folder = prepared(stage, tmp_path / "s", act)
+        kill_at(nth, command, stage)
+        act(stage, folder)
+        assert end(stage, folder) == clean, nth
+
+
+def test_an_answer_that_reached_the_session_by_another_way_is_no_trouble(stage: Stage, folder: Path) -> None:
+    ask_on(place(stage, folder), [Question("Which one?")])
+    say(stage, "/answer UD-1 the second")
+    answer(folder, {"UD-1": "the first"}, clock=stage.clock)
+    heard, shown = answer_from(place(stage, folder))
+    assert ([one.reason for one in heard.ignored], shown.action) == (["not-open"], "updated")
+    assert kept(folder) == {"UD-1": "the first"}
+
+
+def test_decisions_that_others_wrote_keep_their_keys(stage: Stage, tmp_path: Path) -> None:
+    mine = {**decision("UD-1", state_context="DESIGN"), "x-ticket": 7}
+    folder = make_session(tmp_path, "ASK_USER", mode="full", user_decisions=[mine])
+    answer_from(place(stage, folder))
+    say(stage, "/answer UD-1 the first")
+    answer_from(place(stage, folder))
+    assert read_session(folder).parts["status.json"].value["user_decisions"][0]["x-ticket"] == 7

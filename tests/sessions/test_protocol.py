@@ -1,0 +1,289 @@
+"""Questions to the user, step by step: what is written, what is refused by which rule, and what survives."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from support.sessions import clock, decision, make_session
+
+from accord.kernel.clock import ManualClock
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import has_errors
+from accord.kernel.store import Disk
+from accord.sessions import questions
+from accord.sessions.folder import Part, read_session
+from accord.sessions.moves import advance
+from accord.sessions.protocol import Question, normalised, resumed
+
+
+class Hasty(Disk):
+    """A disk that nobody waits for: a property over a thousand writes needs no power cut."""
+
+    def create(self, path: Path, data: bytes) -> None:
+        path.write_bytes(data)
+
+    def sync(self, folder: Path) -> None:
+        pass
+
+
+HASTY = Hasty()
+DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
+
+
+def ask(folder: Path, text: str = "Which one?", **more: Any) -> None:
+    questions.ask(folder, [Question(text, **more)], clock=clock())
+
+
+def answer(folder: Path, is_all: bool = False, **answers: str) -> None:
+    given_ = {name.replace("_", "-"): text for name, text in answers.items()}
+    questions.answer(folder, given_, is_all=is_all, clock=clock())
+
+
+def entry(folder: Path, decision_id: str) -> dict[str, Any]:
+    entries = json.loads((folder / "status.json").read_text())["user_decisions"]
+    (found,) = [entry for entry in entries if entry["decision_id"] == decision_id]
+    return dict(found)
+
+
+def refused(code: str, call: Any, *args: Any, **more: Any) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        call(*args, **more)
+    assert code in [finding.code for finding in caught.value.findings]
+
+
+def test_a_question_is_pending_on_disk_with_the_state_that_it_came_up_in(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    ask(folder)
+    assert entry(folder, "UD-1") == decision("UD-1", state_context="DESIGN", asked_at="2026-01-31T12:00:00Z")
+    assert read_session(folder).status.current_state == "ASK_USER"  # type: ignore[union-attr]
+
+
+def test_numbers_go_on_from_the_highest_and_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN", user_decisions=[decision("UD-7", "answered", state_context="DESIGN")])
+    ask(folder, "One?")
+    ask(folder, "One?")
+    ask(folder, "Two?")
+    asked = [item.decision_id for item in read_session(folder).status.user_decisions]  # type: ignore[union-attr]
+    assert asked == ["UD-7", "UD-8", "UD-9"]
+    refused("decision-order", ask, folder, "Three?", decision_id="UD-20")
+
+
+def test_what_nobody_answered_is_cancelled_but_for_security_and_gates(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    ask(folder, "One?")
+    ask(folder, "Two?")
+    ask(folder, "May it stay open?", category="security")
+    answer(folder, is_all=True, UD_1="yes")
+    assert entry(folder, "UD-1")["answer"] == "yes"
+    assert (entry(folder, "UD-2")["status"], entry(folder, "UD-2")["resolution_reason"]) == (
+        "cancelled",
+        "no response provided",
+    )
+    assert entry(folder, "UD-3")["status"] == "pending"
+    assert resumed(read_session(folder)).next == "ask"
+    close = questions.close
+    refused("security-cancelled", close, folder, "UD-3", "cancelled", "No response provided.", clock=clock())
+    refused("decision-mandatory", close, folder, "UD-3", "skipped", "not now", clock=clock())
+    close(folder, "UD-3", "cancelled", "user deferred: next sprint", clock=clock())
+    assert entry(folder, "UD-3")["status"] == "cancelled"
+
+
+def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    refused("decision-mandatory", questions.close, folder, DESIGN, "skipped", "no", clock=clock())
+    questions.close(folder, DESIGN, "cancelled", "the user is away", clock=clock())
+    status = read_session(folder).status
+    assert status is not None
+    assert (status.current_state, status.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
+    advance(folder, "APPROVE_DESIGN", role="Orchestrator", clock=clock())
+    assert resumed(read_session(folder)).next == "re-ask"
+    ask(folder, "Approve?", decision_id=DESIGN)
+    answer(folder, UD_APPROVE_DESIGN="approved: nice")
+    assert resumed(read_session(folder)).next == "continue"
+
+
+@pytest.mark.parametrize("said", ["Approved", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
+def test_an_answer_that_is_none_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    before = (folder / "status.json").read_bytes()
+    refused("gate-answer" if said else "answer-empty", answer, folder, UD_APPROVE_DESIGN=said)
+    assert (folder / "status.json").read_bytes() == before
+    assert not (folder / "approve-design-history.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("per batch", "per-batch"),
+        ("Per_Batch.", "per-batch"),
+        ("each task", "per-batch"),
+        ("single final", "single-final"),
+        ("one final review", "single-final"),
+        ("Single-Final", "single-final"),
+    ],
+)
+def test_obvious_words_for_a_strategy_are_kept_in_the_canonical_ones(said: str, kept: str) -> None:
+    assert normalised(STRATEGY, said) == kept
+
+
+def test_changes_are_asked_for_in_the_history_first_then_corrected_then_asked_again(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    (line,) = (folder / "approve-design-history.jsonl").read_text().splitlines()
+    assert json.loads(line)["answer"] == "changes-requested: smaller"
+    refused("correction-open", ask, folder, "Approve?", decision_id=DESIGN)
+    now = ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
+    steps = [questions.resume(folder, agent="Architect", clock=now).next for _ in range(3)]
+    assert steps == ["dispatch-correction", "verify-correction", "verify-correction"]
+    questions.complete_correction(folder, clock=now)
+    assert questions.resume(folder, agent="Architect", clock=now).next == "re-ask"
+    ask(folder, "Approve?", decision_id=DESIGN)
+    assert entry(folder, DESIGN)["status"] == "pending"
+    assert questions.resume(folder, agent="Architect", clock=now).next == "ask"  # the old answer is not taken again
+    answer(folder, UD_APPROVE_DESIGN="approved")
+    status = read_session(folder).status
+    assert status is not None
+    assert status.correction_status == "none"
+    assert len(read_session(folder).history) == 1
+
+
+def test_an_answer_that_reached_only_the_history_before_a_crash_is_not_asked_for_again(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    before = (folder / "status.json").read_bytes()
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    (folder / "status.json").write_bytes(before)
+    assert questions.resume(folder, agent="Designer", clock=clock()).next == "dispatch-correction"
+    assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
+    assert len(read_session(folder).history) == 1
+
+
+def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path: Path) -> None:
+    said = decision(DESIGN, "answered", answer="changes-requested: smaller")
+    line = {
+        "at": said["resolved_at"],
+        "decision_id": DESIGN,
+        "answer": said["answer"],
+        "state_context": "APPROVE_DESIGN",
+    }
+    texts = {"approve-design-history.jsonl": json.dumps(line) + "\n"}
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
+    assert questions.resume(folder, agent="SpecAgent", clock=clock()).next == "dispatch-correction"
+    assert questions.resume(folder, agent="SpecAgent", clock=clock()).next == "verify-correction"
+
+
+def test_an_answered_session_goes_back_to_where_the_question_came_up(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "DESIGN", mode="full")
+    ask(folder)
+    answer(folder, UD_1="the first")
+    answer(folder, UD_1="the first")
+    refused("decision-resolved", answer, folder, UD_1="the other")
+    refused("decision-unknown", answer, folder, UD_2="x")
+    found = questions.resume(folder, agent="Architect", clock=clock())
+    assert (found.next, found.state) == ("continue", "DESIGN")
+    assert read_session(folder).status.current_state == "DESIGN"  # type: ignore[union-attr]
+
+
+TEXTS = st.sampled_from(
+    ["yes", "", "approved", "approved: ok", "changes-requested: a", "per batch", 'a "quoted"\nline']
+)
+IDS = st.sampled_from(["", "UD-1", "UD-2", "UD-3", DESIGN, STRATEGY])
+
+
+class Protocol(RuleBasedStateMachine):
+    """Any order of steps: the status is always valid, and what was answered stays answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = tempfile.TemporaryDirectory()
+        self.folder = make_session(Path(self.root.name), "DESIGN", mode="full")
+        self.clock = clock()
+        self.answers: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.root.cleanup()
+
+    def attempt(self, step: Any) -> None:
+        before = (self.folder / "status.json").read_bytes()
+        try:
+            step()
+        except BrokenContract as broken:
+            rules, after = broken.findings, (self.folder / "status.json").read_bytes()
+        else:
+            return
+        assert rules, "a refusal names its rule"
+        assert after == before
+
+    @rule(decision_id=IDS, text=TEXTS, category=st.sampled_from(["", "security"]))
+    def asks(self, decision_id: str, text: str, category: str) -> None:
+        question = Question(f"{text}?", decision_id, category)
+        self.attempt(lambda: questions.ask(self.folder, [question], clock=self.clock, disk=HASTY))
+
+    @rule(decision_id=IDS, text=TEXTS, is_all=st.booleans())
+    def answers_one(self, decision_id: str, text: str, is_all: bool) -> None:
+        self.attempt(
+            lambda: questions.answer(self.folder, {decision_id: text}, is_all=is_all, clock=self.clock, disk=HASTY)
+        )
+
+    @rule(decision_id=IDS, how=st.sampled_from(["cancelled", "skipped"]), reason=TEXTS)
+    def closes(self, decision_id: str, how: Any, reason: str) -> None:
+        self.attempt(lambda: questions.close(self.folder, decision_id, how, reason, clock=self.clock, disk=HASTY))
+
+    @rule()
+    def resumes(self) -> None:
+        self.attempt(lambda: questions.resume(self.folder, agent="Architect", clock=self.clock, disk=HASTY))
+
+    @rule()
+    def corrects(self) -> None:
+        self.attempt(lambda: questions.complete_correction(self.folder, clock=self.clock, disk=HASTY))
+
+    @rule(state=st.sampled_from(["DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "IMPLEMENT_LOOP", "BLOCKED"]))
+    def moves(self, state: str) -> None:
+        self.attempt(lambda: advance(self.folder, state, role="Orchestrator", clock=self.clock, disk=HASTY))
+
+    @invariant()
+    def the_status_is_valid(self) -> None:
+        part = Part("status.json", (self.folder / "status.json").read_bytes())
+        assert not has_errors(part.findings), part.findings
+
+    @invariant()
+    def no_answer_is_lost(self) -> None:
+        status = read_session(self.folder).status
+        assert status is not None
+        now = {item.decision_id: item.answer or "" for item in status.user_decisions if item.status == "answered"}
+        kept = {name: said for name, said in self.answers.items() if name not in (DESIGN, STRATEGY)}
+        assert {name: now.get(name) for name in kept} == kept
+        requested = {self.answers[DESIGN]} if self.answers.get(DESIGN, "").startswith("changes-requested") else set()
+        assert requested <= {line.answer for line in read_session(self.folder).history}
+        self.answers = {**self.answers, **now}
+
+
+Protocol.TestCase.settings = settings(
+    max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestProtocol = Protocol.TestCase
+
+
+@given(said=st.text(min_size=1))
+@settings(max_examples=30, deadline=None)
+def test_any_answer_is_kept_word_for_word(said: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        folder = make_session(Path(root), "DESIGN", mode="full")
+        questions.ask(folder, [Question("Which one?")], clock=clock(), disk=HASTY)
+        try:
+            questions.answer(folder, {"UD-1": said}, clock=clock(), disk=HASTY)
+        except BrokenContract:
+            assert not said.strip()
+        else:
+            assert entry(folder, "UD-1")["answer"] == said.strip()

@@ -1,0 +1,109 @@
+"""Questions and answers when processes end at the wrong moment, or work at the same time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support.disks import FaultyDisk
+from support.session_processes import HISTORY, STEPS, act, asker, killed, mover
+from support.sessions import decision, make_session
+
+from accord.kernel.findings import has_errors
+from accord.sessions.folder import FILES, Part, check_session, read_session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GATE = str(HISTORY["decision_id"])
+BEFORE = {"changes": ["again"], "cancel": ["again"], "resume": ["again", "changes"]}
+BEFORE |= {"correct": [*BEFORE["resume"], "resume"], "answer": ["ask"], "silence": ["ask"]}
+BEFORE |= {"leave": ["ask", "answer", "silence"], "again": [*BEFORE["correct"], "correct"]}
+
+
+def prepared(root: Path, name: str) -> Path:
+    """Make a session as it is right before this step."""
+    state = "DESIGN" if name in ("ask", "answer", "silence", "leave") else "APPROVE_DESIGN"
+    folder = make_session(root, state, mode="full")
+    for step in BEFORE.get(name, []):
+        act(step, folder, FaultyDisk())
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def is_whole(folder: Path) -> bool:
+    """Tell whether every file can be read; the last line of the history may be in the middle of being written."""
+    found = [finding for name in FILES if (folder / name).exists() for finding in parsed(folder, name)]
+    return not has_errors(found)
+
+
+def parsed(folder: Path, name: str) -> Any:
+    return Part(name, (folder / name).read_bytes()).findings
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("moment", ["before", "within", "after"])
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_killed_at_any_write_and_made_again_ends_as_if_nothing_had_happened(
+    tmp_path: Path, name: str, moment: str
+) -> None:
+    clean = prepared(tmp_path / "clean", name)
+    act(name, clean, FaultyDisk())
+    end = contents(clean)
+    assert all(not found for _, _, found in check_session(clean))
+    for nth in range(1, 40):
+        folder = prepared(tmp_path / str(nth), name)
+        if not killed(name, folder, nth, moment):
+            break
+        assert is_whole(folder)
+        act(name, folder, FaultyDisk())
+        assert contents(folder) == end, nth
+    assert nth > 3, "the disk was used, and the process killed there"
+
+
+@pytest.mark.parametrize("moment", ["before", "within", "after"])
+def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_says_so(
+    tmp_path: Path, moment: str
+) -> None:
+    """The process dies anywhere while it keeps the answer; a resume alone goes on from what is durable."""
+    ends = set()
+    for nth in range(1, 40):
+        folder = prepared(tmp_path / str(nth), "changes")
+        if not killed("changes", folder, nth, moment):
+            break
+        is_kept = bool(read_session(folder).history)
+        act("resume", folder, FaultyDisk())
+        status = read_session(folder).status
+        assert status is not None
+        entry = status.decision(GATE)
+        assert entry is not None
+        assert (entry.answer, status.correction_status) == (
+            (HISTORY["answer"], "dispatched") if is_kept else (None, "none")
+        )
+        ends.add(is_kept)
+    assert ends == ({True} if moment == "after" else {True, False})
+
+
+@pytest.mark.matrix
+def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_file(tmp_path: Path) -> None:
+    rounds = 200
+    folder = make_session(
+        tmp_path, "DESIGN", mode="full", user_decisions=[decision("UD-1", "answered", state_context="DESIGN")]
+    )
+    processes = [asker(folder, rounds), mover(folder, rounds)]
+    looks = 0
+    while any(process.is_alive() for process in processes):
+        processes[looks % 2].join(0.02)
+        assert is_whole(folder)
+        looks += 1
+    assert [process.exitcode for process in processes] == [0, 0]
+    status = read_session(folder).status
+    assert status is not None
+    answers = {item.question: item.answer for item in status.user_decisions[1:]}
+    assert answers == {f"Number {i}?": f"answer {i}" for i in range(rounds)}
+    assert len(status.user_decisions) == rounds + 1
+    assert [item.decision_id for item in status.user_decisions] == [f"UD-{i}" for i in range(1, rounds + 2)]
+    assert all(not found for _, _, found in check_session(folder))

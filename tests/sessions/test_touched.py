@@ -1,0 +1,65 @@
+"""What a change does to sessions, by real git."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from support.sessions import GATES, NAME, done, make_session
+
+from accord.kernel.git import Git
+from accord.sessions.touched import change_findings, touched_sessions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINE = json.dumps({"at": "2026-01-31T10:00:00Z", "decision_id": "UD-APPROVE-DESIGN", "answer": "changes-requested: a"})
+
+
+def commit(root: Path) -> None:
+    git = Git(root, config={"user.name": "a", "user.email": "a@example.org"})
+    git("add", "--all")
+    git("commit", "--quiet", "--allow-empty", "-m", "x")
+
+
+def repository(root: Path, state: str) -> Path:
+    Git(root)("init", "--quiet", "-b", "main")
+    folder = make_session(root, state, user_decisions=GATES, mode="full", texts={"tasks.yaml": done()})
+    (folder / "approve-design-history.jsonl").write_text(LINE + "\n")
+    commit(root)
+    Git(root)("checkout", "--quiet", "-b", "work")
+    return folder
+
+
+def codes(root: Path) -> list[str]:
+    return [finding.code for finding in change_findings(root, NAME, "main")]
+
+
+def test_only_sessions_that_the_change_touches_are_named(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "DONE")
+    assert touched_sessions(tmp_path, "main") == []
+    make_session(tmp_path, session="2026-03-01_new", texts={"tasks.yaml": None})
+    assert [path.name for path in touched_sessions(tmp_path, "main")] == ["2026-03-01_new"]
+    (folder / "spec.md").write_text("changed")
+    commit(tmp_path)
+    assert [path.name for path in touched_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
+
+
+def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "DONE")
+    (folder / "spec.md").write_text("changed")
+    assert codes(tmp_path) == ["session-done"]
+    status = json.loads((folder / "status.json").read_text())
+    (folder / "status.json").write_text(json.dumps({**status, "current_state": "IMPLEMENT_LOOP"}))
+    assert codes(tmp_path) == []
+
+
+def test_a_history_that_grows_is_fine_and_one_that_is_rewritten_is_not(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    history = folder / "approve-design-history.jsonl"
+    history.write_text(LINE + "\n" + LINE.replace(": a", ": b") + "\n")
+    assert codes(tmp_path) == []
+    history.write_text(LINE.replace(": a", ": b") + "\n")
+    assert codes(tmp_path) == ["history-shortened"]
+    history.unlink()
+    assert codes(tmp_path) == ["history-shortened"]
