@@ -143,6 +143,15 @@ def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accor
     assert accord("keepalive", "run", "--dispatch-workflow", WORKFLOW).out == "started: none\n"
 
 
+def test_a_workflow_that_is_not_there_is_named(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--dispatch-workflow", "misspelt.yml")
+    assert (ended.code, "misspelt.yml cannot be started" in ended.err, "--dispatch-workflow" in ended.err) == (
+        4,
+        True,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

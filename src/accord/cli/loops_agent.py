@@ -45,7 +45,7 @@ def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
 
 
 def _claim(run_dir: Path) -> None:
-    """Make the folder of a run, for this user alone. One that holds anything else is left as it is: it is somebody's."""
+    """Make the folder of a run, for this user alone. One that holds other files is somebody's, and left as it is."""
     try:
         run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         there = {entry.name for entry in run_dir.iterdir()}
