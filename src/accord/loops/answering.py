@@ -73,7 +73,7 @@ def completed(told: EndedRun) -> Completed:
     running = told.state.running
     posted = _replies(told, running.about) if running is not None else ()
     answered = tuple(reply.thread for reply in posted)
-    is_unread = told.outputs.exit_code == "0" and answers_of(told.outputs) is None
+    is_unread = told.outputs.exit_code == "0" and result_of(told.outputs, ThreadAnswers) is None
     return Completed(tasks_done=len(answered), facts={"answered": answered}, said=_UNREAD if is_unread else "")
 
 
