@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,6 +40,13 @@ def test_the_decision_is_one_document(accord: Accord, loop: str) -> None:
     assert (ended.code, ended.document["reason"]) == (0, reason)
     assert {"action", "message", "warnings", "add_labels"} <= ended.document.keys()
     assert "ghp_a1B2" not in ended.out
+
+
+def test_the_facts_of_the_page_lead_to_a_run(accord: Accord) -> None:
+    page = (Path(__file__).parents[2] / "docs/keepalive.md").read_text(encoding="utf-8")
+    (facts,) = re.findall(r"```json\n(.+?)```", page, re.DOTALL)
+    ended = accord("keepalive", "decide", accord.file("facts.json", facts), "--format", "json")
+    assert (ended.code, ended.document["reason"], ended.document["agent"]) == (0, "tasks-open", "codex")
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -62,6 +62,10 @@ def take(accord: Accord, loop: str, *more: object) -> Any:
     return ended.document
 
 
+def of_script(accord: Accord) -> tuple[object, ...]:
+    return ("--registry", accord.home / "registry.yml")
+
+
 def file(turns: Turns, path: str) -> str:
     found = turns.stage.get(f"{turns.root}/contents/{path}", ref="feature")
     return base64.b64decode(found["content"]).decode()
@@ -139,6 +143,15 @@ def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accor
     assert accord("keepalive", "run", "--dispatch-workflow", WORKFLOW).out == "started: none\n"
 
 
+def test_a_workflow_that_is_not_there_is_named(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--dispatch-workflow", "misspelt.yml")
+    assert (ended.code, "misspelt.yml cannot be started" in ended.err, "--dispatch-workflow" in ended.err) == (
+        4,
+        True,
+        True,
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -168,6 +181,65 @@ def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
     monkeypatch.delenv("GITHUB_ACTIONS")
     ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", "missing.json")
     assert (ended.code, "missing.json" in ended.err) == (2, True)
+
+
+def test_a_run_that_cannot_be_kept_is_not_begun_on_github(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.file("a-file", "x"), *of_script(accord))
+    assert (ended.code, "a-file" in ended.err) == (2, True)
+    assert not turns.comments
+
+
+def test_folders_of_others_outlive_a_run_that_is_kept_beside_them(accord: Accord, turns: Turns) -> None:
+    theirs = accord.home / "mine" / "agent" / "thesis.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("years of work")
+    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "mine", *of_script(accord))
+    assert (ended.code, "holds other files" in ended.err) == (2, True)
+    assert theirs.read_text() == "years of work"
+    assert not turns.comments
+
+
+def test_an_agent_without_its_secret_costs_no_iteration_at_a_terminal(accord: Accord, turns: Turns) -> None:
+    accord.file("registry.yml", REGISTRY.replace("codec: codex", "codec: codex, required_secrets: [KEY_OF_SCRIPT]"))
+    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "run", *of_script(accord))
+    assert (ended.code, "KEY_OF_SCRIPT" in ended.err) == (2, True)
+    assert not turns.comments
+
+
+def test_a_turn_without_a_folder_says_how_it_can_be_continued(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUNNER_TEMP", str(accord.home / "temporary"))
+    ended = accord("keepalive", "run", "--pull", 1, *of_script(accord))
+    (kept,) = (accord.home / "temporary").glob("accord-loop-*")
+    assert f"run it again with --run-dir {kept}" in ended.err
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("Iteration 1: ✅ ended well; changes: ")
+    assert lines[0].endswith("; 1 task done.")
+    assert lines[-1] == f"  kept in {kept}"
+
+
+def test_a_turn_with_nothing_to_do_leaves_no_folder_behind(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns.label("agents:paused")
+    monkeypatch.setenv("RUNNER_TEMP", str(accord.home))
+    assert take(accord, "keepalive")["outcome"] == "idle"
+    assert take(accord, "keepalive", "--dry-run")["outcome"] == "planned"
+    assert not list(accord.home.glob("accord-loop-*"))
+
+
+def test_a_beginning_that_no_end_could_find_is_refused(accord: Accord, turns: Turns) -> None:
+    ended = accord("keepalive", "run", "--pull", 1, "--phase", "begin")
+    assert (ended.code, "--run-dir" in ended.err) == (2, True)
+    assert not turns.comments
+
+
+def test_people_read_why_a_run_failed(accord: Accord, turns: Turns) -> None:
+    accord.file("registry.yml", REGISTRY.replace("agent.py", "missing.py"))
+    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "run", *of_script(accord))
+    assert "The agent's run failed" in ended.out
+    assert "The agent's run failed" in (accord.home / "GITHUB_STEP_SUMMARY").read_text()
 
 
 def test_a_pull_request_that_is_not_there_is_refused(accord: Accord, turns: Turns) -> None:

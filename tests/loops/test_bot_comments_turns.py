@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, reviewed, seen
 
+from accord.loops.step_outputs import how_it_ended
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -131,6 +133,12 @@ def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stag
     assert reasons == ["threads-open", "no-progress", "no-progress"]
     assert replies(stage) == []
     assert seen(stage, OPEN)["labels"] == ["agent:codex", "needs-human"]
+
+
+def test_people_are_told_that_answers_have_another_shape_than_was_asked_for(stage: Stage) -> None:
+    begun(stage, "bot-comments", OPEN)
+    turn = ended(stage, "bot-comments", OPEN, done({"answers": []}, changes_made="false", commit_sha=""))
+    assert "without answers of the shape" in how_it_ended(turn)[1]
 
 
 def test_a_run_that_failed_replies_nothing(stage: Stage) -> None:

@@ -64,6 +64,10 @@ WRONG = [
     ),
     ([(TOP, "permissions:\n  contents: read\njobs")], ("permissions", "permissions-open", "warning")),
     ([(TOP, "permissions: read-all\njobs")], ("permissions", "permissions-open", "warning")),
+    (
+        [("permissions:\n      contents: write", "permissions: write-all")],
+        ("permissions", "permissions-open", "warning"),
+    ),
     ([("contents: read", "contents: write")], ("agent jobs", "agent-may-write", "error")),
     ([("permissions:\n      contents: read", "permissions: write-all")], ("agent jobs", "agent-may-write", "error")),
     ([("name: Agent\n", "")], ("names", "workflow-unnamed", "warning")),

@@ -169,7 +169,8 @@ def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, Registry | N
     except BrokenContract as broken:
         return CheckUp("registry", path, [(path, finding) for finding in broken.findings]), None
     read.agents = [name for name in document.value["agents"] if registry.agents[name].enabled]
-    return CheckUp("registry", f"{len(read.agents)} agents in {path}", [(path, finding) for finding in found]), registry
+    told = f"{path} names {len(read.agents)} of the agents, accord those that it ships"
+    return CheckUp("registry", told, [(path, finding) for finding in found]), registry
 
 
 def _secrets_of(registry: Registry, names: Sequence[str]) -> dict[str, AgentSecrets]:

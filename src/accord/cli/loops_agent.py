@@ -3,15 +3,63 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from accord.cli.loops_run import HISTORY
+from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
     from accord.cli.loops_run import Choices
     from accord.cli.sources import Way
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs
+
+
+_OURS = ".accord-loop"
+"""Says that a folder is of a loop's run, and that what an earlier try left in it may be removed."""
+
+
+def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
+    """Find out, before a run is recorded on GitHub, whether it can be kept here and whether the agent has its secrets.
+
+    Raises WrongUsage where not. A run that only has to be published needs no secret any more.
+    """
+    from accord.runner.environment import check_credentials
+    from accord.runner.failures import NotRun
+    from accord.runner.record import RECORD
+    from accord.runner.registry import load_registry, repository_registry
+
+    _claim(run_dir)
+    if (run_dir / "agent" / RECORD).is_file():
+        return
+    registry = load_registry(choices.registry or repository_registry(Path.cwd()))
+    try:
+        check_credentials(agent, registry.agent(agent), os.environ)
+    except NotRun as missing:
+        mend = "Set it in the environment of this command. Nothing was written."
+        raise WrongUsage(missing.message, mend=mend) from None
+
+
+def _claim(run_dir: Path) -> None:
+    """Make the folder of a run, for this user alone. One that holds other files is somebody's, and left as it is."""
+    try:
+        run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        there = {entry.name for entry in run_dir.iterdir()}
+        if _OURS not in there and there - {HISTORY}:
+            raise WrongUsage(
+                f"The folder {run_dir} holds other files, such as {min(there - {HISTORY})}.",
+                mend="Name a new one by --run-dir, or the one of a run that was cut off.",
+            )
+        (run_dir / _OURS).touch()
+        with tempfile.TemporaryFile(dir=run_dir):
+            pass
+    except OSError as error:
+        message = f"The run cannot be kept in {run_dir}: {error.strerror}."
+        raise WrongUsage(message, mend="Name a folder by --run-dir that can be written.") from None
 
 
 def checked_out(turn: Turn, way: Way, folder: Path) -> Path:

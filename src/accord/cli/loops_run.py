@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,16 +99,20 @@ def _run(name: str, choices: Choices, way: Way, output_format: str) -> None:
     from accord.loops.table import LOOPS
 
     loop = LOOPS[name]
-    run_dir = choices.run_dir or Path(
-        tempfile.mkdtemp(prefix="accord-loop-", dir=os.environ.get("RUNNER_TEMP") or None)
-    )
+    run_dir = choices.run_dir or _new_run_dir()
     site = _site(choices, way, run_dir)
     if choices.pull is None:
         _sweep(loop, site, choices, output_format)
         return
     turn = _turn(loop, site, choices, way, run_dir)
-    _keep_history(turn, run_dir)
-    _report(turn, choices.prompt_file, output_format)
+    _keep_history(turn, choices, run_dir)
+    _report(turn, choices.prompt_file, run_dir if run_dir.is_dir() else None, output_format)
+
+
+def _new_run_dir() -> Path:
+    """Name a folder for this run alone; it is made when there is something to keep."""
+    root = Path(os.environ.get("RUNNER_TEMP") or tempfile.gettempdir())
+    return root / f"accord-loop-{secrets.token_hex(4)}"
 
 
 def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
@@ -157,13 +163,30 @@ def _turn(loop: Loop, site: Site, choices: Choices, way: Way, run_dir: Path) -> 
 
     if choices.phase == "end":
         outputs = _outputs(choices.outputs)
+        if not choices.dry_run:
+            _check_is_named(choices)
         return end(loop, site, outputs, workflow=choices.dispatch_workflow, is_dry_run=choices.dry_run)
-    turn = begin(loop, site, is_dry_run=choices.dry_run)
-    if choices.phase == "begin" or choices.dry_run or not turn.should_run:
-        return turn
-    from accord.cli.loops_agent import run_here
+    if choices.phase == "begin" or choices.dry_run:
+        return begin(loop, site, ready=lambda _: _check_is_named(choices), is_dry_run=choices.dry_run)
+    from accord.cli.loops_agent import check_place, run_here
 
+    turn = begin(loop, site, ready=lambda decision: check_place(decision.agent, choices, run_dir))
+    if not turn.should_run:
+        if choices.run_dir is None:
+            shutil.rmtree(run_dir, ignore_errors=True)  # another process was faster
+        return turn
+    if choices.run_dir is None:
+        click.echo(f"Kept in {run_dir}. If this is cut off, run it again with --run-dir {run_dir}", err=True)
     return end(loop, site, run_here(turn, choices, way, run_dir), workflow=choices.dispatch_workflow)
+
+
+def _check_is_named(choices: Choices) -> None:
+    """Raise WrongUsage where ``begin`` and ``end`` could not know that they are of one run."""
+    if choices.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
+        raise WrongUsage(
+            "It is not said which run this is, so that its end would not find its beginning.",
+            mend="Pass the same --run-dir DIR to both phases, or set GITHUB_RUN_ID.",
+        )
 
 
 def _outputs(path: str | None) -> RunOutputs:
@@ -179,11 +202,12 @@ def _outputs(path: str | None) -> RunOutputs:
     return read_outputs(text)
 
 
-def _keep_history(turn: Turn, run_dir: Path) -> None:
+def _keep_history(turn: Turn, choices: Choices, run_dir: Path) -> None:
     from accord.kernel.store import write_whole
     from accord.loops.history import write_history
 
-    if turn.state is not None and turn.outcome != "planned":
+    is_wanted = choices.run_dir is not None or run_dir.is_dir()
+    if is_wanted and turn.state is not None and turn.outcome != "planned":
         run_dir.mkdir(parents=True, exist_ok=True)
         write_whole(run_dir / HISTORY, write_history(turn.pull.number, turn.loop.name, turn.state.history))
 
@@ -215,12 +239,12 @@ def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None
         click.echo(f"{'due' if choices.dry_run else 'started'}: {told}")
 
 
-def _report(turn: Turn, prompt_file: str, output_format: str) -> None:
+def _report(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
     """Leave outputs and a summary for the runner, and print the turn."""
     from accord.cli.loops import print_decision
     from accord.cli.step_files import leave_outputs, leave_summary
     from accord.gha.commands import command
-    from accord.loops.step_outputs import as_json, page, step_outputs
+    from accord.loops.step_outputs import as_json, how_it_ended, page, step_outputs
 
     redact = redactor_for(os.environ)
     leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
@@ -231,9 +255,13 @@ def _report(turn: Turn, prompt_file: str, output_format: str) -> None:
         if turn.decision.reason == "read-only-token":
             click.echo(command("warning", redact(turn.decision.message), title=f"accord {turn.loop.name}"), err=True)
     if output_format == "json":
-        print_json(redacted(as_json(turn), redact))
+        print_json(redacted({**as_json(turn), "run_dir": str(run_dir or "")}, redact))
         return
+    for line in how_it_ended(turn):
+        click.echo(one_line(redact(line)))
     print_decision(turn.decision)
     click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
     if turn.started:
         click.echo(f"  started {one_line(turn.started)} again")
+    if run_dir is not None and turn.outcome == "ended":
+        click.echo(f"  kept in {one_line(str(run_dir))}")

@@ -16,7 +16,7 @@ def read_repositories(raw: bytes) -> list[str]:
     document = read_yaml(raw)
     names = document.value
     if not isinstance(names, list) or not names:
-        message = "A list of repositories is what it says: one OWNER/NAME an entry."
+        message = "The file holds no list of repositories. Write one OWNER/NAME an entry."
         raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
     findings = [
         Finding("schema", f"This is no repository: {name!r:.80}. Write it as OWNER/NAME.", pointer(i))
@@ -24,5 +24,7 @@ def read_repositories(raw: bytes) -> list[str]:
         if not isinstance(name, str) or not _NAME.fullmatch(name)
     ]
     if findings:
-        raise BrokenContract("The list of repositories does not hold.", findings=with_lines(findings, document.lines))
+        findings = with_lines(findings, document.lines)
+        told = " ".join(f"Line {finding.line}: {finding.message}" for finding in findings[:5])
+        raise BrokenContract(f"The list of repositories does not hold. {told}", findings=findings)
     return list({name.lower(): name for name in reversed(names)}.values())[::-1]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accord.loops.models import Ending
     from accord.loops.site import Site
 
+_UNREAD = "The run ended without answers of the shape that was asked for, so no thread gets a reply."
 _BOT = "not-known-yet"
 _NOT_KNOWN = Thread(id=_BOT, path="", comments=(ThreadComment(author=_BOT, is_bot=True),))
 
@@ -72,7 +73,8 @@ def completed(told: EndedRun) -> Completed:
     running = told.state.running
     posted = _replies(told, running.about) if running is not None else ()
     answered = tuple(reply.thread for reply in posted)
-    return Completed(tasks_done=len(answered), facts={"answered": answered})
+    is_unread = told.outputs.exit_code == "0" and result_of(told.outputs, ThreadAnswers) is None
+    return Completed(tasks_done=len(answered), facts={"answered": answered}, said=_UNREAD if is_unread else "")
 
 
 def carry_out(told: EndedRun, ending: Ending) -> None:

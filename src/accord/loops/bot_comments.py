@@ -118,7 +118,7 @@ def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> Decisi
     if decision is None:
         decision = decided(
             "threads-open",
-            f"{len(threads)} threads of bots wait for an answer.",
+            f"Threads of bots that wait for an answer: {len(threads)}.",
             agent=questions.agent_of(facts),
             iteration=about.state.iterations + 1,
             appendix=appendix(threads, redact),

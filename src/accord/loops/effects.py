@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once, send_until_answered
+from accord.github.port import NotThere
 from accord.kernel.errors import Stopped
 from accord.kernel.markdown_text import cell
 from accord.loops.reasons import NEEDS_HUMAN
@@ -87,8 +88,15 @@ def relabel(site: Site, there: Sequence[str], added: Sequence[str], removed: Seq
 def start(site: Site, workflow: str, number: int) -> None:
     """Start a workflow of the default branch for a pull request.
 
-    Twice is harmless: the second one finds a run under way, or the next turn due.
+    Twice is harmless: the second one finds a run under way, or the next turn due. Raises NotThere where the default
+    branch has no such workflow.
     """
     branch = site.github.repository().default_branch
     inputs = {"pr_number": str(number)}
-    send_until_answered(lambda: site.github.dispatch_workflow(workflow, branch, inputs), site.clock)
+    try:
+        send_until_answered(lambda: site.github.dispatch_workflow(workflow, branch, inputs), site.clock)
+    except NotThere:
+        raise NotThere(
+            f"The workflow {workflow} cannot be started: {branch} of {site.repository} has none, or the token may not.",
+            mend="Name a file of .github/workflows by --dispatch-workflow, and give the token actions: write.",
+        ) from None

@@ -54,7 +54,7 @@ def plan(told: EndedRun, running: Running, workflow: str) -> Callable[[LoopState
         decision = completed.decision or loop.decide(anew(known.facts, over), site.redact)
         ending = _ending(told, completed, follows, decision, workflow).model_copy(update={"about": running.about})
         update = {"ending": ending, "verified": completed.verified or state.verified}
-        return telling(over.model_copy(update=update), decision, follows.said, site.redact)
+        return telling(over.model_copy(update=update), decision, follows.said or completed.said, site.redact)
 
     return step
 

@@ -38,7 +38,8 @@ class Completed:
 
     ``tasks_done`` counts for progress. ``body`` is the pull request's body with its ticks, None where a loop ticks
     none. ``decision`` is what follows, where the loop itself knows; else it is decided once more from facts, to which
-    ``facts`` are added. ``verified`` is the commit that has a verdict now.
+    ``facts`` are added. ``verified`` is the commit that has a verdict now. ``said`` tells
+    people what of the run cannot be used, though it did not fail.
     """
 
     tasks_done: int = 0
@@ -46,6 +47,7 @@ class Completed:
     decision: Decision | None = None
     facts: Mapping[str, object] = field(default_factory=dict)
     verified: str = ""
+    said: str = ""
 
 
 def nothing_completed(_: EndedRun) -> Completed:

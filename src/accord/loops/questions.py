@@ -143,6 +143,10 @@ def is_within_budgets(about: Known) -> Decision | None:
     return None
 
 
+_NOTHING: dict[LoopName, str] = {"bot-comments": "no answered thread", "autofix": "no mended check"}
+"""What a run did not do, where it is no task that it works on."""
+
+
 def is_getting_somewhere(about: Known) -> Decision | None:
     """Ask whether the last runs repeat each other."""
     repeated = stands_still(about.state)
@@ -150,7 +154,10 @@ def is_getting_somewhere(about: Known) -> Decision | None:
     if repeated == "error":
         return decided("same-error", f"The same error ended two runs. {go_on}")
     if repeated == "tree":
-        return decided("no-progress", f"Two runs led to no new files and no completed task. {go_on}")
+        return decided(
+            "no-progress",
+            f"Two runs led to no new files and {_NOTHING.get(about.state.loop, 'no completed task')}. {go_on}",
+        )
     return None
 
 
@@ -159,7 +166,7 @@ def has_requests_left(about: Known) -> Decision | None:
     rate = about.facts.rate
     if rate.remaining >= REQUESTS_KEPT:
         return None
-    message = f"Only {rate.remaining} requests are left to the token."
+    message = f"The token has too few requests left: {rate.remaining}."
     return decided("rate-limit", message, wait_seconds=rate.resets_in_seconds)
 
 

@@ -60,11 +60,18 @@ class Turn:
         return self.outcome in ("begun", "planned") and self.decision.action in RUNS
 
 
-def begin(loop: Loop, site: Site, *, is_dry_run: bool = False) -> Turn:
-    """Decide, and record that a run begins where it does. The same run begins once, however often it asks."""
+def begin(
+    loop: Loop, site: Site, *, ready: Callable[[Decision], None] = lambda _: None, is_dry_run: bool = False
+) -> Turn:
+    """Decide, and record that a run begins where it does. The same run begins once, however often it asks.
+
+    ``ready`` is asked before anything is written for a run, and raises where that could not take place.
+    """
     known, decision = gather(loop, site)
     if is_dry_run:
         return Turn(loop, site, known.pull, "planned", decision, known.kept.state if known.kept else None)
+    if decision.action in RUNS:
+        ready(decision)
     try:
         turn = _begun(known, decision) if decision.action in RUNS else _not_begun(known, decision)
         relabel(site, known.pull.labels, turn.decision.add_labels, turn.decision.remove_labels)

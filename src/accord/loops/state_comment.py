@@ -35,6 +35,9 @@ _TITLES = {
     "follow-up": "Work is left",
     "ask": "A person is asked",
 }
+_DUE = {"run": "The next run is due", "fix": "Checks are to be mended"}
+"""Titles while no run is under way: one ended, and the next did not begin."""
+
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
@@ -91,7 +94,8 @@ def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
     parts = [f"### accord {state.loop}"]
     told = state.told
     if told is not None:
-        parts.append(f"**{_TITLES[told.action]}** (`{cell(told.reason)}`). {cell(told.message)}")
+        title = _TITLES[told.action] if state.running else _DUE.get(told.action, _TITLES[told.action])
+        parts.append(f"**{title}** (`{cell(told.reason)}`). {cell(told.message)}")
         parts += [f"> {cell(text)}" for text in (told.said, *told.warnings) if text]
     if state.history:
         parts.append(iterations_table(state))
@@ -101,10 +105,11 @@ def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
 
 def iterations_table(state: LoopState) -> str:
     """Write a row an iteration, newest first."""
-    return table(_HEAD, [_row(iteration) for iteration in reversed(state.history)])
+    return table(_HEAD, [row(iteration) for iteration in reversed(state.history)])
 
 
-def _row(iteration: Iteration) -> list[str]:
+def row(iteration: Iteration) -> list[str]:
+    """Write the cells of an iteration."""
     if iteration.exit_code == "0":
         result = "✅ ended well"
     else:

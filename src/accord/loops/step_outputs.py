@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.markdown_text import cell
-from accord.loops.state_comment import iterations_table
+from accord.loops.gather import RUNS
+from accord.loops.state_comment import iterations_table, row
 
 if TYPE_CHECKING:
     from accord.loops.run import Turn
@@ -47,8 +48,19 @@ def as_json(turn: Turn) -> dict[str, Any]:
         "iterations": state.iterations if state else None,
         "started": turn.started,
         "note": turn.note,
+        "said": state.told.said if state and state.told else "",
         "requests": {"read": turn.site.github.requests.read, "write": turn.site.github.requests.write},
     }
+
+
+def how_it_ended(turn: Turn) -> list[str]:
+    """Tell people how the run went that this turn ended, and why where it failed."""
+    if turn.outcome != "ended" or turn.state is None or not turn.state.history:
+        return []
+    number, result, changes, tasks, *_ = row(turn.state.history[-1])
+    done = f"{tasks} task{'' if tasks == '1' else 's'} done"
+    said = _said(turn)
+    return [f"Iteration {number}: {result}; changes: {changes.strip('`')}; {done}.", *([said] if said else [])]
 
 
 _NEXT = {
@@ -72,10 +84,16 @@ def page(turn: Turn) -> str:
         cell(decision.message),
         _next(turn),
     ]
-    parts += [f"> {cell(text)}" for text in (turn.note, *decision.warnings) if text]
+    parts += [f"> {cell(text)}" for text in (turn.note, _said(turn), *decision.warnings) if text]
     if turn.state and turn.state.history:
         parts.append(iterations_table(turn.state))
     return "\n\n".join(filter(None, parts))
+
+
+def _said(turn: Turn) -> str:
+    """Tell why the run failed that this turn ended."""
+    told = turn.state.told if turn.state else None
+    return told.said if told and turn.outcome == "ended" else ""
 
 
 def _next(turn: Turn) -> str:
@@ -84,6 +102,8 @@ def _next(turn: Turn) -> str:
         return "Nothing was written: this is a rehearsal."
     if turn.started:
         return f"Next: `{cell(turn.started)}` was started again."
+    if turn.outcome == "ended" and decision.action in RUNS:
+        return "Next: The next run is due, and nothing was told to start it. Take another turn."
     wait = "" if decision.wait_seconds is None else f", in {decision.wait_seconds} s"
     told = _NEXT[decision.action]
     return f"Next: {told}" if told.endswith(".") else f"Next: {told}{wait}."

@@ -61,6 +61,12 @@ def check_permissions(facts: RepositoryFacts) -> Iterator[Found]:
         elif workflow.permissions:
             message = "Every job of this workflow gets these. Grant nothing on top, and to each job what it needs."
             yield path, warning("permissions-open", message, "/permissions", mend="permissions: {}")
+        for name, job in workflow.jobs.items():
+            is_agents = any(runs_agent(step, facts.programs) for step in job.steps)  # an error of its own
+            if job.permissions == "write-all" and not is_agents:
+                message = f'The job "{name}" may write everything. Grant it by name what it needs.'
+                mend = "permissions:\n  contents: read"
+                yield path, warning("permissions-open", message, pointer("jobs", name, "permissions"), mend=mend)
 
 
 _AGENT_ACTIONS = re.compile(
