@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+import yaml
 from support.act import CONSUMER, PUBLISHED, ROOT, Bench, Run, job_token, job_tokens, publish, workflow_files
 from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
@@ -31,11 +32,12 @@ pytestmark = pytest.mark.unmeasured
 COMMIT = "c" * 40
 BEHIND, KITLESS = "octo/behind", "octo/kitless"
 SOURCE = Path(__file__).parent / "consumer"
+WRITING = yaml.safe_load((SOURCE / ".github/agents/registry.yml").read_text())
 OWN = {
     **{str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()},
     "README.md": "# Mine\n",
     ".github/workflows/ci.yml": "name: CI\non: push\npermissions: {}\njobs: {}\n",
-    ".github/agents/registry.yml": json.dumps(REGISTRY),
+    ".github/agents/registry.yml": json.dumps({**REGISTRY, "agents": {**REGISTRY["agents"], **WRITING["agents"]}}),
     ".github/agents/looping.py": AGENT.read_text(encoding="utf-8"),
 }
 BODY = '<!-- keepalive-config: {"wait_seconds": 0} -->\n\n## Tasks\n\n- [ ] Write one.txt\n- [ ] Write two.txt\n'
@@ -141,7 +143,7 @@ def test_the_installed_workflow_for_labels_makes_the_labels_that_all_others_use(
 
 
 def test_the_installed_workflow_for_plans_creates_work_items(consumer: Installed) -> None:
-    run = consumer.run("plan", consumer.files[PLAN])
+    run = consumer.run("plan", consumer.files[PLAN], request="docs/specs/greeting.txt", agent="writing")
     assert run.exit_code == 0, run.trouble
     assert "Greet people by name" in {issue["title"] for issue in document(consumer.home / "sandbox")["issues"]}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import format_option, one_line
-from accord.cli.sources import github_for
+from accord.cli.sources import Lines, github_for
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _finite(minutes: float) -> float:
 
 
 @click.command()
-@click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
+@click.option("--agent", default="", metavar="NAME", help="The agent, by its name in the registry; else its default.")
 @click.option(
     "--prompt-file",
     type=_FILE,
@@ -39,6 +39,9 @@ def _finite(minutes: float) -> float:
     help="What the agent is asked, a file of the workspace; else the prompt of the mode.",
 )
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
+@click.option(
+    "--data", type=Lines(), multiple=True, metavar="F", help="A file with text of others, shown to the agent as data."
+)
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
 @click.option("--pr-number", default="", metavar="N", help="The pull request; told to the agent.")
@@ -71,7 +74,7 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
     is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes
-    keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
+    plan, implement, review, keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.publish import check_ref
@@ -116,6 +119,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
         sandbox=given["sandbox_mode"],
         is_skipped=given["skip"],
         command=command,
+        data=[Path(name.strip()) for name in given["data"] if name.strip()],
         **{name: given[name] for name in (*same, *more)},
     )
 
@@ -132,7 +136,7 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
 
     is_step = os.environ.get("GITHUB_ACTIONS") == "true"
     if is_step:
-        click.echo(command("group", f"Output of {one_line(request.agent)}"), err=True)
+        click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
         return run_agent(request, Job(os.environ, SystemClock(), show, told))
     finally:
