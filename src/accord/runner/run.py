@@ -76,7 +76,7 @@ class RunRequest:
     max_runtime_minutes: float = 45
     is_skipped: bool = False
     registry: Path | None = None
-    schema: Path | None = None
+    schema: Path | Mapping[str, Any] | None = None
     data: Sequence[Path] = ()
     command: Sequence[str] = ()
     install_dir: Path | None = None
@@ -238,7 +238,7 @@ def _schema(request: RunRequest) -> str:
     if request.schema is None:
         return ""
     try:
-        schema = json.loads(request.schema.read_bytes())
+        schema = json.loads(request.schema.read_bytes()) if isinstance(request.schema, Path) else dict(request.schema)
     except (OSError, ValueError) as error:
         raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
     if not isinstance(schema, dict):

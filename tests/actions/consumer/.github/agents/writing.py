@@ -72,7 +72,7 @@ def implement() -> None:
 
 
 def review() -> None:
-    """Find the line of the change that greets without a blank, in the tree of the pull request too; print the result."""
+    """Find the line of the change, and of the file, that greets without a blank; print the result."""
     item, diff = json.loads(given("work-item.json")), given("change.diff")
     change = diff[diff.index("+++ b/src/greeting.py") :]
     first = int(re.findall(r"^@@ -\S+ \+(\d+)", change, re.MULTILINE)[0])
