@@ -48,9 +48,9 @@ CALLERS = {"keepalive": "tasks", "autofix": "failing", "verifier": "kept", "bot-
 
 PULLS = {
     "tasks": {"labels": ["agents:keepalive"], "body": BODY, "statuses": GREEN},
-    "failing": {**LOOP_PULLS["failing"], "labels": ["autofix"]},
+    "failing": {**LOOP_PULLS["failing"], "labels": ["autofix", "agent:looping"]},
     "kept": LOOP_PULLS["kept"],
-    "bots": {**LOOP_PULLS["bots"], "labels": []},
+    "bots": LOOP_PULLS["bots"],
 }
 NUMBERS = {name: number for number, name in enumerate(PULLS, 2)}
 SYNC = f"""
