@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten, template
+from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten
 from support.plans import plan, task
 
 from accord.sandbox.seed import INSTALLATION_TOKEN
@@ -187,18 +187,6 @@ def test_the_reusable_workflow_can_plan_only(apply: Any, github: Running) -> Non
     assert run.exit_code == 0, run.trouble
     assert run.outputs("apply")["outcome"] == "planned"
     assert writes(github) == 0
-
-
-def test_the_kits_workflow_for_planners_works_as_it_is(apply: Any, held: Any) -> None:
-    run = apply(
-        EXAMPLE,
-        template("plan"),
-        files={"tools/plan.sh": "cat plan-of-the-agent.json", "plan-of-the-agent.json": EXAMPLE},
-    )
-
-    assert run.exit_code == 0, run.trouble
-    assert run.outputs("apply")["outcome"] == "applied"
-    assert len(held()["issues"]) == len(json.loads(EXAMPLE)["create"])
 
 
 def test_a_consumers_own_python_set_up_neither_breaks_nor_hijacks_accord(apply: Any, github: Running) -> None:

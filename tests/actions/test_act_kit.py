@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+import yaml
+from actions.test_act_loops import CHANGES, GREEN, WORK_ITEMS
+from actions.test_act_loops import PULLS as LOOP_PULLS
 from support.act import CONSUMER, PUBLISHED, ROOT, Bench, Run, job_token, job_tokens, publish, workflow_files
 from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
@@ -31,14 +34,25 @@ pytestmark = pytest.mark.unmeasured
 COMMIT = "c" * 40
 BEHIND, KITLESS = "octo/behind", "octo/kitless"
 SOURCE = Path(__file__).parent / "consumer"
+WRITING = yaml.safe_load((SOURCE / ".github/agents/registry.yml").read_text())
 OWN = {
     **{str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()},
     "README.md": "# Mine\n",
     ".github/workflows/ci.yml": "name: CI\non: push\npermissions: {}\njobs: {}\n",
-    ".github/agents/registry.yml": json.dumps(REGISTRY),
+    ".github/agents/registry.yml": json.dumps({**REGISTRY, "agents": {**REGISTRY["agents"], **WRITING["agents"]}}),
     ".github/agents/looping.py": AGENT.read_text(encoding="utf-8"),
 }
 BODY = '<!-- keepalive-config: {"wait_seconds": 0} -->\n\n## Tasks\n\n- [ ] Write one.txt\n- [ ] Write two.txt\n'
+CALLERS = {"keepalive": "tasks", "autofix": "failing", "verifier": "kept", "bot-comments": "bots"}
+"""The installed workflows of the loops, and the pull request that each is started for."""
+
+PULLS = {
+    "tasks": {"labels": ["agents:keepalive"], "body": BODY, "statuses": GREEN},
+    "failing": {**LOOP_PULLS["failing"], "labels": ["autofix", "agent:looping"]},
+    "kept": LOOP_PULLS["kept"],
+    "bots": LOOP_PULLS["bots"],
+}
+NUMBERS = {name: number for number, name in enumerate(PULLS, 2)}
 SYNC = f"""
 on: workflow_dispatch
 jobs:
@@ -82,29 +96,28 @@ class Installed:
         access = {"api_url": self.github.url, "token": job_token({})}
         return self.bench.run(workflow, folder, files=others, inputs=inputs, secrets=secrets, run_id=900, **access)
 
-    def api(self, path: str, **params: Any) -> Any:
+    def api(self, path: str, method: str = "GET", json: Any = None, **params: Any) -> Any:
         headers = {"authorization": f"Bearer {self.github.token}"}
-        answer = requests.get(f"{self.github.url}/repos/{path}", params=params, headers=headers, timeout=20)
+        url = f"{self.github.url}/repos/{path}"
+        answer = requests.request(method, url, params=params, json=json, headers=headers, timeout=20)
         answer.raise_for_status()
         return answer.json()
+
+    def patches(self, pull: int) -> dict[str, str]:
+        """Return what a pull request changes, by file."""
+        return {file["filename"]: file.get("patch", "") for file in self.api(f"{CONSUMER}/pulls/{pull}/files")}
 
 
 @pytest.fixture(scope="module")
 def consumer(bench: Bench, kit: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     home = tmp_path_factory.mktemp("consumer")
-    pull = {
-        "title": "Two files",
-        "head": "work/tasks",
-        "body": BODY,
-        "labels": ["agents:keepalive"],
-        "statuses": [{"context": "ci", "state": "success"}],
-    }
+    pulls = [{"title": name, "head": f"work/{name}", **pull} for name, pull in PULLS.items()]
     repositories = [
         {
             "name": CONSUMER,
             "files": kit,
-            "branches": {"work/tasks": {"notes.txt": "Notes\n"}},
-            "issues": [pull],
+            "branches": {f"work/{name}": CHANGES.get(name, {"notes.txt": "Notes\n"}) for name in PULLS},
+            "issues": [WORK_ITEMS[0], *pulls],
             "default_labels": False,
         },
         {"name": BEHIND, "files": installed(tmp_path_factory.mktemp("behind"), older_kit(), OLD)},
@@ -124,13 +137,28 @@ def test_init_left_what_was_there_before(kit: dict[str, str]) -> None:
     assert f"@{COMMIT} # v" in kit[PLAN]
 
 
-def test_the_installed_workflow_for_keepalive_runs_an_agent_on_a_pull_request(consumer: Installed) -> None:
-    run = consumer.run("keepalive", consumer.files[".github/workflows/accord-keepalive.yml"], pr_number="1")
+def loops(files: Mapping[str, str]) -> str:
+    """Put the jobs of the installed workflows of the loops into one, each started for a pull request of its own."""
+    jobs = {}
+    for name, pull in CALLERS.items():
+        text = files[f".github/workflows/accord-{name}.yml"].replace("inputs.pr_number", f"'{NUMBERS[pull]}'")
+        jobs |= yaml.safe_load(text)["jobs"]
+    return json.dumps({"on": "workflow_dispatch", "jobs": jobs}, indent=1)
+
+
+def test_the_installed_workflows_of_the_loops_do_what_they_are_there_for(consumer: Installed) -> None:
+    consumer.api(f"{CONSUMER}/pulls/{NUMBERS['kept']}/merge", method="PUT", json={})
+    run = consumer.run("loops", loops(consumer.files))
     assert run.exit_code == 0, run.trouble
-    pull = consumer.api(f"{CONSUMER}/pulls/1")
-    assert pull["body"] == BODY.replace("- [ ] Write one.txt", "- [x] Write one.txt")
-    (file,) = [file for file in consumer.api(f"{CONSUMER}/pulls/1/files") if file["filename"] == "one.txt"]
-    assert file["status"] == "added"
+    files = {name: consumer.patches(number) for name, number in NUMBERS.items()}
+    assert "+Write one.txt" in files["tasks"]["one.txt"]
+    assert consumer.api(f"{CONSUMER}/pulls/{NUMBERS['tasks']}")["body"] == BODY.replace(
+        "[ ] Write one", "[x] Write one"
+    )
+    assert "+    return sum(numbers)" in files["failing"]["src/total.py"]
+    assert "+The first line." in files["bots"]["lines.txt"]
+    comments = consumer.api(f"{CONSUMER}/issues/{NUMBERS['kept']}/comments")
+    assert any("**Verified** (`verdict-pass`)" in comment["body"] for comment in comments)
 
 
 def test_the_installed_workflow_for_labels_makes_the_labels_that_all_others_use(consumer: Installed) -> None:
@@ -141,7 +169,7 @@ def test_the_installed_workflow_for_labels_makes_the_labels_that_all_others_use(
 
 
 def test_the_installed_workflow_for_plans_creates_work_items(consumer: Installed) -> None:
-    run = consumer.run("plan", consumer.files[PLAN])
+    run = consumer.run("plan", consumer.files[PLAN], request="docs/specs/greeting.txt", agent="writing")
     assert run.exit_code == 0, run.trouble
     assert "Greet people by name" in {issue["title"] for issue in document(consumer.home / "sandbox")["issues"]}
 

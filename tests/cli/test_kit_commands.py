@@ -90,7 +90,7 @@ def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root
         (root / path).write_text(text)
     ended = accord("init", "--root", root, "--yes", *REF)
     assert f"{REVIEW} stays as it is" in ended.out
-    assert "+    timeout-minutes: 30" in ended.out.partition("stays as it is")[2]
+    assert "+    timeout-minutes: 60" in ended.out.partition("stays as it is")[2]
 
 
 def test_an_installed_kit_is_in_order_for_doctor_which_tells_later_when_it_is_behind(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.plans import plan, task
+from support.stage import staged
 from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
@@ -269,6 +270,22 @@ def test_an_item_shows_what_it_waits_for_and_where_it_may_move(accord: Accord, s
     moved = accord("items", "move", "77", "--to", "ready", "--format", "json").document
     assert (missing.code, missing.document) == (1, {name: moved[name] for name in ("id", "outcome", "findings")})
     assert accord("items", "show", "seven").code == 2
+
+
+def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord, tmp_path: Path) -> None:
+    pulls = [{"title": f"Pull {body}", "head": "work/one", "body": body} for body in ("Closes #1", "See #1")]
+    repository = {
+        "name": "octo/demo",
+        "files": {"README.md": "# A\n"},
+        "branches": {"work/one": {"one.txt": "1\n"}},
+        "issues": [{"title": "A"}, *pulls],
+    }
+    (tmp_path / "seed.json").write_text(json.dumps({"repositories": [repository]}))
+    with staged(tmp_path / "data", seed=tmp_path / "seed.json") as stage:
+        accord.on(stage, GITHUB_REPOSITORY="octo/demo")
+        assert accord("items", "show", "2", "--format", "json").document["id"] == "1"
+        refused = accord("items", "show", "3", "--format", "json")
+    assert (refused.code, refused.document["findings"][0]["code"]) == (1, "work-item-unknown")
 
 
 def test_an_illegal_move_exits_1_and_lists_the_legal_ones(accord: Accord, stage: Stage) -> None:

@@ -68,8 +68,8 @@ def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: S
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
     assert files_at(stage, "main") == before
     after = files_at(stage, "accord/sync")
-    assert "make plan" in text_at(stage, PLAN, "accord/sync")
-    assert "timeout-minutes: 30" in text_at(stage, PLAN, "accord/sync")
+    assert "group: planning" in text_at(stage, PLAN, "accord/sync")
+    assert "timeout-minutes: 60" in text_at(stage, PLAN, "accord/sync")
     assert after[REVIEW] == before[REVIEW]
     assert LABELS in after
     assert RETIRED not in after
@@ -83,7 +83,7 @@ def test_the_pull_request_lists_every_file_and_shows_what_a_conflict_keeps_out(s
     assert pull
     for path, action in ((PLAN, "merge"), (REVIEW, "conflict"), (LABELS, "add"), (RETIRED, "remove")):
         assert f"| {path} | {action} |" in pull.body
-    assert "-    timeout-minutes: 20\n+    timeout-minutes: 30" in pull.body.partition("## Conflicts")[2]
+    assert "-    timeout-minutes: 20\n+    timeout-minutes: 60" in pull.body.partition("## Conflicts")[2]
 
 
 def test_a_second_sync_writes_nothing(stage: Stage) -> None:

@@ -14,7 +14,7 @@ from support.workshop import Agent, Workshop, git
 from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
 from accord.runner.finish import Finishing, finish, outputs_without_record
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, SCHEMA, STDERR, STDOUT, Own, RunRecord
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, Own, RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -364,8 +364,17 @@ def test_a_structured_result_counts_only_when_it_fits_its_schema(
     (run.folder / SCHEMA).write_text(json.dumps(schema))
     outputs = run.outputs()
     assert (outputs["result-json"], outputs["exit-code"]) == (result, "0")
+    assert ((run.folder / RESULT).read_text() if result else "") == (f"{result}\n" if result else "")
+    assert (run.folder / RESULT).exists() == bool(result)
     assert warning in outputs["run-warnings"]
     assert bool(outputs["run-warnings"]) == bool(warning)
+
+
+def test_a_structured_result_that_is_too_long_for_an_output_is_kept_as_a_file(run: Run) -> None:
+    run.leave(transcript(json.dumps({"verdict": "long " * 100_000})))
+    (run.folder / SCHEMA).write_text('{"type": "object"}')
+    assert run.outputs()["result-json"] == ""
+    assert len(json.loads((run.folder / RESULT).read_text())["verdict"]) == 500_000
 
 
 def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.kernel.hidden_text import strip_hidden
+from accord.results.labels import Kind
+from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
+from accord.results.templates import body_findings, read_body
+from accord.runner.data import MOST_CHARACTERS
 from accord.runner.failures import NotRun
-from accord.runner.prompt import assemble, prompt_for, read_prompt
+from accord.runner.prompt import assemble, prompt_for, read_data, read_prompt, shipped_prompt
 
 
 @pytest.fixture
@@ -83,8 +88,8 @@ def test_a_comment_that_only_a_machine_reads_does_not_reach_the_agent() -> None:
     assert "`<!-- code -->`" in assembled
 
 
-@pytest.mark.parametrize("mode", ["keepalive", "autofix", "verifier", "bot-comments"])
-def test_a_loop_has_a_prompt_even_where_nobody_wrote_one(workspace: Path, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["plan", "implement", "review", "keepalive", "autofix", "verifier", "bot-comments"])
+def test_a_workflow_of_the_kit_has_a_prompt_even_where_nobody_wrote_one(workspace: Path, mode: str) -> None:
     shipped = prompt_for(None, mode, workspace)
     assert shipped.startswith("# ")
     own = workspace / f".github/prompts/{mode}.md"
@@ -94,8 +99,8 @@ def test_a_loop_has_a_prompt_even_where_nobody_wrote_one(workspace: Path, mode: 
     assert prompt_for(Path("prompts/fix.md"), mode, workspace) == "Fix it.\n"
 
 
-@pytest.mark.parametrize("mode", ["", "review", "../runner/prompts/keepalive", "prompts/fix"])
-def test_a_mode_that_is_none_of_the_loops_needs_a_prompt_file(workspace: Path, mode: str) -> None:
+@pytest.mark.parametrize("mode", ["", "other", "../runner/prompts/keepalive", "prompts/fix"])
+def test_a_mode_that_has_no_prompt_needs_a_prompt_file(workspace: Path, mode: str) -> None:
     with pytest.raises(NotRun, match="There is no prompt file"):
         prompt_for(None, mode, workspace)
 
@@ -105,3 +110,39 @@ def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> 
     (workspace / ".github/prompts/autofix.md").symlink_to("../../../outside.md")
     with pytest.raises(NotRun, match="outside of the workspace"):
         prompt_for(None, "autofix", workspace)
+
+
+@given(st.text(max_size=300))
+def test_a_text_of_others_stays_between_its_fences(text: str) -> None:
+    shown = assemble("Do it.", "", {}, {"work-item.json": text})
+    fence, _, inside = shown.partition("### work-item.json\n\n")[2].partition("text\n")
+    data, _, behind = inside.partition(f"\n{fence}\n")
+    assert data == strip_hidden(text.rstrip()).replace("\0", "").rstrip()
+    assert behind == ""
+    assert set(fence) == {"`"}
+
+
+def test_of_a_long_text_of_others_the_beginning_is_shown_and_said_to_be_that() -> None:
+    shown = assemble("Do it.", "", {}, {"change.diff": "x" * (MOST_CHARACTERS + 7)})
+    assert "x" * MOST_CHARACTERS + "\n[7 more characters" in shown
+
+
+def test_a_text_of_others_that_is_not_there_is_refused_with_its_name(workspace: Path) -> None:
+    with pytest.raises(NotRun, match=r"gone\.diff cannot be read"):
+        read_data([workspace / "gone.diff"])
+
+
+KEYS = {"plan": PlannerResult, "implement": ImplementorResult, "review": ReviewerResult}
+
+
+@pytest.mark.parametrize("mode", KEYS)
+def test_an_agent_is_told_every_key_of_the_result_that_it_is_to_write(mode: str) -> None:
+    asked = shipped_prompt(mode)
+    for key in KEYS[mode].model_fields:
+        assert f"`{key}`" in asked
+
+
+def test_the_templates_in_the_planners_prompt_are_those_that_its_result_is_checked_by() -> None:
+    task, refinement = re.findall(r"```markdown\n(.*?)```", shipped_prompt("plan"), re.DOTALL)
+    for body, kind in ((task, Kind.TASK), (refinement, Kind.REFINEMENT)):
+        assert list(body_findings(read_body(body), kind, "/body")) == []

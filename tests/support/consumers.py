@@ -29,8 +29,8 @@ SHIPPED = shipped_kit()
 def older_kit() -> Kit:
     """The kit of an earlier version: two workflows were different, one was not there yet, one more was."""
     files = dict(SHIPPED.files)
-    files[PLAN] = files[PLAN].replace("timeout-minutes: 30", "timeout-minutes: 20")
-    files[REVIEW] = files[REVIEW].replace("timeout-minutes: 30", "timeout-minutes: 20")
+    files[PLAN] = files[PLAN].replace("timeout-minutes: 60", "timeout-minutes: 20")
+    files[REVIEW] = files[REVIEW].replace("timeout-minutes: 60", "timeout-minutes: 20")
     files[RETIRED] = "name: Retired\non: workflow_dispatch\n"
     del files[LABELS]
     return Kit("0.0.1", files)
@@ -44,7 +44,7 @@ def installed(folder: Path, kit: Kit, pin: Pin = OLD) -> dict[str, str]:
 
 def edited(files: Mapping[str, str]) -> dict[str, str]:
     """A consumer's own words: at another place than the new version's, and at the same."""
-    plan = files[PLAN].replace("bash tools/plan.sh", "make plan")
+    plan = files[PLAN].replace("group: plan", "group: planning")
     review = files[REVIEW].replace("timeout-minutes: 20", "timeout-minutes: 90")
     return {**files, PLAN: plan, REVIEW: review, "README.md": "# Mine\n", ".github/workflows/own.yml": "name: Own\n"}
 

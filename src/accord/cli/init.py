@@ -28,7 +28,8 @@ COLORS = {
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 _NEXT = """\
 Next:
-  1. Replace tools/plan.sh, tools/implement.sh and tools/review.sh in the workflows by what starts your agent.
+  1. Give the repository the secret of your agent, such as OPENAI_API_KEY; another default than codex is named in
+     .github/agents/registry.yml.
   2. Delete the workflows that you do not want: what is deleted stays away.
   3. Run accord doctor, then commit .github."""
 

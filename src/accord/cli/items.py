@@ -10,12 +10,14 @@ from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
 from accord.github.markers import take_markers
 from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding
 from accord.results.labels import Category, in_category
 from accord.results.rules import item_number
 from accord.results.status import WORK_ITEM, current_status
 from accord.results.status_run import find_work_item, legal_moves, move_work_item, open_blockers, work_items
 
 if TYPE_CHECKING:
+    from accord.cli.sources import Way
     from accord.github.port import GitHub, Issue
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
@@ -55,10 +57,10 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 @format_option
 @click.pass_context
 def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
-    """Show one work item: its state, what it waits for, and where it may move."""
-    with github_for(**access) as (github, *_):
+    """Show a work item: its state, what it waits for, and where it may move. Of a pull request, the one it closes."""
+    with github_for(**access) as way:
         try:
-            item = _detail(github, _number(number))
+            item = _detail(way.github, _closed_by(way, _number(number)))
         except BrokenContract as broken:
             if output_format != "json":
                 raise
@@ -139,6 +141,20 @@ def _seen(text: str) -> str:
     from accord.kernel.incoming import visible_text
 
     return visible_text(take_markers(text)[0]).strip()
+
+
+def _closed_by(way: Way, number: int) -> int:
+    """Return the work item that a pull request closes; any other number is its own."""
+    from accord.github.closing import closing_references
+
+    issue = way.github.issue(number)
+    if issue is None or not issue.is_pull:
+        return number
+    found = closing_references(issue.body, way.repository)
+    if len(found) == 1:
+        return found[0]
+    message = f'#{number} is a pull request that closes {len(found)} work items. Write one "Closes #N" into its body.'
+    raise BrokenContract(message, findings=[Finding("work-item-unknown", message)])
 
 
 def _detail(github: GitHub, number: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -88,7 +87,7 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
 
     The caller's work tree is left as it is.
     """
-    from accord.cli.run import run_shown
+    from accord.cli.run import run_shown, schema_of
     from accord.cli.run_step import finished
     from accord.runner.record import RECORD
     from accord.runner.registry import repository_registry
@@ -112,22 +111,8 @@ def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutput
             iteration=str(turn.decision.iteration),
             max_runtime_minutes=choices.max_runtime_minutes,
             registry=choices.registry or repository_registry(Path.cwd()),
-            schema=_schema(turn.loop.schema, run_dir),
+            schema=schema_of(turn.loop.schema),
         )
         with listening() as told:
             record = run_shown(request, told)
     return finished(folder, way, record)
-
-
-def _schema(kind: str, run_dir: Path) -> Path | None:
-    """Write the schema of the structured result where the runner reads it."""
-    from accord.cli.kinds import KINDS
-    from accord.kernel.schemas import strict_schema
-    from accord.kernel.store import write_whole
-
-    if not kind:
-        return None
-    path = run_dir.resolve() / f"{kind}.schema.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(strict_schema(KINDS[kind].model)))
-    return path

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import format_option, one_line
-from accord.cli.sources import github_for
+from accord.cli.sources import Lines, github_for
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _finite(minutes: float) -> float:
 
 
 @click.command()
-@click.option("--agent", required=True, metavar="NAME", help="The agent, by its name in the registry.")
+@click.option("--agent", default="", metavar="NAME", help="The agent, by its name in the registry; else its default.")
 @click.option(
     "--prompt-file",
     type=_FILE,
@@ -39,6 +39,9 @@ def _finite(minutes: float) -> float:
     help="What the agent is asked, a file of the workspace; else the prompt of the mode.",
 )
 @click.option("--appendix", default="", metavar="T", help="More text for the prompt; may come from users.")
+@click.option(
+    "--data", type=Lines(), multiple=True, metavar="F", help="A file with text of others, shown to the agent as data."
+)
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
 @click.option("--pr-number", default="", metavar="N", help="The pull request; told to the agent.")
@@ -47,7 +50,9 @@ def _finite(minutes: float) -> float:
 @click.option("--sandbox-mode", default="", metavar="S", help="A sandbox mode of the agent's entry of the registry.")
 @click.option("--safety-strategy", default="", metavar="S", help="A safety strategy of the agent's entry.")
 @click.option("--model", default="", metavar="M", help="The model, as the agent names it.")
-@click.option("--schema", type=_FILE, metavar="F", help="The JSON Schema of a structured result.")
+@click.option(
+    "--schema", default="", metavar="KIND|F", help="What the answer must be: a kind of document, or a JSON Schema."
+)
 @click.option("--command", default="", metavar="T", help="What the agent `command` runs; split into words, no shell.")
 @click.option(
     "--max-runtime-minutes",
@@ -70,8 +75,9 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     """Run an agent of the registry, and write the outputs of the runner contract.
 
     The agent works in the current directory, with its own secrets and nothing else of the job. Without a prompt file it
-    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes
-    keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however the run ended.
+    is asked what stands in .github/prompts/MODE.md, or where that is not there what accord asks for the modes plan,
+    implement, review, keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however
+    the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run
     from accord.runner.publish import check_ref
@@ -108,7 +114,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
     except ValueError as error:
         raise WrongUsage(f"The command cannot be split into words: {error}.", mend="Close its quotes.") from None
     same = ("prompt_file", "appendix", "mode", "pr_number", "pr_ref", "base_ref", "iteration", "safety_strategy")
-    more = ("model", "max_runtime_minutes", "registry", "schema", "install_dir")
+    more = ("model", "max_runtime_minutes", "registry", "install_dir")
     return RunRequest(
         agent=agent,
         run_dir=run_dir.resolve(),
@@ -116,8 +122,20 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
         sandbox=given["sandbox_mode"],
         is_skipped=given["skip"],
         command=command,
+        schema=schema_of(given["schema"]),
+        data=[Path(name.strip()) for name in given["data"] if name.strip()],
         **{name: given[name] for name in (*same, *more)},
     )
+
+
+def schema_of(named: str) -> Path | dict[str, Any] | None:
+    """Return the strict schema of a kind of document; any other name is that of a file."""
+    if not named:
+        return None
+    from accord.cli.kinds import KINDS
+    from accord.kernel.schemas import strict_schema
+
+    return strict_schema(KINDS[named].model) if named in KINDS else Path(named)
 
 
 def run_shown(request: RunRequest, told: Any) -> RunRecord:
@@ -132,7 +150,7 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
 
     is_step = os.environ.get("GITHUB_ACTIONS") == "true"
     if is_step:
-        click.echo(command("group", f"Output of {one_line(request.agent)}"), err=True)
+        click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
         return run_agent(request, Job(os.environ, SystemClock(), show, told))
     finally:

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 FOLDER = ".github"
 """All of the kit lies below it, so that one folder tells whether a repository is in step."""
 
-_LOOPS = ("autofix", "bot-comments", "keepalive", "verifier")
+_PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
 _ALSO = {
     "results/labels.yml": ".github/labels.yml",
-    **{f"runner/prompts/{loop}.md": f".github/prompts/{loop}.md" for loop in _LOOPS},
+    **{f"runner/prompts/{mode}.md": f".github/prompts/{mode}.md" for mode in _PROMPTS},
 }
 """Files of the package that consumers get as they are: there is no second copy of them among the templates."""
 

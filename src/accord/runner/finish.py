@@ -19,7 +19,7 @@ from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.outgoing import sanitise_plain
 from accord.kernel.protected import protected_paths
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 from accord.kernel.store import write_whole
 from accord.runner.analysis_models import Question
 from accord.runner.changes import diff_stat, patch_stats
@@ -30,6 +30,7 @@ from accord.runner.record import (
     FINAL_MESSAGE,
     PATCH,
     RECORD,
+    RESULT,
     SCHEMA,
     STDERR,
     STDOUT,
@@ -104,6 +105,7 @@ def finish(run_dir: Path, setting: Finishing, record: RunRecord | None = None) -
     ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
     if not (record.own and record.own.kind == "disk-full"):  # the little room that is left is for the outputs
         _keep_message(work)
+        _keep_result(work)
     duration = record.duration_seconds if record.started_at else None
     return conclude(
         RunFacts(
@@ -338,6 +340,17 @@ def _keep_message(work: _Work) -> None:
         with contextlib.suppress(OSError):
             make_way(path)
             write_whole(path, sendable(work.setting.redact(work.account.final_message)))
+
+
+def _keep_result(work: _Work) -> None:
+    """Keep the structured result as a file, as it may be too long for an output; a NaN in it is no JSON."""
+    path = work.run_dir / RESULT
+    with contextlib.suppress(OSError, ValueError):
+        make_way(path)
+        path.unlink(missing_ok=True)
+        if work.account.structured is not None:
+            value = redacted(work.account.structured, work.setting.redact)
+            write_whole(path, sendable(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 def _is_file(path: Path) -> bool:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
 from accord.kernel.incoming import visible_text
+from accord.runner.data import data_section
 from accord.runner.failures import NotRun
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 SHIPPED = Path(__file__).parent / "prompts"
-"""Prompts for the loops, each by its mode."""
+"""Prompts for the loops and for the workflows of the kit, each by its mode."""
 
 OWN = Path(".github/prompts")
 """Where a repository has its own prompt of a mode, as ``MODE.md``."""
@@ -77,10 +78,23 @@ def shipped_prompt(mode: str) -> str:
     return found.read_text(encoding="utf-8")
 
 
-def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
+def read_data(paths: Sequence[Path]) -> dict[str, str]:
+    """Read texts of others, by the names of their files. Raises NotRun, ``prompt-invalid``."""
+    texts = {}
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                texts[_one_line(path.name)] = file.read(2 * MOST_BYTES).decode("utf-8", "replace")
+        except OSError as error:
+            raise _invalid(f"The file {path} cannot be read: {error.strerror}.", "Name a file by --data.") from None
+    return texts
+
+
+def assemble(prompt: str, appendix: str, context: Mapping[str, str], data: Mapping[str, str] | None = None) -> str:
     """Put the prompt together. What users may have written loses what only a machine sees.
 
-    ``context`` are facts of the run by name, such as ``Iteration``; empty ones are left out.
+    ``context`` are facts of the run by name, such as ``Iteration``; empty ones are left out. ``data`` are texts of
+    others by name.
     """
     facts = [f"- {name}: {_one_line(value)}" for name, value in context.items() if value.strip()]
     parts = [prompt.rstrip()]
@@ -88,6 +102,8 @@ def assemble(prompt: str, appendix: str, context: Mapping[str, str]) -> str:
         parts.append("## This run\n\n" + "\n".join(facts))
     if appendix.strip():
         parts.append("## Added by the workflow\n\n" + visible_text(appendix).strip())
+    if data:
+        parts.append(data_section(data))
     whole = "\n\n".join(parts).replace("\0", "") + "\n"
     if len(whole.encode("utf-8", "replace")) > 2 * MOST_BYTES:
         raise _invalid(f"The prompt has more than {2 * MOST_BYTES // 1024} KiB with what is added.", "Shorten it.")

@@ -3,7 +3,8 @@
 ``record.json`` holds the facts below. Beside it lie ``stdout.log`` and ``stderr.log`` (what the agent printed),
 ``final-message.md`` (where the agent wrote one to a file), ``prompt.md`` (what it was asked), ``changes.patch``
 (what it changed, as git's binary-safe patch against ``base_sha``) and, where one was asked for, ``schema.json`` (the
-JSON Schema of its structured result). The record is written last: without it the run did not end.
+JSON Schema of its structured result). The record is written last: without it the run did not end. Finishing the run
+adds ``result.json``, the structured result, where there is one that fits.
 
 Secrets are taken out of all of them while they are written; a patch with a secret of the job in it is not written.
 
@@ -31,6 +32,7 @@ FINAL_MESSAGE = "final-message.md"
 PROMPT = "prompt.md"
 PATCH = "changes.patch"
 SCHEMA = "schema.json"
+RESULT = "result.json"
 
 OwnKind = Literal[
     "time-limit",

@@ -30,7 +30,7 @@ from accord.runner.environment import agent_environment, check_credentials, furn
 from accord.runner.failures import NotRun, own_of
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
-from accord.runner.prompt import assemble, prompt_for
+from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
 from accord.runner.structured import validator
@@ -55,7 +55,10 @@ _RESERVE = ".reserve"
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What is asked for. Empty is what is not said; ``directory`` is where the agent works."""
+    """What is asked for. Empty is what is not said; ``directory`` is where the agent works.
+
+    Without an ``agent`` it is the registry's default; ``data`` are files with text of others for the prompt.
+    """
 
     agent: str
     run_dir: Path
@@ -73,7 +76,8 @@ class RunRequest:
     max_runtime_minutes: float = 45
     is_skipped: bool = False
     registry: Path | None = None
-    schema: Path | None = None
+    schema: Path | Mapping[str, Any] | None = None
+    data: Sequence[Path] = ()
     command: Sequence[str] = ()
     install_dir: Path | None = None
 
@@ -105,6 +109,7 @@ class Job:
 class _Notes:
     """What becomes known while it goes; the record is made of it however it ends."""
 
+    agent: str = ""
     codec: str = "plain"
     base_sha: str = ""
     exit_code: int | None = None
@@ -164,7 +169,7 @@ def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, starte
     redact = replace(job, declared=notes.declared).redactor
     own = notes.own and notes.own.model_copy(update={"detail": redact(notes.own.detail)})
     return RunRecord(
-        agent=request.agent,
+        agent=notes.agent or request.agent,
         codec=notes.codec,
         mode=request.mode,
         pr_number=request.pr_number,
@@ -199,7 +204,8 @@ def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
     notes.declared = declared_secrets(registry)
     job = replace(job, declared=notes.declared)
-    agent = registry.agent(request.agent)
+    notes.agent = request.agent or registry.default_agent or ""
+    agent = registry.agent(notes.agent)
     notes.codec = agent.codec
     snapshot = take_snapshot(request.directory)
     notes.base_sha = snapshot.commit if snapshot else ""
@@ -216,7 +222,7 @@ def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
         command=request.command,
     )
     command_line(agent, asked)  # before anything is installed: what cannot be asked for is found here
-    check_credentials(request.agent, agent, job.environment)
+    check_credentials(notes.agent, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = programs_of(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, told=job.told)
     with guarded(job.environment) as written:
@@ -232,7 +238,7 @@ def _schema(request: RunRequest) -> str:
     if request.schema is None:
         return ""
     try:
-        schema = json.loads(request.schema.read_bytes())
+        schema = json.loads(request.schema.read_bytes()) if isinstance(request.schema, Path) else dict(request.schema)
     except (OSError, ValueError) as error:
         raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
     if not isinstance(schema, dict):
@@ -252,7 +258,7 @@ def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
         "Base branch": request.base_ref,
     }
     asked = prompt_for(request.prompt_file, request.mode, _workspace(request, job))
-    text = assemble(asked, request.appendix, context)
+    text = assemble(asked, request.appendix, context, read_data(request.data))
     if schema and agent.result_schema is None:
         text += (
             f"\n## Result\n\nEnd with one JSON document that fits this JSON Schema, nothing behind it:\n\n{schema}\n"

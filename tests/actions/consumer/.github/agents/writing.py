@@ -1,4 +1,4 @@
-"""An agent without a model: it reads what agents are given, edits files, and writes down results.
+"""An agent without a model: it reads what its prompt gives it, edits files, and prints results.
 
 Each role also tells, in a file for the test, all that was in its reach: its environment, git's settings, the files of
 its job's temporary folder.
@@ -49,37 +49,45 @@ LABELS = ["task:implement", "status:pending", "priority:high", "complexity:low"]
 
 
 def plan() -> None:
-    """Make a task of a section of a spec, and print the result."""
-    spec = Path("docs/specs/greeting.txt")
+    """Make a task of a section of the spec that is asked for, unless it is there, and print the result."""
+    spec = Path(re.findall(r"^## Added by the workflow\n\n(.+)$", PROMPT, re.MULTILINE)[0])
     section, objective = re.findall(r"^## (.+)\n\n(.+)$", spec.read_text(), re.MULTILINE)[0]
     body = BODY.format(objective=objective, spec=spec, section=section)
     item = {"tempID": "by-name", "title": "Greet people by name", "body": body, "labels": LABELS, "blockedBy": []}
-    show({"role": "planner", "create": [item], "close": [], "update": []})
+    planned = [planned["title"] for planned in json.loads(given("work-items.json"))["items"]]
+    create = [item] if item["title"] not in planned else []
+    show({"role": "planner", "create": create, "close": [], "update": []})
 
 
 def implement() -> None:
-    """Edit the file that the work item names, add a test beside it, and write the result."""
-    item = json.loads(Path(os.environ["WORK_ITEM"]).read_text())
+    """Edit the file that the work item names, add a test beside it, and print the result."""
+    item = json.loads(given("work-item.json"))
     source = Path(re.findall(r"### In Scope\n\n- `(.+)`", item["body"])[0])
     by_name = '\n\ndef greet_by_name(name: str) -> str:\n    """Say hello to somebody."""\n    return "Hello" + name\n'
     source.write_text(source.read_text() + by_name)
     source.with_name(f"test_{source.name}").write_text('assert "Ada" in greet_by_name("Ada")\n')
     Path("agent.log").write_text("nobody needs this\n")
     result = {"role": "implementor", "outcome": "completed", "patch": None}
-    written = {**result, "summary": f"Implements #{item['id']}, {item['title']}, and tests it."}
-    Path(os.environ["RESULT"]).write_text(json.dumps(written))
+    show({**result, "summary": f"Implements #{item['id']}, {item['title']}, and tests it."})
 
 
 def review() -> None:
-    """Find the line of the change that greets without a blank, and print the result."""
-    diff = git("diff", "--unified=0", f"{os.environ['BASE']}...HEAD", "--", "src/greeting.py", folder="revision")
-    first = int(re.findall(r"^@@ -\S+ \+(\d+)", diff, re.MULTILINE)[0])
-    added = [line for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
-    line = first + next(n for n, text in enumerate(added) if '"Hello" + name' in text)
+    """Find the line of the change, and of the file, that greets without a blank; print the result."""
+    item, diff = json.loads(given("work-item.json")), given("change.diff")
+    change = diff[diff.index("+++ b/src/greeting.py") :]
+    first = int(re.findall(r"^@@ -\S+ \+(\d+)", change, re.MULTILINE)[0])
+    new = [line for line in change.split("\n")[2:] if line[:1] in "+ "]
+    line = first + next(n for n, text in enumerate(new) if text.startswith("+") and '"Hello" + name' in text)
+    assert '"Hello" + name' in Path("revision/src/greeting.py").read_text().split("\n")[line - 1]
     body = "**What:** There is no blank before the name.\n\n**Why:** It reads HelloAda.\n\n**Fix:** Add `, `."
     comment = {"path": "src/greeting.py", "line": line, "body": body}
-    found = {"verdict": "needs-changes", "summary": "One blank is missing.", "comments": [comment]}
-    show({"role": "reviewer", "review": found})
+    summary = f"For #{item['id']}, one blank is missing."
+    show({"role": "reviewer", "review": {"verdict": "needs-changes", "summary": summary, "comments": [comment]}})
+
+
+def given(name: str) -> str:
+    """Return a text of others that the prompt holds as data."""
+    return re.findall(rf"^### {re.escape(name)}\n\n(`+)text\n(.*?)\n\1$", PROMPT, re.MULTILINE | re.DOTALL)[0][1]
 
 
 def show(result: dict[str, Any]) -> None:
@@ -101,6 +109,10 @@ def git(*arguments: str, folder: str = ".") -> str:
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
+ROLES = {"Plan work items": plan, "Implement this work item": implement, "Review this pull request": review}
+
 if __name__ == "__main__":
-    tell_what_is_in_reach(sys.argv[1])
-    {"plan": plan, "implement": implement, "review": review}[sys.argv[1]]()
+    PROMPT = sys.stdin.read()
+    role = ROLES[PROMPT.splitlines()[0].removeprefix("# ")]
+    tell_what_is_in_reach(role.__name__)
+    role()

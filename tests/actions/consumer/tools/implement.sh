@@ -1,1 +1,0 @@
-exec python3 -I tools/agent.py implement
