@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from support.stage import Stage, staged
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +14,22 @@ if TYPE_CHECKING:
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+IN_ONE_PROCESS = ("tests/actions/test_act_loops.py", "tests/tools/test_generate.py")
+"""Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Hand tests out one by one, and those of some modules together."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return next((path for path in IN_ONE_PROCESS if nodeid.startswith(path)), nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    """Use our own way to hand tests out."""
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from support.act import Bench
 
-pytestmark = [pytest.mark.unmeasured, pytest.mark.xdist_group("loops")]  # one consumer is enough for all
+pytestmark = pytest.mark.unmeasured
 
 TASKS = (
     'Text before.\r\n<!-- keepalive-config: {{"wait_seconds": 0}} -->\r\n\r\n## Tasks\r\n\r\n'

@@ -89,7 +89,6 @@ CLIS = {
         limited=(173, {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}),
     ),
 }
-AGENTS = [pytest.param(name, marks=pytest.mark.xdist_group(f"agent-{name}")) for name in CLIS]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +131,7 @@ def words(left: Left) -> tuple[str, str, str]:
     return outputs["error-category"], outputs["error-type"], outputs["error-recovery"]
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CLIS)
 def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name: str) -> None:
     install(name)
     left, served = run(bench, name, CLIS[name].change, Says("I added new.txt."))
@@ -150,7 +149,7 @@ def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name:
     assert list((bench.top / "temp").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CLIS)
 def test_a_run_without_a_change_leaves_an_empty_patch(bench: Bench, install: Any, name: str) -> None:
     install(name)
     left, _ = run(bench, name, Says("Nothing to do."))
@@ -160,7 +159,7 @@ def test_a_run_without_a_change_leaves_an_empty_patch(bench: Bench, install: Any
     assert left.outputs["final-message-summary"] == "Nothing to do."
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CLIS)
 @pytest.mark.parametrize("status", [401, 429])
 def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: Any, name: str, status: int) -> None:
     install(name)
@@ -176,7 +175,7 @@ def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: 
     assert KEY not in left.out + left.err + "".join(path.read_text() for path in left.folder.iterdir())
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CLIS)
 def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(
     bench: Bench, install: Any, name: str
 ) -> None:
@@ -199,7 +198,7 @@ def _mentions(path: Path, text: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", CLIS)
 def test_an_agent_is_told_the_schema_of_its_result(bench: Bench, install: Any, name: str) -> None:
     install(name)
     properties = {"verdict_of_the_test": {"type": "string"}}

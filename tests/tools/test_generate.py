@@ -19,9 +19,6 @@ SOURCES = ["examples", "templates", "README.md", "action.yml", "actions", "docs"
 DEMO = "```text\nthe demo\n```"
 
 
-pytestmark = pytest.mark.xdist_group("generate")  # what is generated once is enough for all
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _no_demo() -> Iterator[None]:
     """The demo itself is not run."""
