@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.findings import Finding
+from accord.kernel.findings import Finding, has_errors
 from accord.kernel.git import Git
 from accord.kernel.markdown_text import fenced
 from accord.kernel.patches import changed_paths
 from accord.kernel.schemas import strict_schema
 from accord.sessions.documents import INPUT
 from accord.sessions.folder import STATUS_FILE, Session
+from accord.sessions.folder_rules import missing_context
 from accord.sessions.models import AgentOutput
 from accord.sessions.policy import WORK, refuse
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
+from accord.sessions.stages import is_at_least, working_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -70,15 +72,17 @@ def agent_input(
     """
     if session.status is None:
         raise refuse("The session cannot be read.", list(session.parts[STATUS_FILE].findings))
+    _may_be_dispatched(session, task_id, role)
     lacking = [said for name in REQUIRED[role] if (said := session.defect(name))]
     if lacking:
         raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", said) for said in lacking])
+    context = context_files(session, role, _find(session, task_id))
     git = Git(session.root)
     has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
     document = {
         "task": {
             **_task(session, task_id),
-            "context_files": context_files(session, role, _find(session, task_id)),
+            "context_files": context,
             "session_changed_files": changed_files(session, base) if role == "Reviewer" and has_git else [],
             "constraints": list(constraints),
         },
@@ -93,7 +97,8 @@ def agent_input(
         "agent": role,
     }
     _, found = INPUT.read_model(INPUT.read(json.dumps(document).encode()))
-    if found:
+    found = [*found, *missing_context(session, context)]
+    if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", list(found))
     return document
 
@@ -133,18 +138,38 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
     }
 
 
+def _may_be_dispatched(session: Session, task_id: str, role: str) -> None:
+    """Refuse what would go past a gate: nothing in a state that ended, and no task before its plan may be worked on."""
+    status = session.status
+    state = status.current_state if status else ""
+    if state in ("DONE", "BLOCKED"):
+        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", f"The session is {state}."))
+    task = _find(session, task_id)
+    if role != "Coder" or task is None or status is None or session.tasks is None:
+        return
+    if not is_at_least(working_state(status), "IMPLEMENT_LOOP", session.mode):
+        message = f"The session is in {state}; tasks are worked on from IMPLEMENT_LOOP on. Pass the gates first."
+        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
+    ready = {other.id for other in session.tasks.tasks if other.status in ("implemented", "completed")}
+    if waits := [other for other in task.depends_on if other not in ready]:
+        message = f"{task_id} waits for {', '.join(waits)}; implement these first."
+        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
+
+
 def context_files(session: Session, role: str, task: Task | None) -> list[str]:
     """Name all files that an agent must read: those of its role, and those of the task."""
     names = [_path(session, name) for name in REQUIRED[role]]
     for name in WHERE_THERE.get(role, ()):
         place = session.folder / name
+        if place.is_symlink():
+            continue
         if place.is_file():
             names.append(_path(session, name))
         elif place.is_dir():
             names += [
                 _path(session, str(file.relative_to(session.folder)))
                 for file in sorted(place.rglob("*"))
-                if file.is_file()
+                if file.is_file() and not file.is_symlink()
             ]
     of_task = [path.replace("<session>", session.name) for path in task.context_files] if task else []
     return list(dict.fromkeys([*names, *of_task]))

@@ -16,6 +16,7 @@ from accord.kernel.findings import Finding, Severity
 from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, text_findings
 from accord.sessions.documents import ACCEPTANCE, STATUS, TASKS
 from accord.sessions.folder_rules import folder_findings
+from accord.sessions.stages import working_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +150,7 @@ class Session:
         status = self.status
         if status and status.mode:
             return status.mode
-        state = status.current_state if status else "INTAKE"
+        state = (working_state(status) or status.current_state) if status else "INTAKE"
         has_design = self.parts[ARCHITECTURE_FILE].raw is not None or bool(status and status.has_gates)
         is_before_tasks = state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE")
         return "full" if state != "INTAKE_LEAN" and (has_design or is_before_tasks) else "lean"

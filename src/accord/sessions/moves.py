@@ -38,6 +38,8 @@ def moved(session: Session, target: str, *, task: str = "", blocker: str = "", r
         return value
     if target not in STATES:
         raise refuse("There is no such state.", Finding("illegal-move", f"{target} is none of {', '.join(STATES)}."))
+    if target in LOOPS and task:
+        _known_task(session, task)
     facts = facts_of(session, task=task, reopens=reopens)
     if said := machine_of(session.mode).refusal(source, target, facts):
         raise refuse(f"The session stays in {source}.", Finding("illegal-move", said, "/current_state"))
@@ -76,15 +78,14 @@ def start_fix(folder: Path, task: str, loop: str, *, role: str, clock: Clock, di
     """Enter a loop of fixes for a task, and count it; the fourth time is refused."""
     if loop not in LOOPS:
         raise WrongUsage(f"{loop} is no loop of fixes.", mend=f"Name one of {', '.join(LOOPS)}.")
-    return change_status(folder, lambda session: _fix(session, task, loop), role=role, clock=clock, disk=disk)
+    return change_status(folder, lambda session: moved(session, loop, task=task), role=role, clock=clock, disk=disk)
 
 
-def _fix(session: Session, task: str, loop: str) -> dict[str, Any]:
+def _known_task(session: Session, task: str) -> None:
     known = [item.id for item in session.tasks.tasks] if session.tasks else []
     if task not in (*known, "meta"):
         message = f'"{task}" is no task. The tasks are: {", ".join(known) or "none"}.'
         raise refuse("There is no such task.", Finding("task-unknown", message))
-    return moved(session, loop, task=task)
 
 
 def resume_done(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:

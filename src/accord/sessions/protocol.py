@@ -106,7 +106,8 @@ def _pending(decision_id: str, question: Question, context: str, now: datetime) 
         "state_context": context,
         "resolution_reason": None,
     }
-    return {**entry, "category": question.category} if question.category else entry
+    category = question.category.strip().lower()
+    return {**entry, "category": category} if category else entry
 
 
 def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Question, now: datetime) -> None:
@@ -200,17 +201,28 @@ def closed(
         raise _refused("decision-resolved", f"{decision_id} is {entry['status']} already, and stays so.")
     if how == "skipped" and must_be_answered(decision_id, entry.get("category")):
         raise _refused("decision-mandatory", f"{decision_id} is not skipped: the user decides it, or cancels it.")
-    if how == "cancelled" and entry.get("category") == SECURITY and reason.strip().lower().rstrip(".") == NO_RESPONSE:
+    if (
+        how == "cancelled"
+        and is_about_security(entry.get("category"))
+        and reason.strip().lower().rstrip(".") == NO_RESPONSE
+    ):
         raise _refused("security-cancelled", "A question about security is never cancelled because nobody answered.")
     entry.update(status=how, resolved_at=timestamp(now), resolution_reason=reason.strip())
     if decision_id in GATES:
-        value.update(blocked_from=value["current_state"], current_state="BLOCKED", blocker=GATE_MISSING)
+        is_blocked = value["current_state"] == "BLOCKED"
+        came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
+        value.update(blocked_from=came_from, current_state="BLOCKED", blocker=GATE_MISSING)
     return value
+
+
+def is_about_security(category: str | None) -> bool:
+    """Tell whether a question is one that only the user may resolve."""
+    return (category or "").strip().lower() == SECURITY
 
 
 def must_be_answered(decision_id: str, category: str | None) -> bool:
     """Tell whether silence leaves a question open: it is a gate's, or about security."""
-    return decision_id in GATES or category == SECURITY
+    return decision_id in GATES or is_about_security(category)
 
 
 def adopted(session: Session) -> dict[str, Any]:
@@ -334,8 +346,11 @@ def _open_entry(value: Mapping[str, Any], decision_id: str, text: str) -> Any:
 
 
 def _number_of_same(value: Mapping[str, Any], question: Question) -> str:
-    same = (e for e in value["user_decisions"] if e["status"] == "pending" and e["question"] == question.shown)
-    return next((str(entry["decision_id"]) for entry in same), "")
+    for entry in value["user_decisions"]:
+        is_alike = is_about_security(entry.get("category")) == is_about_security(question.category)
+        if entry["status"] == "pending" and entry["question"] == question.shown and is_alike:
+            return str(entry["decision_id"])
+    return ""
 
 
 def _next_number(value: Mapping[str, Any]) -> str:

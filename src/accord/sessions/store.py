@@ -154,7 +154,7 @@ def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: 
     """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
     if role != "Orchestrator":
         raise refuse("The role may not write this.", _not_by(role, HISTORY_FILE, frozenset({"Orchestrator"})))
-    line = json.dumps(dict(entry), ensure_ascii=False, allow_nan=False).encode("utf-8")
+    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
     _judged(HISTORY_FILE, line + b"\n")
     HistoryEntry.model_validate(dict(entry), by_alias=True, by_name=False)
     storage = Storage(clock, disk)
@@ -218,7 +218,15 @@ def _json(value: Mapping[str, Any], before: bytes) -> bytes:
         message = "A number is larger than can be written again. Write it as a string."
         raise refuse("The document cannot be written.", Finding("not-json", message)) from None
     text = text + "\n" if old.endswith("\n") or not old else text
-    return (text.replace("\n", "\r\n") if "\r\n" in old else text).encode("utf-8")
+    return _encoded(text.replace("\n", "\r\n") if "\r\n" in old else text)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        message = "A text is not UTF-8. Set the terminal to UTF-8, and write it again."
+        raise refuse("The document cannot be written.", Finding("not-text", message)) from None
 
 
 def _not_by(role: str, name: str, owners: frozenset[str]) -> Finding:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.kernel.findings import Finding
 from accord.sessions.folder import read_session
 from accord.sessions.moves import move_task
+from accord.sessions.policy import refuse
 from accord.sessions.protocol import SECURITY, Question
 from accord.sessions.questions import ask, complete_correction
 
@@ -43,6 +45,8 @@ class Taken:
 def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
     """Decide what an output changes."""
     task = session.tasks.task(task_id) if session.tasks else None
+    if task is None and task_id != "meta":
+        raise refuse("There is no such task.", Finding("task-unknown", f'"{task_id}" is no task of the session.'))
     if output.status == "NEEDS_DECISION":
         return Taken(question=Question(output.summary, category=SECURITY))
     if output.status in ("BLOCKED", "FAIL"):
@@ -52,7 +56,8 @@ def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> T
     if output.status != "OK":
         return Taken()
     if role == "Coder" and task is not None:
-        ways = {"not-started": ("in-progress", "implemented"), "in-progress": ("implemented",)}
+        begun = ("in-progress", "implemented")
+        ways = {"blocked": begun, "not-started": begun, "in-progress": begun[1:]}
         return Taken(task_status=ways.get(task.status, ()))
     status = session.status
     is_correction = (
