@@ -139,6 +139,7 @@ def test_neither_the_token_nor_a_netrc_reaches_the_storage(
     monkeypatch.setenv("NETRC", str(netrc))
     upload(stage, zipped({"a": "1"}))
     fetch(stage, tmp_path / "into")  # the storage refuses whoever sends an Authorization header
+    assert (tmp_path / "into" / "a").read_text() == "1"
 
 
 ROOT = "https://api.github.com:443/repos/octo/tools/actions"
