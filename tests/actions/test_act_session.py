@@ -69,6 +69,9 @@ work() {
     accord dispatch "$DIR" "$1" --to Coder --take parts/output.json
     accord session fix "$DIR" "$1" FIX_TESTS --as Orchestrator
     to IMPLEMENT_LOOP
+    accord dispatch "$DIR" "$1" --to Reviewer --take parts/output.json
+    if accord session task "$DIR" "$1" --to completed --as Orchestrator; then echo "QA did not look yet"; exit 1; fi
+    accord dispatch "$DIR" "$1" --to QA --take parts/output.json
     accord session task "$DIR" "$1" --to completed --as Orchestrator
 }
 begin() { accord session new "$@"; DIR=$(ls -d .agents-work/*_"$1"); }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -319,7 +320,68 @@ def test_an_output_changes_what_its_role_may_change_and_once(
     shown = play("show")
     assert shown["tasks"][0]["status"] == after
     asked = [(item["question"], item["category"]) for item in shown["pending"]]
-    assert asked == ([("May the port be open?", "security")] if status == "NEEDS_DECISION" else [])
+    assert asked == ([("T-001: May the port be open?", "security")] if status == "NEEDS_DECISION" else [])
+
+
+def test_a_question_about_security_is_asked_again_when_the_work_on_it_did_not_settle_it(
+    accord: Accord, tmp_path: Path
+) -> None:
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
+    finding = str(accord.file("finding.json", agent_output(status="NEEDS_DECISION", summary="The port is open.")))
+    work = str(accord.file("work.json", agent_output()))
+
+    def take(task: str, role: str, output: str) -> list[str]:
+        taken: list[str] = play.run("dispatch", str(play.folder), task, "--to", role, "--take", output)["changed"]
+        return taken
+
+    assert take("T-001", "Security", finding) == ["the user is asked"]
+    play("answer", "UD-1=close it")
+    assert take("T-001", "Security", finding) == []
+    assert take("T-002", "Security", finding) == ["the user is asked"]
+    time.sleep(1.1)  # moments are kept to the second
+    take("T-001", "Coder", work)
+    time.sleep(1.1)
+    assert take("T-001", "Security", finding) == ["the user is asked"]
+    asked = [(item["question"], item["status"]) for item in play("show")["decisions"] if item["category"]]
+    assert asked == [
+        ("T-001: The port is open.", "answered"),
+        ("T-002: The port is open.", "pending"),
+        ("T-001: The port is open.", "pending"),
+    ]
+
+
+def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(accord: Accord, tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
+    for role, status in (("Reviewer", "OK"), ("QA", "FAIL")):
+        output = str(accord.file("output.json", agent_output(status=status)))
+        play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)
+    complete = ["task", "T-001", "--to", "completed", "--as", "Orchestrator"]
+    assert "Not passed are the gates: QA." in play.refused("illegal-move", *complete)
+    assert play("show")["tasks"][0]["reviews"] == {"Reviewer": "OK", "QA": "FAIL"}
+    output = str(accord.file("output.json", agent_output()))
+    play.run("dispatch", str(play.folder), "T-001", "--to", "QA", "--take", output)
+    assert play(*complete)["tasks"][0]["status"] == "completed"
+
+
+def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
+    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "s3cr3t-of-the-job-0815")
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
+    said = agent_output(status="NEEDS_DECISION", summary="s3cr3t-of-the-job-0815 is in the log.")
+    output = str(accord.file("output.json", said))
+    play.run("dispatch", str(play.folder), "T-001", "--to", "Security", "--take", output)
+    assert "s3cr3t" not in "".join(path.read_text() for path in play.folder.iterdir())
+
+
+def test_a_session_is_not_begun_through_a_link_to_elsewhere(accord: Accord, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    Path(".agents-work").symlink_to(elsewhere)
+    ended = accord("session", "new", "x", "--format", "json")
+    assert (ended.code, [finding["code"] for finding in ended.document["findings"]]) == (1, ["path-outside"])
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_path: Path) -> None:

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from support.sessions import clock, decision, make_session
+from support.sessions import clock, decision, make_session, status
 
 from accord.kernel.clock import ManualClock
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
 from accord.kernel.store import Disk
 from accord.sessions import questions
+from accord.sessions.documents import STATUS
 from accord.sessions.folder import Part, read_session
 from accord.sessions.moves import advance
 from accord.sessions.protocol import Question, normalised, resumed
@@ -96,16 +97,63 @@ def test_what_nobody_answered_is_cancelled_but_for_security_and_gates(tmp_path: 
     assert entry(folder, "UD-3")["status"] == "cancelled"
 
 
+@pytest.mark.parametrize(
+    ("reason", "is_silent"),
+    [
+        ("No response provided.", True),
+        ("no answer", True),
+        ("No reply was given yet", True),
+        ("user did not respond", True),
+        ("no user response", True),
+        ("timeout", True),
+        ("N/A", True),
+        ("unanswered", True),
+        ("user deferred: will address in next sprint", False),
+        ("no response needed, the port is closed", False),
+        ("none of the options fits, the user looks for another", False),
+    ],
+)
+def test_that_nobody_answered_is_no_reason_to_drop_a_question_about_security(
+    tmp_path: Path, reason: str, is_silent: bool
+) -> None:
+    folder = make_session(tmp_path, "DESIGN")
+    ask(folder, "May it stay open?", category="Security")
+    if is_silent:
+        refused("security-cancelled", questions.close, folder, "UD-1", "cancelled", reason, clock=clock())
+    else:
+        questions.close(folder, "UD-1", "cancelled", reason, clock=clock())
+    said = decision("UD-1", "cancelled", category="Security", resolution_reason=reason)
+    assert [found.code for found in STATUS.check(STATUS.read(json.dumps(status(user_decisions=[said])).encode()))] == [
+        "security-cancelled"
+    ] * is_silent
+
+
+def test_an_answer_that_a_crash_kept_from_the_status_is_in_the_history_once_when_it_is_given_again(
+    tmp_path: Path,
+) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    before = (folder / "status.json").read_bytes()
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    lines = (folder / "approve-design-history.jsonl").read_bytes()
+    (folder / "status.json").write_bytes(before)
+    later = clock()
+    later.sleep(60)
+    questions.answer(folder, {DESIGN: "changes-requested: smaller"}, clock=later)
+    assert (folder / "approve-design-history.jsonl").read_bytes() == lines
+    assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
+
+
 def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     refused("decision-mandatory", questions.close, folder, DESIGN, "skipped", "no", clock=clock())
     questions.close(folder, DESIGN, "cancelled", "the user is away", clock=clock())
-    status = read_session(folder).status
-    assert status is not None
-    assert (status.current_state, status.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
+    blocked = read_session(folder).status
+    assert blocked is not None
+    assert (blocked.current_state, blocked.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
     advance(folder, "APPROVE_DESIGN", role="Orchestrator", clock=clock())
-    assert resumed(read_session(folder)).next == "re-ask"
+    assert resumed(read_session(folder)).next == "ask"
     ask(folder, "Approve?", decision_id=DESIGN)
     answer(folder, UD_APPROVE_DESIGN="approved: nice")
     assert resumed(read_session(folder)).next == "continue"

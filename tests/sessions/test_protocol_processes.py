@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import shutil
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.disks import FaultyDisk
 from support.session_processes import HISTORY, STEPS, act, asker, killed, mover
-from support.sessions import decision, make_session
+from support.sessions import GATES, decision, make_session
 
 from accord.kernel.findings import has_errors
 from accord.sessions.folder import FILES, Part, check_session, read_session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GATE = str(HISTORY["decision_id"])
 BEFORE = {"changes": ["again"], "cancel": ["again"], "resume": ["again", "changes"]}
@@ -23,11 +22,19 @@ BEFORE |= {"leave": ["ask", "answer", "silence"], "again": [*BEFORE["correct"], 
 
 def prepared(root: Path, name: str) -> Path:
     """Make a session as it is right before this step."""
-    state = "DESIGN" if name in ("ask", "answer", "silence", "leave") else "APPROVE_DESIGN"
-    folder = make_session(root, state, mode="full")
+    states = {"ask": "DESIGN", "answer": "DESIGN", "silence": "DESIGN", "leave": "DESIGN"}
+    states |= {"work": "IMPLEMENT_LOOP", "finding": "IMPLEMENT_LOOP"}
+    state = states.get(name, "APPROVE_DESIGN")
+    passed = GATES if state == "IMPLEMENT_LOOP" else []
+    folder = make_session(root, state, mode="full", user_decisions=passed)
     for step in BEFORE.get(name, []):
         act(step, folder, FaultyDisk())
     return folder
+
+
+def copied(folder: Path, root: Path) -> Path:
+    """Return a copy of a session in a repository of its own."""
+    return Path(shutil.copytree(folder, root / folder.parent.name / folder.name))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -50,12 +57,13 @@ def parsed(folder: Path, name: str) -> Any:
 def test_a_step_killed_at_any_write_and_made_again_ends_as_if_nothing_had_happened(
     tmp_path: Path, name: str, moment: str
 ) -> None:
-    clean = prepared(tmp_path / "clean", name)
+    before = prepared(tmp_path / "before", name)
+    clean = copied(before, tmp_path / "clean")
     act(name, clean, FaultyDisk())
     end = contents(clean)
     assert all(not found for _, _, found in check_session(clean))
-    for nth in range(1, 40):
-        folder = prepared(tmp_path / str(nth), name)
+    for nth in range(1, 60):
+        folder = copied(before, tmp_path / str(nth))
         if not killed(name, folder, nth, moment):
             break
         assert is_whole(folder)
@@ -70,8 +78,9 @@ def test_changes_that_the_user_asked_for_are_not_asked_for_again_once_a_line_say
 ) -> None:
     """The process dies anywhere while it keeps the answer; a resume alone goes on from what is durable."""
     ends = set()
+    before = prepared(tmp_path / "before", "changes")
     for nth in range(1, 40):
-        folder = prepared(tmp_path / str(nth), "changes")
+        folder = copied(before, tmp_path / str(nth))
         if not killed("changes", folder, nth, moment):
             break
         is_kept = bool(read_session(folder).history)
@@ -96,7 +105,7 @@ def test_two_processes_that_answer_and_move_at_once_lose_no_answer_and_break_no_
     processes = [asker(folder, rounds), mover(folder, rounds)]
     looks = 0
     while any(process.is_alive() for process in processes):
-        processes[looks % 2].join(0.02)
+        processes[looks % 2].join(0.1)
         assert is_whole(folder)
         looks += 1
     assert [process.exitcode for process in processes] == [0, 0]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS, decision, done, make_session
+from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS, decision, done, make_session, outputs
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Severity
@@ -72,6 +72,8 @@ def test_a_session_as_tools_leave_it_is_read_whole() -> None:
         ("status.json", "{", "not-json"),
         ("approve-design-history.jsonl", '{"at": 1}\n', "history-line"),
         ("approve-design-history.jsonl", '{"at": "2026', "(history-torn)"),
+        ("outputs.jsonl", outputs(("Nobody", "OK")), "history-line"),
+        ("outputs.jsonl", '{"at": "2026', "(history-torn)"),
     ],
 )
 def test_a_file_without_its_content_is_found_out(tmp_path: Path, name: str, text: str, code: str) -> None:
@@ -168,6 +170,23 @@ def test_tasks_are_completed_before_they_are_integrated(tmp_path: Path, state: s
     assert found(finished) == []
 
 
+@pytest.mark.parametrize("state", ["PLAN", "REVIEW_STRATEGY"])
+@pytest.mark.parametrize("status", ["in-progress", "implemented", "completed"])
+def test_work_that_began_before_the_gates_is_noticed(tmp_path: Path, state: str, status: str) -> None:
+    begun = TASKS.replace("not-started  #", f"{status}  #")
+    folder = make_session(tmp_path, state, mode="full", user_decisions=GATES, texts={"tasks.yaml": begun})
+    assert found(folder) == [("", "(tasks-early)")]
+
+
+def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": outputs(("Reviewer", "OK"), ("QA", "FAIL"))}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
+    assert found(folder) == [("", "(review-open)")] * 2
+    first, second = (finding.message for finding in read_session(folder).findings)
+    assert first.startswith("T-001 is completed, but not passed are: QA.")
+    assert second.startswith("T-002 is completed, but not passed are: Reviewer, QA.")
+
+
 def test_a_session_has_the_name_of_its_folder(tmp_path: Path) -> None:
     folder = make_session(tmp_path)
     moved = folder.rename(folder.with_name("export"))
@@ -192,6 +211,15 @@ def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
     found = missing_context(session, paths)
     assert [finding.path for finding in found] == ["/task/context_files/1", "/task/context_files/2"]
     assert "README.md" in found[0].message
+
+
+def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Path) -> None:
+    session = read_session(make_session(tmp_path / "repository"))
+    (tmp_path / "secret").write_text("x")
+    (session.folder / "inside.md").symlink_to("spec.md")
+    (session.folder / "outside.md").symlink_to(tmp_path / "secret")
+    paths = [".agents-work/<session>/inside.md", ".agents-work/<session>/outside.md"]
+    assert [finding.path for finding in missing_context(session, paths)] == ["/task/context_files/1"]
 
 
 def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sessions import GATES, TASKS, agent_output, clock, decision, done, make_session
+from support.sessions import GATES, TASKS, clock, decision, done, make_session, outputs
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
+from accord.sessions.artifacts import read_outputs
 from accord.sessions.folder import read_session
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
-from accord.sessions.models import LOOPS, ROLES, STATES, AgentOutput, Task
+from accord.sessions.models import LOOPS, ROLES, STATES, Task
 from accord.sessions.moves import advance, move_task, moved, resume_done, start_fix
 from accord.sessions.stages import LOOP_BASE, ORDER
 
@@ -112,39 +113,74 @@ def test_a_coder_who_completes_a_task_is_told_to_set_it_to_implemented() -> None
     assert TASK.refusal("in-progress", "completed", TaskFacts("Orchestrator"))
 
 
+OK, FAIL = "OK", "FAIL"
+
+
 @pytest.mark.parametrize(
-    ("flags", "outputs", "missing"),
+    ("flags", "said", "missing"),
     [
-        ("none", {"Reviewer": "OK", "QA": "OK"}, ""),
-        ("none", {"Reviewer": "OK"}, "QA"),
-        ("none", {"QA": "OK"}, "Reviewer"),
-        ("none", {}, "Reviewer, QA"),
-        ("none", {"Reviewer": "OK", "QA": "FAIL"}, "QA"),
-        ("security", {"Reviewer": "OK", "QA": "OK"}, "Security"),
-        ("security", {"Reviewer": "OK", "QA": "OK", "Security": "OK"}, ""),
-        ("none", {"Reviewer": "OK", "QA": "OK", "Security": "NEEDS_DECISION"}, "Security"),
+        ("none", [("Reviewer", OK), ("QA", OK)], ""),
+        ("none", [("Reviewer", OK)], "QA"),
+        ("none", [("QA", OK)], "Reviewer"),
+        ("none", [("Security", OK)], "Reviewer, QA"),
+        ("none", [("Reviewer", OK), ("QA", FAIL)], "QA"),
+        ("none", [("Reviewer", OK), ("QA", FAIL), ("QA", OK)], ""),
+        ("none", [("Reviewer", OK), ("QA", OK), ("Coder", OK)], "Reviewer, QA"),
+        ("none", [("Security", FAIL), ("Coder", OK), ("Reviewer", OK), ("QA", OK)], "Security"),
+        ("security", [("Reviewer", OK), ("QA", OK)], "Security"),
+        ("security", [("Reviewer", OK), ("QA", OK), ("Security", OK)], ""),
+        ("none", [("Reviewer", OK), ("QA", OK), ("Security", "NEEDS_DECISION")], "Security"),
+        ("security", [], ""),
+        ("security", [("Coder", OK)], ""),
     ],
 )
 def test_a_task_is_completed_once_every_review_that_it_needs_has_passed(
-    tmp_path: Path, flags: str, outputs: dict[str, str], missing: str
+    tmp_path: Path, flags: str, said: list[tuple[str, str]], missing: str
 ) -> None:
+    """Where no review is kept at all, the Orchestrator answers for them."""
     text = TASKS.replace("status: not-started", "status: implemented").replace(
         "owner:", f"risk_flags: [{flags}]\n    x:"
     )
-    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": text})
-    given = {role: AgentOutput.model_validate(agent_output(status=said)) for role, said in outputs.items()}
+    texts: dict[str, str | None] = {"tasks.yaml": text, "outputs.jsonl": outputs(*said)}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     if not missing:
-        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock(), outputs=given)
+        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock())
         return
     with pytest.raises(BrokenContract, match=f"Not passed are the gates: {missing}"):
-        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock(), outputs=given)
+        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock())
 
 
-def test_a_concern_about_security_asks_for_security() -> None:
-    concerned = agent_output(gates={**agent_output()["gates"], "security_concerns": ["tokens in logs"]})
-    outputs = {"Reviewer": AgentOutput.model_validate(concerned), "QA": AgentOutput.model_validate(agent_output())}
+@pytest.mark.parametrize(
+    ("lines", "missing"),
+    [
+        (outputs(("Reviewer", OK), concerns=1) + outputs(("QA", OK)), ("Security",)),
+        (outputs(("Coder", OK), concerns=1) + outputs(("Reviewer", OK), ("QA", OK)), ("Security",)),
+        (outputs(("Reviewer", OK), ("QA", OK), task="meta"), ()),
+        (outputs(("Reviewer", OK), ("QA", OK), task="meta") + outputs(("Coder", OK)), ("Reviewer", "QA")),
+        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(("Reviewer", OK), ("QA", OK)), ()),
+        (outputs(("Reviewer", OK), ("QA", OK), task="T-002"), ("Reviewer", "QA")),
+        (outputs(("Reviewer", OK), ("QA", OK)) + outputs(("Coder", OK), task="T-002"), ()),
+    ],
+)
+def test_a_review_counts_for_the_task_as_it_is_now_and_a_concern_asks_for_security(
+    lines: str, missing: tuple[str, ...]
+) -> None:
     task = Task.model_validate({"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["cmd: x"]})
-    assert open_gates(task, outputs) == ("Security",)
+    assert open_gates(task, read_outputs(lines.encode())[0]) == missing
+
+
+def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: Path) -> None:
+    """Else its status would say that the gate is cancelled, which no session may stand at."""
+    put_off = decision("UD-APPROVE-DESIGN", "cancelled")
+    folder = make_session(
+        tmp_path, "BLOCKED", mode="full", user_decisions=[put_off], blocked_from="APPROVE_DESIGN", blocker="x"
+    )
+    status = advance(folder, "APPROVE_DESIGN", role="Orchestrator", clock=clock())
+    assert [(item.status, item.question, item.resolution_reason) for item in status.pending] == [
+        ("pending", "Which one?", None)
+    ]
+    assert status.pending[0].asked_at > put_off["asked_at"]
+    assert not has_errors(read_session(folder).findings)
 
 
 def test_a_task_waits_for_what_it_depends_on(tmp_path: Path) -> None:

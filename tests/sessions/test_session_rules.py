@@ -312,6 +312,10 @@ def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | No
             {"acceptance_criteria": acceptance()["acceptance_criteria"] * 2},
             ("criterion-repeated", "/acceptance_criteria/1/id"),
         ),
+        (
+            {"acceptance_criteria": [{**acceptance()["acceptance_criteria"][0], "id": "AC-1"}]},
+            ("(criterion-id)", "/acceptance_criteria/0/id"),
+        ),
     ],
 )
 def test_acceptance_has_a_criterion_with_id_description_and_verify(value: Any, expected: tuple[str, str]) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from support.sessions import GATES, NAME, done, make_session
+from support.sessions import GATES, NAME, clock, done, make_session, outputs
 
 from accord.kernel.git import Git
+from accord.sessions.moves import advance, resume_done
 from accord.sessions.touched import change_findings, touched_sessions
 
 if TYPE_CHECKING:
@@ -54,6 +55,30 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
     assert codes(tmp_path) == []
 
 
+def test_a_session_that_was_opened_again_and_ended_again_in_one_change_is_not_told_as_changed(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "DONE")
+    resume_done(folder, clock=clock())
+    for state in ("INTEGRATE", "RELEASE", "DONE"):
+        advance(folder, state, role="Orchestrator", clock=clock())
+    (folder / "spec.md").write_text((folder / "spec.md").read_text() + "More.\n")
+    assert codes(tmp_path) == []
+    commit(tmp_path)
+    Git(tmp_path)("branch", "--force", "main")
+    (folder / "spec.md").write_text("changed")
+    assert codes(tmp_path) == ["session-done"]
+
+
+def test_what_agents_gave_back_is_not_taken_away_by_a_change(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "IMPLEMENT_LOOP")
+    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL")))
+    commit(tmp_path)
+    Git(tmp_path)("branch", "--force", "main")
+    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL"), ("Reviewer", "OK")))
+    assert codes(tmp_path) == []
+    (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "OK")))
+    assert codes(tmp_path) == ["history-shortened"]
+
+
 def test_a_history_that_grows_is_fine_and_one_that_is_rewritten_is_not(tmp_path: Path) -> None:
     folder = repository(tmp_path, "IMPLEMENT_LOOP")
     history = folder / "approve-design-history.jsonl"
@@ -61,5 +86,7 @@ def test_a_history_that_grows_is_fine_and_one_that_is_rewritten_is_not(tmp_path:
     assert codes(tmp_path) == []
     history.write_text(LINE.replace(": a", ": b") + "\n")
     assert codes(tmp_path) == ["history-shortened"]
+    history.write_text(LINE + "\n")
+    assert codes(tmp_path) == []
     history.unlink()
     assert codes(tmp_path) == ["history-shortened"]

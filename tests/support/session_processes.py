@@ -1,31 +1,26 @@
 """What other processes do to a session in tests: end in the middle of a write, or write at the same time.
 
-Each process imports this module: nothing slow in here.
+Each process imports this module: nothing slow in here. What is slow to make is made by the server that they fork from.
 """
 
 from __future__ import annotations
 
 import multiprocessing
+import os
+import sys
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from multiprocessing.context import ForkServerProcess
 
     from accord.kernel.store import Disk
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    [
-        "accord.sessions.moves",
-        "accord.sessions.questions",
-        "accord.sessions.interview",
-        "support.disks",
-        "support.sessions",
-        "yaml",
-        "markdown_it",
-    ]
-)
+_FORKS.set_forkserver_preload(["support.session_models"])
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
@@ -54,7 +49,7 @@ def act(name: str, folder: Path, disk: Disk) -> None:
         store.create_status(folder, status(), role="SpecAgent", clock=clock(), disk=disk)
 
 
-STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave")
+STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", "work", "finding")
 
 
 def step(name: str, folder: Path, disk: Disk) -> None:
@@ -73,16 +68,47 @@ def step(name: str, folder: Path, disk: Disk) -> None:
         questions.answer(folder, said, is_all=name == "silence", clock=now, disk=disk)
     elif name == "cancel":
         questions.close(folder, gate, "cancelled", "the user is away", clock=now, disk=disk)
+    elif name in ("work", "finding"):
+        take(name, folder, disk)
     elif name == "correct":
         questions.complete_correction(folder, clock=now, disk=disk)
     else:
         questions.resume(folder, agent="Architect", clock=now, disk=disk)
 
 
+def take(name: str, folder: Path, disk: Disk) -> None:
+    """Take back what the Coder or Security gave for a task."""
+    from support.sessions import agent_output, clock
+
+    from accord.sessions.models import AgentOutput
+    from accord.sessions.taking import take
+
+    role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
+    output = AgentOutput.model_validate(agent_output(status=status))
+    take(folder, "T-001", role, output, clock=clock(), disk=disk)
+
+
+@cache
+def _server() -> None:
+    """Start the server of the processes, which finds modules where this process does."""
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ["PYTHONPATH"] = before
+
+
+def _start(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
+    _server()
+    process = _FORKS.Process(target=work, args=arguments)
+    process.start()
+    return process
+
+
 def killed(name: str, folder: Path, nth: int, moment: str) -> bool:
     """Make a change in a process that ends at its n-th call of the disk; tell whether it came that far."""
-    process = _FORKS.Process(target=_act_until, args=(name, str(folder), nth, moment))
-    process.start()
+    process = _start(_act_until, name, str(folder), nth, moment)
     process.join(30)
     assert process.exitcode in (0, 77), process.exitcode
     return process.exitcode == 77
@@ -96,9 +122,7 @@ def _act_until(name: str, folder: str, nth: int, moment: str) -> None:
 
 def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
     """Start a process that writes so many issues into a session, and moves a task to and fro."""
-    process = _FORKS.Process(target=_write, args=(str(folder), who, rounds))
-    process.start()
-    return process
+    return _start(_write, str(folder), who, rounds)
 
 
 def _write(folder: str, who: str, rounds: int) -> None:
@@ -125,16 +149,12 @@ def _write(folder: str, who: str, rounds: int) -> None:
 
 def asker(folder: Path, rounds: int) -> ForkServerProcess:
     """Start a process that answers whatever waits, so many questions, and resumes the session."""
-    process = _FORKS.Process(target=_ask, args=(str(folder), rounds))
-    process.start()
-    return process
+    return _start(_ask, str(folder), rounds)
 
 
 def mover(folder: Path, rounds: int) -> ForkServerProcess:
     """Start a process that blocks the session and lets it go on, so often."""
-    process = _FORKS.Process(target=_move, args=(str(folder), rounds))
-    process.start()
-    return process
+    return _start(_move, str(folder), rounds)
 
 
 def _ask(folder: str, rounds: int) -> None:
@@ -151,7 +171,7 @@ def _ask(folder: str, rounds: int) -> None:
                 questions.ask(place, [Question(f"Number {i}?")], clock=clock)
                 break
             except BrokenContract:  # blocked by the other process: nothing is asked there
-                continue
+                clock.sleep(0.01)
         waiting = status_of(read_session(place)).pending
         questions.answer(place, {item.decision_id: f"answer {i}" for item in waiting}, clock=clock)
 

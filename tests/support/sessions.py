@@ -111,6 +111,13 @@ def agent_output(**changes: Any) -> dict[str, Any]:
     return {**made, **changes}
 
 
+def outputs(*said: tuple[str, str], task: str = "T-001", concerns: int = 0) -> str:
+    """Return ``outputs.jsonl`` after these agents gave back these statuses for a task."""
+    more = {"summary": "Looked at.", "security_concerns": concerns}
+    lines = [{"at": AT, "task_id": task, "agent": agent, "status": status, **more} for agent, status in said]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
 def make_session(
     root: Path, state: str = "INTAKE", *, texts: dict[str, str | None] | None = None, **changes: Any
 ) -> Path:

@@ -87,6 +87,7 @@ def _put(given: dict[str, Any], role: str, into: Path) -> None:
 
 
 def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
+    from accord.cli.step_files import redact
     from accord.kernel.clock import SystemClock
     from accord.sessions.documents import OUTPUT
     from accord.sessions.rules import output_findings
@@ -96,6 +97,7 @@ def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
     found = [*(found if model is None else output_findings(model, role))]
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
+    model = model.model_copy(update={"summary": redact(model.summary)})
     return take(folder, task, role, model, clock=SystemClock()).said
 
 

@@ -11,12 +11,14 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.kernel.errors import BrokenContract
 from accord.sessions.folder import read_session
+from accord.sessions.gates import reviews_of
 from accord.sessions.protocol import resumed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accord.sessions.folder import Session
+    from accord.sessions.models import Task
 
 
 def carry_out(
@@ -57,6 +59,11 @@ def show(found: Session, output_format: str, more: Mapping[str, Any] | None = No
     click.echo("\n".join(screen(found)))
 
 
+def _task(found: Session, task: Task) -> dict[str, Any]:
+    reviews = reviews_of(task, found.outputs)
+    return {"id": task.id, "status": task.status, "title": task.title, "reviews": reviews}
+
+
 def as_document(found: Session) -> dict[str, Any]:
     """Return all that a session says of itself, for programs."""
     status, tasks = found.status, found.tasks
@@ -70,7 +77,7 @@ def as_document(found: Session) -> dict[str, Any]:
         "mode": found.mode,
         "state": status.current_state if status else None,
         "next": resumed(found).next if status else None,
-        "tasks": [{"id": task.id, "status": task.status, "title": task.title} for task in tasks.tasks] if tasks else [],
+        "tasks": [_task(found, task) for task in tasks.tasks] if tasks else [],
         "pending": [decision for decision in decisions if decision["status"] == "pending"],
         "decisions": decisions,
         "retry_counts": status.model_dump(mode="json", by_alias=True)["retry_counts"] if status else {},

@@ -1,4 +1,4 @@
-"""What the texts of a session must contain: specification, architecture, report, and the history of the design gate.
+"""What the texts of a session must contain: specification, architecture, report, and the files that only grow.
 
 Source: global agent contract, "Artifact content validation (gates)"; the sections of a report are accord's decision.
 """
@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, warning
 from accord.kernel.markdown import sections
 from accord.kernel.shapes import read_shape
-from accord.sessions.models import APPROVE_DESIGN, HistoryEntry
+from accord.sessions.models import APPROVE_DESIGN, HistoryEntry, OutputEntry
 from accord.sessions.moments import moment_findings
 from accord.sessions.rules import asks_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from accord.kernel.markdown import Section
 
@@ -39,6 +39,8 @@ REPORT = {
     "Known issues": re.compile(r".*\b(issues|limitations)\b"),
 }
 """Wanted section, and how its heading may read in lower case without numbering."""
+
+Line = TypeVar("Line", HistoryEntry, OutputEntry)
 
 _NUMBERING = re.compile(r"^[\W\d_]+")
 
@@ -81,27 +83,38 @@ def _says_something(found: list[Section], position: int) -> bool:
 
 def read_history(raw: bytes) -> tuple[list[HistoryEntry], list[Finding]]:
     """Read the lines of ``approve-design-history.jsonl``; a line that cannot be read is a finding with its number."""
-    entries: list[HistoryEntry] = []
+    return _read_lines(raw, HistoryEntry, _history_findings)
+
+
+def read_outputs(raw: bytes) -> tuple[list[OutputEntry], list[Finding]]:
+    """Read the lines of ``outputs.jsonl``; a line that cannot be read is a finding with its number."""
+    return _read_lines(raw, OutputEntry, lambda entry: moment_findings(entry.at, ""))
+
+
+def _read_lines(
+    raw: bytes, shape: type[Line], check: Callable[[Line], Iterable[Finding]]
+) -> tuple[list[Line], list[Finding]]:
+    entries: list[Line] = []
     found: list[Finding] = []
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            entry = read_shape(HistoryEntry, json.loads(line))
+            entry = read_shape(shape, json.loads(line))
             entries.append(entry)
         except BrokenContract as broken:
             said = "; ".join(f"{finding.path} {finding.message}".strip() for finding in broken.findings)
-            found.append(Finding("history-line", f"The line is no entry of the history: {said}", line=number))
+            found.append(Finding("history-line", f"The line is no entry of this file: {said}", line=number))
         except (ValueError, RecursionError):
             message = "The line is no JSON object; it may have been cut short by a crash, and is not read."
             found.append(replace(warning("history-torn", message), line=number))
         else:
-            found += _entry_findings(entry, number)
+            found += [replace(finding, line=number) for finding in check(entry)]
     return entries, found
 
 
-def _entry_findings(entry: HistoryEntry, number: int) -> Iterator[Finding]:
-    yield from (replace(finding, line=number) for finding in moment_findings(entry.at, ""))
+def _history_findings(entry: HistoryEntry) -> Iterator[Finding]:
+    yield from moment_findings(entry.at, "")
     if entry.decision_id != APPROVE_DESIGN or not asks_changes(entry.answer):
         message = "The history holds answers to UD-APPROVE-DESIGN that ask for changes, and nothing else."
-        yield Finding("history-line", message, line=number)
+        yield Finding("history-line", message)

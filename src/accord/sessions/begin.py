@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord.sessions.policy import WORK
+from accord.kernel.findings import Finding
+from accord.sessions.policy import WORK, refuse
 from accord.sessions.store import create_status
 
 if TYPE_CHECKING:
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 def begin(root: Path, slug: str, *, is_lean: bool, clock: Clock) -> Path:
     """Begin a session below ``.agents-work``, named by the day and the slug; return its folder.
 
-    Raises BrokenContract with ``session-exists`` when there is one of that name.
+    Raises BrokenContract with ``session-exists`` when there is one of that name, ``path-outside`` when it would lie
+    elsewhere.
     """
     now = clock.now()
+    if (root / WORK).is_symlink():
+        message = f"{root / WORK} is a link. Sessions are kept in the repository itself: put a folder there."
+        raise refuse("The session cannot be begun.", Finding("path-outside", message))
     folder = root / WORK / f"{now:%Y-%m-%d}_{slug}"
     first: dict[str, Any] = {
         "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",

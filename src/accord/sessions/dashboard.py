@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from accord.kernel import markdown_text
 from accord.kernel.markdown_text import table
+from accord.sessions.gates import reviews_of
 from accord.sessions.models import TaskStatus
 from accord.sessions.protocol import resumed
 from accord.sessions.stages import LOOP_BASE, ORDER, working_state
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.sessions.folder import Session
+    from accord.sessions.models import Task
 
 SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
 _NEXT = {
@@ -54,6 +56,11 @@ def next_step(session: Session) -> str:
     return "nothing: it is done" if session.status.current_state == "DONE" else _NEXT[resumed(session).next]
 
 
+def reviews(session: Session, task: Task) -> str:
+    """Say what the reviews said of a task as it is now."""
+    return ", ".join(f"{role} {status}" for role, status in reviews_of(task, session.outputs).items())
+
+
 def page(session: Session, redact: Callable[[str], str]) -> str:
     """Write a session as a part of a step summary; ``redact`` takes the secrets out of its texts first."""
 
@@ -70,8 +77,11 @@ def page(session: Session, redact: Callable[[str], str]) -> str:
     parts.append(_way(session))
     if tasks:
         parts.append(progress(session) + " tasks completed")
-        rows = [[task.id, f"{SIGNS[task.status]} {task.status}", cell(task.title or task.goal)] for task in tasks.tasks]
-        parts.append(table(["Task", "Status", "What"], rows[:_ROWS]) + _rest(len(rows)))
+        rows = [
+            [task.id, f"{SIGNS[task.status]} {task.status}", reviews(session, task), cell(task.title or task.goal)]
+            for task in tasks.tasks
+        ]
+        parts.append(table(["Task", "Status", "Reviews", "What"], rows[:_ROWS]) + _rest(len(rows)))
     if status.pending:
         waiting = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]
         parts.append(table(["Open question", "What", "Since"], waiting[:_ROWS]) + _rest(len(waiting)))

@@ -7,13 +7,13 @@ what is missing or broken is a finding of its file.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import MAX_BYTES
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity
-from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, text_findings
+from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, read_outputs, text_findings
 from accord.sessions.documents import ACCEPTANCE, STATUS, TASKS
 from accord.sessions.folder_rules import folder_findings
 from accord.sessions.stages import working_state
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.kernel.kinds import Kind
-    from accord.sessions.models import Acceptance, HistoryEntry, Mode, Status, Tasks
+    from accord.sessions.models import Acceptance, HistoryEntry, Mode, OutputEntry, Status, Tasks
 
 STATUS_FILE = "status.json"
 TASKS_FILE = "tasks.yaml"
@@ -32,10 +32,12 @@ SPEC_FILE = "spec.md"
 ARCHITECTURE_FILE = "architecture.md"
 REPORT_FILE = "report.md"
 HISTORY_FILE = "approve-design-history.jsonl"
+OUTPUTS_FILE = "outputs.jsonl"
 
 _DOCUMENTS: dict[str, Kind[Any]] = {STATUS_FILE: STATUS, TASKS_FILE: TASKS, ACCEPTANCE_FILE: ACCEPTANCE}
 _TEXTS = {SPEC_FILE: SPEC, ARCHITECTURE_FILE: ARCHITECTURE, REPORT_FILE: REPORT}
-FILES = (*_DOCUMENTS, *_TEXTS, HISTORY_FILE)
+_LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
+FILES = (*_DOCUMENTS, *_TEXTS, *_LINES)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Part:
         """What ``accord check`` calls such a file."""
         if self.name in _DOCUMENTS:
             return _DOCUMENTS[self.name].name
-        return "session-history" if self.name == HISTORY_FILE else "session-text"
+        return _LINES[self.name][0] if self.name in _LINES else "session-text"
 
     @property
     def value(self) -> Any:
@@ -63,7 +65,7 @@ class Part:
 
     @property
     def model(self) -> Any:
-        """The document as its model, None where the shape is wrong; of the history its entries."""
+        """The document as its model, None where the shape is wrong; of a file of lines its entries."""
         return self._read[1]
 
     @property
@@ -84,19 +86,25 @@ class Part:
         errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
         return f"{self.name}{errors[0].path and ' ' + errors[0].path}: {errors[0].message}" if errors else ""
 
-    @cached_property
+    @property
     def _read(self) -> tuple[Any, Any, Sequence[Finding]]:
         if self.raw is None:
             return None, None, [Finding("file-unreadable", self.unreadable)] if self.unreadable else []
-        if self.name in _TEXTS:
-            return None, None, text_findings(self.raw, _TEXTS[self.name])
-        if self.name == HISTORY_FILE:
-            return None, *read_history(self.raw)
-        try:
-            document = _DOCUMENTS[self.name].read(self.raw)
-        except BrokenContract as broken:
-            return None, None, broken.findings
-        return document.value, *_DOCUMENTS[self.name].read_model(document)
+        return _parsed(self.name, self.raw)
+
+
+@lru_cache(maxsize=2 * len(FILES))
+def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
+    """Return value, model and findings of a file; one change looks at the same bytes many times."""
+    if name in _TEXTS:
+        return None, None, text_findings(raw, _TEXTS[name])
+    if name in _LINES:
+        return None, *_LINES[name][1](raw)
+    try:
+        document = _DOCUMENTS[name].read(raw)
+    except BrokenContract as broken:
+        return None, None, broken.findings
+    return document.value, *_DOCUMENTS[name].read_model(document)
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,11 @@ class Session:
     def history(self) -> Sequence[HistoryEntry]:
         """The entries of the design gate's history, oldest first."""
         return self.parts[HISTORY_FILE].model or ()
+
+    @property
+    def outputs(self) -> Sequence[OutputEntry]:
+        """What agents gave back so far, oldest first."""
+        return self.parts[OUTPUTS_FILE].model or ()
 
     @cached_property
     def mode(self) -> Mode:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.documents import shown
 from accord.kernel.findings import Finding, pointer, warning
+from accord.sessions.gates import open_gates
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.rules import asks_changes, is_approval, is_inside, session_name_findings
 from accord.sessions.stages import files_needed, is_at_least, working_state
@@ -34,9 +35,9 @@ def folder_findings(session: Session) -> list[Finding]:
         found += [*_names(session, status), *_artifacts(session, status), *_gates(session, status)]
         found += [*_history(session, status)]
     if status and tasks:
-        found += [*_tasks_by_state(status, tasks), *_counted_tasks(status, tasks)]
+        found += [*_tasks_by_state(session, status, tasks), *_counted_tasks(status, tasks)]
     if tasks:
-        found += _context_files(session, tasks)
+        found += [*_context_files(session, tasks), *_reviews(session, tasks)]
     return found
 
 
@@ -93,9 +94,13 @@ def _history(session: Session, status: Status) -> Iterator[Finding]:
         yield warning("history-without-question", message, "/status.json/user_decisions")
 
 
-def _tasks_by_state(status: Status, tasks: Tasks) -> Iterator[Finding]:
+def _tasks_by_state(session: Session, status: Status, tasks: Tasks) -> Iterator[Finding]:
     state = working_state(status)
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
+    begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
+    if state and begun and not is_at_least(state, "IMPLEMENT_LOOP", session.mode):
+        message = f"The session is in {state}, and worked on are already: {', '.join(begun)}. Pass the gates first."
+        yield warning("tasks-early", message, "/status.json/current_state")
     if state in ("INTEGRATE", "RELEASE", "DONE", "FIX_BUILD") and unfinished:
         message = f"The session is in {state}, but not completed are: {', '.join(unfinished)}."
         yield Finding("tasks-open", message, "/status.json/current_state")
@@ -106,6 +111,15 @@ def _counted_tasks(status: Status, tasks: Tasks) -> Iterator[Finding]:
         if name != "meta" and tasks.task(name) is None:
             message = f'Retries are counted for "{shown(name)}", which is no task. Correct the id.'
             yield warning("task-unknown", message, pointer("status.json", "retry_counts", name))
+
+
+def _reviews(session: Session, tasks: Tasks) -> Iterator[Finding]:
+    for i, task in enumerate(tasks.tasks):
+        if task.status == "completed" and (gates := open_gates(task, session.outputs)):
+            message = (
+                f"{task.id} is completed, but not passed are: {', '.join(gates)}. Let them review it as it is now."
+            )
+            yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"))
 
 
 def _context_files(session: Session, tasks: Tasks) -> Iterator[Finding]:
@@ -130,5 +144,9 @@ def missing_context(session: Session, paths: Sequence[str]) -> list[Finding]:
 
 
 def is_there(session: Session, path: str) -> bool:
-    """Tell whether a context file exists, below the repository's root; ``<session>`` stands for the session's name."""
-    return (session.root / path.replace("<session>", session.name).split("#", 1)[0]).exists()
+    """Tell whether a context file exists, below the repository's root; ``<session>`` stands for the session's name.
+
+    Nobody is sent to read what a link leads to outside of the repository.
+    """
+    place = (session.root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
+    return place.exists() and place.is_relative_to(session.root.resolve())

@@ -8,18 +8,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from accord.sessions.models import AgentOutput, Task
+    from accord.sessions.models import OutputEntry, Task
+
+REVIEWS = ("Reviewer", "QA", "Security")
 
 
-def open_gates(task: Task, outputs: Mapping[str, AgentOutput]) -> tuple[str, ...]:
-    """Name the roles whose review of a task did not pass, or is not there.
+def reviews_of(task: Task, outputs: Sequence[OutputEntry]) -> dict[str, str]:
+    """Return what each review said last of a task as it is now; what the Coder gave back later makes it void.
 
-    ``outputs`` has the last output of each role. Security is required where the task is flagged, where an agent had
-    a concern, and where Security spoke at all.
+    A review of the session as a whole, ``meta``, counts for each of its tasks.
     """
-    is_flagged = "security" in task.risk_flags or "Security" in outputs
-    has_concern = any(output.gates.security_concerns for output in outputs.values())
-    required = ("Reviewer", "QA", "Security") if is_flagged or has_concern else ("Reviewer", "QA")
-    return tuple(role for role in required if role not in outputs or outputs[role].status != "OK")
+    said: dict[str, str] = {}
+    for output in outputs:
+        if output.agent == "Coder" and output.task_id == task.id:
+            said.clear()
+        elif output.agent in REVIEWS and output.task_id in (task.id, "meta"):
+            said[output.agent] = output.status
+    return said
+
+
+def open_gates(task: Task, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
+    """Name the reviews that a task did not pass. None are named where the session keeps no output of any review.
+
+    Security is required where the task is flagged, where an agent had a concern, and where Security spoke at all.
+    """
+    if not any(output.agent in REVIEWS for output in outputs):
+        return ()
+    said = reviews_of(task, outputs)
+    is_risky = "security" in task.risk_flags or any(_raises_security(output, task) for output in outputs)
+    required = REVIEWS if is_risky else REVIEWS[:2]
+    return tuple(role for role in required if said.get(role) != "OK")
+
+
+def _raises_security(output: OutputEntry, task: Task) -> bool:
+    is_about_it = output.task_id == task.id or (output.task_id == "meta" and output.agent in REVIEWS)
+    return is_about_it and (output.agent == "Security" or output.security_concerns > 0)

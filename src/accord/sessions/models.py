@@ -63,7 +63,7 @@ REVIEW_STRATEGY = "UD-REVIEW-STRATEGY"
 GATES: dict[str, State] = {APPROVE_DESIGN: "APPROVE_DESIGN", REVIEW_STRATEGY: "REVIEW_STRATEGY"}
 """The decisions that every full session needs, each with the state that asks for it."""
 
-_DECISION_ID = r"^UD-([1-9][0-9]*|APPROVE-DESIGN|REVIEW-STRATEGY)$"
+_DECISION_ID = r"^UD-([1-9][0-9]{0,8}|APPROVE-DESIGN|REVIEW-STRATEGY)$"
 _TASK_ID = r"^T-[0-9]{3,}$"
 _TASK_OR_META = r"^(T-[0-9]{3,}|meta)$"
 
@@ -272,6 +272,7 @@ class Status(Open):
     mode: Mode | None = Field(None, description="Whether the session is full or lean.")
     blocker: str | None = Field(None, description="Why the session is blocked.")
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
+    reopened_at: str | None = Field(None, description="When a session that was done was opened again, ISO-8601.")
 
     def decision(self, decision_id: str) -> Decision | None:
         """Return the decision with this id."""
@@ -339,7 +340,7 @@ class Tasks(Open):
 class Criterion(Open):
     """One acceptance criterion and how it is verified."""
 
-    id: str = Field(pattern=r"^AC-[0-9]{3,}$", description="The criterion's id, AC-XXX.")
+    id: Text = Field(description="The criterion's id, AC-XXX.")
     description: Text = Field(description="What must hold.")
     verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(min_length=1, description="How it is verified.")
 
@@ -357,3 +358,14 @@ class HistoryEntry(Open):
     decision_id: str = Field(pattern=_DECISION_ID, description="UD-APPROVE-DESIGN.")
     answer: str = Field(description="What the user answered: changes-requested: and what to change.")
     state_context: State = Field(description="The state of the session then.")
+
+
+class OutputEntry(Open):
+    """A line of ``outputs.jsonl``: what an agent gave back for a task, as far as the task's gates depend on it."""
+
+    at: str = Field(description="When it was taken, ISO-8601.")
+    task_id: str = Field(pattern=_TASK_OR_META, description="The task that it was for, or meta.")
+    agent: Role = Field(description="The agent that gave it back.")
+    status: OutputStatus = Field(description="The output's status.")
+    summary: Text = Field(description="The output's summary.")
+    security_concerns: int = Field(ge=0, description="How many concerns about security it named.")

@@ -36,3 +36,11 @@ def is_moment(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_before(moment: str, other: str) -> bool:
+    """Tell whether a timestamp is earlier than another; where only one has a zone, it is left out of account."""
+    first, second = (datetime.fromisoformat(text.replace(",", ".")) for text in (moment, other))
+    if (first.tzinfo is None) != (second.tzinfo is None):
+        first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
+    return first < second

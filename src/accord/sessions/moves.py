@@ -5,25 +5,26 @@ Source: global agent contract, "Task status lifecycle" and "status.json"; the st
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.clock import timestamp
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.store import DISK
 from accord.sessions.machine import facts_of, machine_of
 from accord.sessions.models import LOOPS, STATES
 from accord.sessions.policy import refuse
+from accord.sessions.records import waits_again
 from accord.sessions.store import change_status, change_tasks, reopen, status_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from datetime import datetime
     from pathlib import Path
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
     from accord.sessions.folder import Session
-    from accord.sessions.models import AgentOutput, Status, Tasks
+    from accord.sessions.models import Status, Tasks
 
 
 def moved(session: Session, target: str, *, task: str = "", blocker: str = "", reopens: bool = False) -> dict[str, Any]:
@@ -70,7 +71,11 @@ def advance(
     disk: Disk = DISK,
 ) -> Status:
     """Move a session to a state, once its guards allow it."""
-    step = partial(moved, target=target, task=task, blocker=blocker)
+
+    def step(session: Session) -> dict[str, Any]:
+        value = moved(session, target, task=task, blocker=blocker)
+        return waits_again(session, value, now=clock.now())
+
     return change_status(folder, step, role=role, clock=clock, disk=disk)
 
 
@@ -90,15 +95,16 @@ def _known_task(session: Session, task: str) -> None:
 
 def resume_done(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:
     """Open a session again that was done: it goes back to IMPLEMENT_LOOP, where it may be already."""
-    return reopen(folder, _reopened, clock=clock, disk=disk)
+    return reopen(folder, lambda session: _reopened(session, clock.now()), clock=clock, disk=disk)
 
 
-def _reopened(session: Session) -> dict[str, Any]:
+def _reopened(session: Session, now: datetime) -> dict[str, Any]:
     state = str(status_value(session)["current_state"])
     if state not in ("DONE", "IMPLEMENT_LOOP"):
         message = f"Only a session that is done is opened again; this one is in {state}. Go on with it."
         raise refuse("The session is not done.", Finding("illegal-move", message, "/current_state"))
-    return moved(session, "IMPLEMENT_LOOP", reopens=True)
+    value = moved(session, "IMPLEMENT_LOOP", reopens=True)
+    return {**value, "reopened_at": timestamp(now)} if state == "DONE" else value
 
 
 def move_task(
@@ -108,8 +114,7 @@ def move_task(
     *,
     role: str,
     clock: Clock,
-    outputs: Mapping[str, AgentOutput] | None = None,
     disk: Disk = DISK,
 ) -> Tasks:
-    """Set the status of one task, once its lifecycle, its dependencies, the role, and given ``outputs`` allow it."""
-    return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, outputs=outputs, disk=disk)
+    """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it."""
+    return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, disk=disk)

@@ -29,6 +29,7 @@ ORCHESTRATOR_KEYS = frozenset(
         "mode",
         "blocker",
         "blocked_from",
+        "reopened_at",
     }
 )
 """Keys of ``status.json`` that the Orchestrator alone writes; all others are every agent's."""
@@ -47,6 +48,7 @@ OWNERS: dict[str, frozenset[str]] = {
     "research": frozenset({"Researcher"}),
     "report.md": frozenset({"Docs", "Integrator", "Orchestrator"}),
     "approve-design-history.jsonl": frozenset({"Orchestrator"}),
+    "outputs.jsonl": frozenset({"Orchestrator"}),
 }
 """Who writes which file or folder of a session; what is not named here is every agent's."""
 

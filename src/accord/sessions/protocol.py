@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.kernel.clock import timestamp
 from accord.kernel.findings import Finding
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.moments import is_before
 from accord.sessions.moves import moved
 from accord.sessions.policy import refuse
-from accord.sessions.rules import NO_RESPONSE, asks_changes, is_approval
+from accord.sessions.records import ask_again, pending_record, record
+from accord.sessions.rules import NO_RESPONSE, asks_changes, is_about_security, is_approval, is_silence
 from accord.sessions.stages import return_state, working_state
 from accord.sessions.store import status_value
 
@@ -34,8 +36,6 @@ MOST_ASKED = 3
 
 GATE_MISSING = "mandatory_user_decision_missing"
 """The blocker of a session whose gate nobody decided."""
-
-SECURITY = "security"
 
 _NUMBER = re.compile(r"UD-(\d+)\Z")
 _PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
@@ -83,31 +83,17 @@ def asked(session: Session, questions: Sequence[Question], *, now: datetime) -> 
         if wanted in GATES:
             _ask_gate(session, value, wanted, question, now)
             continue
-        if _entry(value, wanted) is not None:
-            if _entry(value, wanted)["status"] == "pending" and _entry(value, wanted)["question"] == question.shown:
+        if known := record(value, wanted):
+            if known["status"] == "pending" and known["question"] == question.shown:
                 continue
             raise _refused("decision-repeated", f"{wanted} was asked already. Leave the id out to get a new one.")
         if wanted != _next_number(value):
             raise _refused("decision-order", f"The next number is {_next_number(value)}. Leave the id out to get it.")
-        value["user_decisions"].append(_pending(wanted, question, context, now))
+        category = question.category.strip().lower()
+        value["user_decisions"].append(pending_record(wanted, question.shown, context, now, category=category))
     if state in GATES.values() or state == "ASK_USER":
         return value
     return {**value, "current_state": "ASK_USER"}
-
-
-def _pending(decision_id: str, question: Question, context: str, now: datetime) -> dict[str, Any]:
-    entry = {
-        "decision_id": decision_id,
-        "question": question.shown,
-        "status": "pending",
-        "answer": None,
-        "asked_at": timestamp(now),
-        "resolved_at": None,
-        "state_context": context,
-        "resolution_reason": None,
-    }
-    category = question.category.strip().lower()
-    return {**entry, "category": category} if category else entry
 
 
 def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Question, now: datetime) -> None:
@@ -115,9 +101,9 @@ def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Q
     gate = GATES[gate_id]
     if value["current_state"] != gate:
         raise _refused("decision-context", f"{gate_id} is asked in {gate}, not in {value['current_state']}.")
-    entry = _entry(value, gate_id)
+    entry = record(value, gate_id)
     if entry is None:
-        value["user_decisions"].append(_pending(gate_id, question, gate, now))
+        value["user_decisions"].append(pending_record(gate_id, question.shown, gate, now))
         return
     if entry["status"] == "pending":
         return
@@ -132,10 +118,7 @@ def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Q
             )
     elif _passes(gate_id, entry.get("answer") or ""):
         raise _refused("gate-decided", f"{gate_id} is answered: {entry['answer']}. It is not asked again.")
-    last = [datetime.fromisoformat(line.at) for line in session.history]
-    last += [datetime.fromisoformat(entry["asked_at"].replace(",", "."))]
-    moment = max([now, *(at + timedelta(seconds=1) for at in last if at.tzinfo)])
-    entry.update(_pending(gate_id, question, gate, moment))
+    ask_again(session, entry, question.shown, now=now)
 
 
 def answered(session: Session, answers: Mapping[str, str], *, now: datetime, is_all: bool = False) -> dict[str, Any]:
@@ -201,11 +184,7 @@ def closed(
         raise _refused("decision-resolved", f"{decision_id} is {entry['status']} already, and stays so.")
     if how == "skipped" and must_be_answered(decision_id, entry.get("category")):
         raise _refused("decision-mandatory", f"{decision_id} is not skipped: the user decides it, or cancels it.")
-    if (
-        how == "cancelled"
-        and is_about_security(entry.get("category"))
-        and reason.strip().lower().rstrip(".") == NO_RESPONSE
-    ):
+    if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
         raise _refused("security-cancelled", "A question about security is never cancelled because nobody answered.")
     entry.update(status=how, resolved_at=timestamp(now), resolution_reason=reason.strip())
     if decision_id in GATES:
@@ -213,11 +192,6 @@ def closed(
         came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
         value.update(blocked_from=came_from, current_state="BLOCKED", blocker=GATE_MISSING)
     return value
-
-
-def is_about_security(category: str | None) -> bool:
-    """Tell whether a question is one that only the user may resolve."""
-    return (category or "").strip().lower() == SECURITY
 
 
 def must_be_answered(decision_id: str, category: str | None) -> bool:
@@ -228,11 +202,11 @@ def must_be_answered(decision_id: str, category: str | None) -> bool:
 def adopted(session: Session) -> dict[str, Any]:
     """Take an answer for given that reached the history before a crash kept it from the status."""
     value = status_value(session)
-    entry = _entry(value, APPROVE_DESIGN)
+    entry = record(value, APPROVE_DESIGN)
     if entry is None or entry["status"] != "pending" or not session.history:
         return value
     last = session.history[-1]
-    if not _is_before(last.at, entry["asked_at"]):
+    if not is_before(last.at, entry["asked_at"]):
         entry.update(status="answered", answer=last.answer, resolved_at=last.at)
         _set_correction(value, "queued")
     return value
@@ -316,19 +290,8 @@ def _set_correction(value: dict[str, Any], wanted: str) -> None:
         value["gate_tracking"] = tracking
 
 
-def _is_before(moment: str, other: str) -> bool:
-    first, second = (datetime.fromisoformat(text.replace(",", ".")) for text in (moment, other))
-    if (first.tzinfo is None) != (second.tzinfo is None):
-        first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
-    return first < second
-
-
-def _entry(value: Mapping[str, Any], decision_id: str) -> Any:
-    return next((entry for entry in value["user_decisions"] if entry["decision_id"] == decision_id), None)
-
-
 def _known_entry(value: Mapping[str, Any], decision_id: str) -> Any:
-    entry = _entry(value, decision_id)
+    entry = record(value, decision_id)
     if entry is None:
         known = ", ".join(entry["decision_id"] for entry in value["user_decisions"]) or "none"
         raise _refused("decision-unknown", f'"{decision_id}" was never asked. Asked were: {known}.')

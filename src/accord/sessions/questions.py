@@ -26,7 +26,7 @@ from accord.sessions.protocol import (
     status_of,
 )
 from accord.sessions.rules import asks_changes
-from accord.sessions.store import append_history, change_status
+from accord.sessions.store import append_history, change_status, status_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,9 +49,15 @@ def ask(folder: Path, questions: Sequence[Question], *, clock: Clock, disk: Disk
 def answer(
     folder: Path, answers: Mapping[str, str], *, is_all: bool = False, clock: Clock, disk: Disk = DISK
 ) -> Status:
-    """Keep answers. Changes that the user asks for reach the history first, so that they are never lost."""
+    """Keep answers. Changes that the user asks for reach the history first, so that they are never lost.
+
+    What reached the history before a crash is taken for given first, so that the same answer again adds no line.
+    """
     now = clock.now()
     session = read_session(folder)
+    if session.status and adopted(session) != status_value(session):
+        _write(folder, adopted, clock, disk)
+        session = read_session(folder)
     pending = [decision.decision_id for decision in status_of(session).pending]
     answered(session, answers, now=now, is_all=is_all)  # all of it is legal, or nothing is written
     said = answers.get(APPROVE_DESIGN, "")

@@ -13,7 +13,7 @@ from accord.kernel.markdown_text import cell, fenced
 from accord.kernel.outgoing import sanitise
 from accord.kernel.outgoing_cuts import cut
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
-from accord.sessions.protocol import SECURITY
+from accord.sessions.rules import is_about_security
 from accord.sessions.said import Asked, Ignored
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _question(decision: Decision, secrets: Redactor) -> str:
         lines = [*lines[:QUESTION_LINES], "", "… The whole question is in `status.json`."]
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
     name = decision.decision_id
-    mark = " (security)" if decision.category == SECURITY else " (gate)" if name in GATES else ""
+    mark = " (security)" if is_about_security(decision.category) else " (gate)" if name in GATES else ""
     example = fenced(f"/answer {name} {_ANSWERS.get(name, 'your answer')}", "text")
     return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
 

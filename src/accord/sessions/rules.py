@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MOST_RETRIES = 3
 """A loop of fixes is entered at most so often for one task; then the user is asked."""
 
+SECURITY = "security"
+"""The category of questions that only the user may resolve."""
+
 NO_RESPONSE = "no response provided"
 """The reason of a decision that nobody answered."""
 
@@ -36,6 +39,13 @@ _CHANGES = re.compile(r"changes-requested:\s*\S")
 _STRATEGIES = frozenset({"per-batch", "single-final"})
 _CHECK = re.compile(r"(cmd|manual):\s*\S")
 _SESSION_NAME = re.compile(r"(\d{4}-\d\d-\d\d)_[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_CRITERION = re.compile(r"AC-[0-9]{3,}")
+_SILENCE = re.compile(
+    r"(((no|without|missing)( user)?|(the )?user (gave|sent|made) no)[ -](response|answer|reply)"
+    r"|(the )?user (did not|didn.t|never) (respond|responded|answer|answered|reply|replied)"
+    r"|unanswered|not answered|time(d )?-?out|none|n/?a)"
+    r"( (was |has been )?(provided|given|received|made|yet|from the user))*"
+)
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
 
 
@@ -190,13 +200,23 @@ def _record(decision: Decision, place: str) -> Iterator[Finding]:
     elif not (decision.resolution_reason or "").strip():
         message = f"A decision that is {decision.status} says why. Write a resolution_reason."
         yield Finding("decision-record", message, f"{place}/resolution_reason")
-    elif decision.status == "cancelled" and decision.category == "security" and _is_silence(decision):
+    elif (
+        decision.status == "cancelled"
+        and is_about_security(decision.category)
+        and is_silence(decision.resolution_reason or "")
+    ):
         message = "A question about security is never cancelled because nobody answered. Ask it again."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason")
 
 
-def _is_silence(decision: Decision) -> bool:
-    return (decision.resolution_reason or "").strip().lower().rstrip(".") == NO_RESPONSE
+def is_about_security(category: str | None) -> bool:
+    """Tell whether a question is one that only the user may resolve."""
+    return (category or "").strip().lower() == SECURITY
+
+
+def is_silence(reason: str) -> bool:
+    """Tell whether the reason of a cancelled decision says only that nobody answered."""
+    return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
 
 
 def _context(decision: Decision, place: str) -> Iterator[Finding]:
@@ -310,11 +330,12 @@ def _dependencies(tasks: Tasks) -> Iterator[Finding]:
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     """Check ``acceptance.json``: every criterion has an id of its own."""
     criteria = acceptance.acceptance_criteria
-    return [
-        Finding(
-            "criterion-repeated",
-            f"{criteria[i].id} is there twice. Give one of the two another id.",
-            pointer("acceptance_criteria", i, "id"),
-        )
-        for i in _repeated(criterion.id for criterion in criteria)
-    ]
+    found = []
+    for i in _repeated(criterion.id for criterion in criteria):
+        message = f"{shown(criteria[i].id)} is there twice. Give one of the two another id."
+        found.append(Finding("criterion-repeated", message, pointer("acceptance_criteria", i, "id")))
+    for i, criterion in enumerate(criteria):
+        if not _CRITERION.fullmatch(criterion.id):
+            message = f'"{shown(criterion.id)}" is no id that everybody knows as one. Name criteria AC-001, AC-002, …'
+            found.append(warning("criterion-id", message, pointer("acceptance_criteria", i, "id")))
+    return found

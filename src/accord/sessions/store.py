@@ -22,10 +22,19 @@ from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, has_errors, pointer
 from accord.kernel.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
 from accord.kernel.yaml_files import with_scalars
-from accord.sessions.folder import FILES, HISTORY_FILE, STATUS_FILE, TASKS_FILE, Part, Session, read_session
+from accord.sessions.folder import (
+    FILES,
+    HISTORY_FILE,
+    OUTPUTS_FILE,
+    STATUS_FILE,
+    TASKS_FILE,
+    Part,
+    Session,
+    read_session,
+)
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import TASK, TaskFacts
-from accord.sessions.models import ROLES, HistoryEntry, Status, Tasks
+from accord.sessions.models import ROLES, OutputEntry, Status, Tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 
 if TYPE_CHECKING:
@@ -33,7 +42,6 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
-    from accord.sessions.models import AgentOutput
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
 """From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
@@ -104,19 +112,15 @@ def change_tasks(
     *,
     role: str,
     clock: Clock,
-    outputs: Mapping[str, AgentOutput] | None = None,
     disk: Disk = DISK,
 ) -> Tasks:
-    """Change the status of tasks in ``tasks.yaml`` and return it; every other byte of the file stays.
-
-    ``outputs`` are what the reviewing agents gave back, by role. Where given, a task is completed only if they pass it.
-    """
+    """Change the status of tasks in ``tasks.yaml`` and return it; every other byte of the file stays."""
 
     def change(before: bytes) -> bytes:
         session = _readable(folder, TASKS_FILE, before)
         _writable(session)
         wanted = dict(step(session))
-        if found := list(refused_tasks(session, wanted, role, outputs)):
+        if found := list(refused_tasks(session, wanted, role)):
             raise refuse("The task may not be moved so.", found)
         tasks = session.tasks.tasks if session.tasks else []
         moved = {i: wanted[task.id] for i, task in enumerate(tasks) if wanted.get(task.id, task.status) != task.status}
@@ -129,10 +133,8 @@ def change_tasks(
     return tasks
 
 
-def refused_tasks(
-    session: Session, wanted: Mapping[str, str], role: str, outputs: Mapping[str, AgentOutput] | None = None
-) -> Iterator[Finding]:
-    """Find which of these moves of tasks the lifecycle or the role forbids."""
+def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Iterator[Finding]:
+    """Find which of these moves of tasks the lifecycle, the role, or a review that was not passed forbids."""
     if role not in ROLES:
         yield role_unknown(role)
         return
@@ -145,25 +147,51 @@ def refused_tasks(
         elif target != task.status:
             ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
             waits_for = tuple(other for other in task.depends_on if other not in ready)
-            gates = () if outputs is None else open_gates(task, outputs)
-            if said := TASK.refusal(task.status, target, TaskFacts(role, waits_for, gates)):
+            facts = TaskFacts(role, waits_for, open_gates(task, session.outputs))
+            if said := TASK.refusal(task.status, target, facts):
                 yield Finding("illegal-move", f"{name}: {said}")
 
 
 def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
     """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
+    _append(folder, HISTORY_FILE, entry, role, Storage(clock, disk), lambda _: False)
+
+
+def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
+    """Add what an agent gave back to ``outputs.jsonl``; what was the last word on its task already is not repeated."""
+    said = {key: value for key, value in entry.items() if key != "at"}
+
+    def is_known(session: Session) -> bool:
+        last = last_output(session, entry["task_id"])
+        return last is not None and last.model_dump(exclude={"at"}) == said
+
+    _append(folder, OUTPUTS_FILE, entry, role, Storage(clock, disk), is_known)
+
+
+def last_output(session: Session, task_id: str) -> OutputEntry | None:
+    """Return what was given back for a task last."""
+    return next((output for output in reversed(session.outputs) if output.task_id == task_id), None)
+
+
+def _append(
+    folder: Path,
+    name: str,
+    entry: Mapping[str, Any],
+    role: str,
+    storage: Storage,
+    is_known: Callable[[Session], bool],
+) -> None:
     if role != "Orchestrator":
-        raise refuse("The role may not write this.", _not_by(role, HISTORY_FILE, frozenset({"Orchestrator"})))
+        raise refuse("The role may not write this.", _not_by(role, name, frozenset({"Orchestrator"})))
     line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
-    _judged(HISTORY_FILE, line + b"\n")
-    HistoryEntry.model_validate(dict(entry), by_alias=True, by_name=False)
-    storage = Storage(clock, disk)
+    _judged(name, line + b"\n")
     with _held(folder, storage):
         session = read_session(folder)
         _writable(session)
-        if said := session.parts[HISTORY_FILE].unreadable:
-            raise refuse(f"{HISTORY_FILE} cannot be written.", Finding("file-unreadable", said))
-        append_once(folder / HISTORY_FILE, line, storage)
+        if said := session.parts[name].unreadable:
+            raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
+        if not is_known(session):
+            append_once(folder / name, line, storage)
 
 
 def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: Storage) -> bytes:

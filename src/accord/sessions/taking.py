@@ -9,17 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.kernel.clock import timestamp
 from accord.kernel.findings import Finding
+from accord.kernel.store import DISK
 from accord.sessions.folder import read_session
+from accord.sessions.moments import is_before
 from accord.sessions.moves import move_task
 from accord.sessions.policy import refuse
-from accord.sessions.protocol import SECURITY, Question
-from accord.sessions.questions import ask, complete_correction
+from accord.sessions.protocol import Question
+from accord.sessions.questions import ROLE, ask, complete_correction
+from accord.sessions.rules import SECURITY, is_about_security
+from accord.sessions.store import append_output
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.kernel.clock import Clock
+    from accord.kernel.store import Disk
     from accord.sessions.folder import Session
     from accord.sessions.models import AgentOutput
 
@@ -48,7 +54,7 @@ def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> T
     if task is None and task_id != "meta":
         raise refuse("There is no such task.", Finding("task-unknown", f'"{task_id}" is no task of the session.'))
     if output.status == "NEEDS_DECISION":
-        return Taken(question=Question(output.summary, category=SECURITY))
+        return Taken(question=_question(session, task_id, output))
     if output.status in ("BLOCKED", "FAIL"):
         is_stuck = task is not None and task.status in ("not-started", "in-progress", "implemented")
         is_workers = output.status == "BLOCKED" or role == "Coder"
@@ -66,13 +72,37 @@ def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> T
     return Taken(completes_correction=bool(is_correction and status and status.correction_status == "dispatched"))
 
 
-def take(folder: Path, task_id: str, role: str, output: AgentOutput, *, clock: Clock) -> Taken:
-    """Take an output back into its session. The same output again changes nothing more."""
+def _question(session: Session, task_id: str, output: AgentOutput) -> Question | None:
+    """Return what Security asks; None when just that was asked since another output for the task was taken."""
+    text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
+    others = [one for one in session.outputs if one.task_id == task_id]
+    others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
+    decisions = session.status.user_decisions if session.status else []
+    asked = [one.asked_at for one in decisions if one.question == text and is_about_security(one.category)]
+    if any(not others or is_before(others[-1].at, at) for at in asked):
+        return None
+    return Question(text, category=SECURITY)
+
+
+def take(folder: Path, task_id: str, role: str, output: AgentOutput, *, clock: Clock, disk: Disk = DISK) -> Taken:
+    """Take an output back into its session, and keep what its task's gates look at once all else is written.
+
+    The same output again changes nothing more.
+    """
     taken = follows(read_session(folder), task_id, role, output)
     for status in taken.task_status:
-        move_task(folder, task_id, status, role=role, clock=clock)
+        move_task(folder, task_id, status, role=role, clock=clock, disk=disk)
     if taken.completes_correction:
-        complete_correction(folder, clock=clock)
+        complete_correction(folder, clock=clock, disk=disk)
     if taken.question:
-        ask(folder, [taken.question], clock=clock)
+        ask(folder, [taken.question], clock=clock, disk=disk)
+    entry = {
+        "at": timestamp(clock.now()),
+        "task_id": task_id,
+        "agent": role,
+        "status": output.status,
+        "summary": output.summary,
+        "security_concerns": len(output.gates.security_concerns),
+    }
+    append_output(folder, entry, role=ROLE, clock=clock, disk=disk)
     return taken

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.git import Git, GitFailed, split_nul
-from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Part
+from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, Part
 from accord.sessions.policy import WORK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from accord.sessions.models import Status
 
 
 def touched_sessions(root: Path, base: str) -> list[Path]:
@@ -41,20 +43,22 @@ def change_findings(root: Path, name: str, base: str) -> Iterator[Finding]:
     folder = f"{WORK}/{name}"
     before = _content(git, start, f"{folder}/{STATUS_FILE}")
     status = Part(STATUS_FILE, before).model if before is not None else None
-    if status and status.current_state == "DONE" and not _is_reopened(root / folder):
+    if status and status.current_state == "DONE" and not _is_reopened(status, root / folder):
         message = (
             f"{name} was done before this change, and is read only since. Begin a new session, or reopen this one."
         )
         yield Finding("session-done", message)
-    history = _content(git, start, f"{folder}/{HISTORY_FILE}")
-    if history is not None and not _now(root / folder / HISTORY_FILE).startswith(history):
-        message = f"{HISTORY_FILE} only grows, and this change takes lines out of it or alters them. Put them back."
-        yield Finding("history-shortened", message)
+    for file in (HISTORY_FILE, OUTPUTS_FILE):
+        lines = _content(git, start, f"{folder}/{file}")
+        if lines is not None and not _now(root / folder / file).startswith(lines):
+            message = f"{file} only grows, and this change takes lines out of it or alters them. Put them back."
+            yield Finding("history-shortened", message)
 
 
-def _is_reopened(folder: Path) -> bool:
-    status = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
-    return bool(status and status.current_state != "DONE")
+def _is_reopened(before: Status, folder: Path) -> bool:
+    """Tell whether a session that was done was opened again since, also when it is done once more."""
+    now: Status | None = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
+    return now is not None and (now.current_state != "DONE" or now.reopened_at != before.reopened_at)
 
 
 def _content(git: Git, commit: str, path: str) -> bytes | None:

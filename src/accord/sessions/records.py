@@ -1,0 +1,57 @@
+"""The records of questions in ``status.json``: a new one, one that is asked again, and one that is looked for. Pure.
+
+Source: global agent contract, "status.json - minimal schema" and "Decision record validity rules". A record is the
+mapping as it stands in the document, so that keys of others in it stay.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from accord.kernel.clock import timestamp
+from accord.sessions.models import GATES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from accord.sessions.folder import Session
+
+Record = dict[str, Any]
+
+
+def record(value: Mapping[str, Any], decision_id: str) -> Record | None:
+    """Return the record of a question in ``status.json``."""
+    return next((entry for entry in value["user_decisions"] if entry["decision_id"] == decision_id), None)
+
+
+def pending_record(decision_id: str, question: str, context: str, at: datetime, *, category: str = "") -> Record:
+    """Make the record of a question that is about to be put."""
+    entry = {
+        "decision_id": decision_id,
+        "question": question,
+        "status": "pending",
+        "answer": None,
+        "asked_at": timestamp(at),
+        "resolved_at": None,
+        "state_context": context,
+        "resolution_reason": None,
+    }
+    return {**entry, "category": category} if category else entry
+
+
+def ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
+    """Put a question again in its one record: later than its last answer, so that none is taken for the new one."""
+    last = [datetime.fromisoformat(line.at) for line in session.history]
+    last += [datetime.fromisoformat(entry["asked_at"].replace(",", "."))]
+    at = max([now, *(moment + timedelta(seconds=1) for moment in last if moment.tzinfo)])
+    entry.update(pending_record(entry["decision_id"], question, entry["state_context"], at))
+
+
+def waits_again(session: Session, value: dict[str, Any], *, now: datetime) -> dict[str, Any]:
+    """Let the question of a gate wait again when a session that it had blocked is back at the gate."""
+    gate_id = next((name for name, gate in GATES.items() if gate == value["current_state"]), "")
+    entry = record(value, gate_id)
+    if entry is not None and entry["status"] == "cancelled":
+        ask_again(session, entry, entry["question"], now=now)
+    return value
