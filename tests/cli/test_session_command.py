@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session
+from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, decision, make_session
 
 from accord.sandbox.seed import STRANGER_TOKEN
 from accord.sessions.models import ROLES
@@ -416,6 +417,57 @@ def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: 
     assert (ended.code, "--partial" in ended.err) == (2, True)
     assert accord.process("session", "answer", str(play.folder), given="\n").code == 0
     assert (play.folder / "status.json").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["session", "ask", "DIR", "--question", "Which one?"],
+        ["session", "cancel", "DIR", "UD-1", "--reason", "next week"],
+        ["session", "skip", "DIR", "UD-1", "--reason", "out of scope"],
+        ["session", "answer", "DIR", "UD-1=x"],
+        ["session", "resume", "DIR"],
+        ["session", "advance", "DIR", "--to", "BLOCKED", "--as", "Orchestrator"],
+        ["session", "task", "DIR", "T-001", "--to", "blocked", "--as", "QA"],
+        ["session", "fix", "DIR", "T-001", "FIX_TESTS", "--as", "Orchestrator"],
+        ["dispatch", "DIR", "T-001", "--to", "Coder", "--take", "output.json"],
+    ],
+)
+def test_a_dry_run_says_what_would_be_and_writes_nothing(accord: Accord, tmp_path: Path, words: list[str]) -> None:
+    asks = {"asked": [decision()]} if words[1] in ("cancel", "skip", "answer") else {}
+    state = "ASK_USER" if asks else "IMPLEMENT_LOOP"
+    folder = make_session(tmp_path, state, mode="full", user_decisions=[*GATES, *asks.get("asked", [])])
+    accord.file("output.json", agent_output())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    words = [str(folder) if word == "DIR" else word for word in words]
+    tried = accord(*words, "--dry-run", "--format", "json")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    done = accord(*words, "--format", "json")
+    assert (tried.code, done.code) == (0, 0)
+    assert without_moments({**tried.document, "dry_run": True}) == without_moments({**done.document, "dry_run": True})
+
+
+def without_moments(document: Any) -> Any:
+    return json.loads(re.sub(r"20\d\d-\d\d-\d\dT[\d:]+Z", "now", json.dumps(document)))
+
+
+def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(accord: Accord, stage: Stage, tmp_path: Path) -> None:
+    accord.on(stage)
+    path = f"/repos/{stage.repository}/issues"
+    number = str(stage.send("POST", path, title="The work")["number"])
+    folder = make_session(tmp_path, "DESIGN", mode="full")
+    before = (folder / "status.json").read_bytes()
+    ask = ["session", "ask", str(folder), "--question", "Which one?", "--issue", number]
+    tried = accord(*ask, "--dry-run")
+    assert (tried.code, "> Which one?" in tried.err, "Dry run" in tried.out) == (0, True, True)
+    assert (stage.send("GET", f"{path}/{number}/comments"), (folder / "status.json").read_bytes()) == ([], before)
+    accord(*ask)
+    stage.send("POST", f"{path}/{number}/comments", body="/answer UD-1 the first")
+    tried = accord("session", "answer", str(folder), "--from-issue", number, "--dry-run", "--format", "json")
+    assert [one["id"] for one in tried.document["issue"]["taken"]] == ["UD-1"]
+    assert tried.document["dry_run"] is True
+    assert accord("session", "show", str(folder), "--format", "json").document["next"] == "ask"
+    assert "Which one?" in stage.send("GET", f"{path}/{number}/comments")[0]["body"]
 
 
 def test_an_issue_asks_and_answers_and_a_workflow_learns_what_is_next(

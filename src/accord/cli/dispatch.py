@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.session_shown import tried
 from accord.cli.sources import read_bytes
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
 )
 @click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
+@click.option("--dry-run", is_flag=True, help="With --take: say what would change, and write nothing.")
 @format_option
 @click.pass_context
 def dispatch(
@@ -48,6 +50,7 @@ def dispatch(
     constraints: Sequence[str],
     into: Path | None,
     output: str | None,
+    dry_run: bool,
     output_format: str,
 ) -> None:
     """Print the input of an agent for a task, as JSON; or take its output back into the session.
@@ -66,7 +69,8 @@ def dispatch(
                 _put(given, role, into)
             print_json(given)
             return
-        said = _take(folder, task, role, output)
+        with tried(folder, is_dry_run=dry_run) as place:
+            said = _take(place, task, role, output)
     except BrokenContract as broken:
         _refuse(ctx, broken.findings, output or str(folder), output_format)
         return

@@ -11,7 +11,7 @@ import click
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.session_check import check_folders
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
-from accord.cli.session_shown import carry_out, refuse, show
+from accord.cli.session_shown import Showing, carry_out, refuse, show, showing_options, tried
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.sessions.folder import read_session
@@ -88,14 +88,16 @@ def watch_session(folder: Path) -> None:
 @click.option(
     "--agent", type=click.Choice(_CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
 )
+@click.option("--dry-run", is_flag=True, help="Tell what is next, and write nothing.")
 @format_option
 @click.pass_context
-def resume_session(ctx: click.Context, /, folder: Path, agent: str, output_format: str) -> None:
+def resume_session(ctx: click.Context, /, folder: Path, agent: str, dry_run: bool, output_format: str) -> None:
     """Tell what is next after an interruption, and keep what must be kept before it is done."""
     from accord.sessions.questions import resume
 
     try:
-        found = resume(folder, agent=agent, clock=_CLOCK)
+        with tried(folder, is_dry_run=dry_run) as place:
+            found = resume(place, agent=agent, clock=_CLOCK)
     except BrokenContract as broken:
         refuse(ctx, broken, output_format, folder)
         return
@@ -114,29 +116,25 @@ def resume_session(ctx: click.Context, /, folder: Path, agent: str, output_forma
 @click.option("--task", default="", help="The task, for a loop of fixes.")
 @click.option("--blocker", default="", help="Why, for BLOCKED.")
 @_ROLE
-@format_option
-@click.pass_context
-def advance_session(
-    ctx: click.Context, /, folder: Path, target: str, task: str, blocker: str, role: str, output_format: str
-) -> None:
+@showing_options
+def advance_session(showing: Showing, /, folder: Path, target: str, task: str, blocker: str, role: str) -> None:
     """Move the session to a state, once its guards allow it."""
     from accord.sessions.moves import advance
 
-    def move() -> None:
-        advance(folder, target, role=role, clock=_CLOCK, task=task, blocker=blocker)
+    def move(place: Path) -> None:
+        advance(place, target, role=role, clock=_CLOCK, task=task, blocker=blocker)
 
-    carry_out(ctx, output_format, folder, move)
+    carry_out(showing, folder, move)
 
 
 @session.command("reopen")
 @_FOLDER
-@format_option
-@click.pass_context
-def reopen_session(ctx: click.Context, /, folder: Path, output_format: str) -> None:
+@showing_options
+def reopen_session(showing: Showing, /, folder: Path) -> None:
     """Open a session again that is done, because somebody asked for it: it goes on in IMPLEMENT_LOOP."""
     from accord.sessions.moves import resume_done
 
-    carry_out(ctx, output_format, folder, lambda: resume_done(folder, clock=_CLOCK))
+    carry_out(showing, folder, lambda place: resume_done(place, clock=_CLOCK))
 
 
 @session.command("task")
@@ -144,13 +142,12 @@ def reopen_session(ctx: click.Context, /, folder: Path, output_format: str) -> N
 @click.argument("task", metavar="T-XXX")
 @click.option("--to", "target", required=True, help="not-started, in-progress, implemented, completed or blocked.")
 @_ROLE
-@format_option
-@click.pass_context
-def set_task(ctx: click.Context, /, folder: Path, task: str, target: str, role: str, output_format: str) -> None:
+@showing_options
+def set_task(showing: Showing, /, folder: Path, task: str, target: str, role: str) -> None:
     """Set the status of a task, once its lifecycle and the role allow it."""
     from accord.sessions.moves import move_task
 
-    carry_out(ctx, output_format, folder, lambda: move_task(folder, task, target, role=role, clock=_CLOCK))
+    carry_out(showing, folder, lambda place: move_task(place, task, target, role=role, clock=_CLOCK))
 
 
 @session.command("fix")
@@ -158,10 +155,9 @@ def set_task(ctx: click.Context, /, folder: Path, task: str, target: str, role: 
 @click.argument("task", metavar="T-XXX")
 @click.argument("loop", type=click.Choice(LOOPS))
 @_ROLE
-@format_option
-@click.pass_context
-def enter_fix(ctx: click.Context, /, folder: Path, task: str, loop: str, role: str, output_format: str) -> None:
+@showing_options
+def enter_fix(showing: Showing, /, folder: Path, task: str, loop: str, role: str) -> None:
     """Enter a loop of fixes for a task, and count it; the fourth of a kind is refused."""
     from accord.sessions.moves import start_fix
 
-    carry_out(ctx, output_format, folder, lambda: start_fix(folder, task, loop, role=role, clock=_CLOCK))
+    carry_out(showing, folder, lambda place: start_fix(place, task, loop, role=role, clock=_CLOCK))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from accord.cli.output import format_option, one_line
-from accord.cli.session_shown import carry_out
+from accord.cli.output import one_line
+from accord.cli.session_shown import Showing, carry_out, showing_options
 from accord.cli.sources import github_for, repository_options, standard_input
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import WrongUsage
@@ -38,10 +38,9 @@ _HINTS = {
 @click.option("--options", multiple=True, help="A possible answer; again for each.")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Put all that waits in a comment there.")
 @repository_options
-@format_option
-@click.pass_context
+@showing_options
 def ask_question(
-    ctx: click.Context,
+    showing: Showing,
     /,
     folder: Path,
     questions: Sequence[str],
@@ -49,7 +48,6 @@ def ask_question(
     category: str,
     options: Sequence[str],
     issue: int | None,
-    output_format: str,
     **access: Any,
 ) -> None:
     """Write questions as pending, and verify them, before anybody is asked."""
@@ -60,17 +58,17 @@ def ask_question(
         raise WrongUsage("One id is for one question.", mend="Leave --id out, or ask once for each.")
     wanted = [Question(text, decision_id, category, tuple(options)) for text in questions]
     if issue is None:
-        carry_out(ctx, output_format, folder, lambda: ask(folder, wanted, clock=_CLOCK))
+        carry_out(showing, folder, lambda place: ask(place, wanted, clock=_CLOCK))
         return
     from accord.sessions.on_issue import ask_on
 
     more: dict[str, Any] = {}
 
-    def change() -> None:
-        with _place(folder, issue, access) as place:
+    def change(copy: Path) -> None:
+        with _place(copy, issue, showing, access) as place:
             more["issue"] = _comment(issue, ask_on(place, wanted))
 
-    carry_out(ctx, output_format, folder, change, more)
+    carry_out(showing, folder, change, more)
 
 
 @click.command("answer")
@@ -81,16 +79,14 @@ def ask_question(
 )
 @click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Take the answers in comments.")
 @repository_options
-@format_option
-@click.pass_context
+@showing_options
 def answer_questions(
-    ctx: click.Context,
+    showing: Showing,
     /,
     folder: Path,
     answers: Sequence[str],
     partial: bool,
     issue: int | None,
-    output_format: str,
     **access: Any,
 ) -> None:
     """Keep what the user answered. Other questions wait, unless --partial says that no more comes.
@@ -103,12 +99,12 @@ def answer_questions(
     if issue is not None:
         if answers or partial:
             raise WrongUsage("Answers come from the issue or from here, not from both.", mend="Leave one of them out.")
-        _answer_from_issue(ctx, folder, issue, output_format, access)
+        _answer_from_issue(showing, folder, issue, access)
     elif answers or partial:
         texts = _texts(answers)
-        carry_out(ctx, output_format, folder, lambda: answer(folder, texts, is_all=partial, clock=_CLOCK))
+        carry_out(showing, folder, lambda place: answer(place, texts, is_all=partial, clock=_CLOCK))
     else:
-        carry_out(ctx, output_format, folder, lambda: _interview(folder))
+        carry_out(showing, folder, _interview)
 
 
 def _texts(answers: Sequence[str]) -> dict[str, str]:
@@ -147,9 +143,7 @@ def _put(decision: Decision, wrong: str) -> str | None:
         ) from None
 
 
-def _answer_from_issue(
-    ctx: click.Context, folder: Path, issue: int, output_format: str, access: dict[str, Any]
-) -> None:
+def _answer_from_issue(showing: Showing, folder: Path, issue: int, access: dict[str, Any]) -> None:
     from accord.cli.step_files import leave_outputs
     from accord.sessions.folder import read_session
     from accord.sessions.on_issue import answer_from
@@ -157,26 +151,33 @@ def _answer_from_issue(
 
     more: dict[str, Any] = {}
 
-    def change() -> None:
-        with _place(folder, issue, access) as place:
+    def change(copy: Path) -> None:
+        with _place(copy, issue, showing, access) as place:
             heard, shown = answer_from(place)
         more["issue"] = {**_comment(issue, shown), **_heard(heard)}
-        found = resumed(read_session(folder))
+        found = resumed(read_session(copy))
         leave_outputs({"state": found.state, "next": found.next, "taken": str(len(heard.taken))})
         for one in more["issue"]["ignored"]:
             said = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
             click.echo(one_line(f"ignored: {said}"), err=True)
 
-    carry_out(ctx, output_format, folder, change, more)
+    carry_out(showing, folder, change, more)
 
 
 @contextmanager
-def _place(folder: Path, issue: int, access: dict[str, Any]) -> Iterator[Place]:
+def _place(folder: Path, issue: int, showing: Showing, access: dict[str, Any]) -> Iterator[Place]:
+    """Open the issue; a dry run only listens there, and shows on stderr what it would say."""
     from accord.kernel.redaction import redactor_for
     from accord.sessions.on_issue import Place
+    from accord.sessions.rehearsal import Listening
 
     with github_for(**access) as way:
-        yield Place(folder, way.github, issue, _CLOCK, redactor_for(os.environ))
+        listening = Listening(way.github)
+        github = listening if showing.is_dry_run else way.github
+        yield Place(folder, github, issue, _CLOCK, redactor_for(os.environ))
+        for body in listening.said:
+            said = "\n".join(one_line(line) for line in body.splitlines())
+            click.echo(f"#{issue} would say:\n\n{said}\n", err=True)
 
 
 def _comment(issue: int, shown: Shown) -> dict[str, Any]:
@@ -206,12 +207,11 @@ def _closing(name: str, how: Literal["cancelled", "skipped"], help_: str) -> cli
     @_FOLDER
     @click.argument("decision_id", metavar="ID")
     @click.option("--reason", required=True, help="Why; kept with the question.")
-    @format_option
-    @click.pass_context
-    def command(ctx: click.Context, /, folder: Path, decision_id: str, reason: str, output_format: str) -> None:
+    @showing_options
+    def command(showing: Showing, /, folder: Path, decision_id: str, reason: str) -> None:
         from accord.sessions.questions import close
 
-        carry_out(ctx, output_format, folder, lambda: close(folder, decision_id, how, reason, clock=_CLOCK))
+        carry_out(showing, folder, lambda place: close(place, decision_id, how, reason, clock=_CLOCK))
 
     return command
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.kernel.errors import BrokenContract
 from accord.sessions.folder import read_session
 from accord.sessions.gates import reviews_of
 from accord.sessions.protocol import resumed
+from accord.sessions.rehearsal import rehearsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,23 +25,51 @@ if TYPE_CHECKING:
     from accord.sessions.models import Task
 
 
+@dataclass(frozen=True)
+class Showing:
+    """How a change of a session is shown, and whether it is only tried."""
+
+    ctx: click.Context
+    output_format: str
+    is_dry_run: bool
+
+
+def showing_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--dry-run`` and ``--format``; the command gets a ``Showing`` as its first argument."""
+
+    @click.option("--dry-run", is_flag=True, help="Show what would become of the session, and write nothing.")
+    @format_option
+    @click.pass_context
+    @wraps(command)
+    def wrapped(ctx: click.Context, /, *arguments: Any, dry_run: bool, output_format: str, **more: Any) -> None:
+        command(Showing(ctx, output_format, dry_run), *arguments, **more)
+
+    return wrapped
+
+
 def carry_out(
-    ctx: click.Context,
-    output_format: str,
-    folder: Path,
-    change: Callable[[], object],
-    more: Mapping[str, Any] | None = None,
+    showing: Showing, folder: Path, change: Callable[[Path], object], more: Mapping[str, Any] | None = None
 ) -> None:
     """Carry out a change, and show the session as it is then; or what forbids it, with exit code 1.
 
-    ``more`` is printed beside the session in JSON; the change may still fill it.
+    A dry run gives the change a copy of the folder. ``more`` is printed beside the session in JSON; the change may
+    still fill it.
     """
     try:
-        change()
+        with tried(folder, is_dry_run=showing.is_dry_run) as place:
+            change(place)
+            after = replace(read_session(place), folder=folder)
     except BrokenContract as broken:
-        refuse(ctx, broken, output_format, folder)
+        refuse(showing.ctx, broken, showing.output_format, folder)
         return
-    show(read_session(folder), output_format, more)
+    if showing.is_dry_run and showing.output_format != "json":
+        click.echo(click.style("Dry run, nothing is written. The session would be:", dim=True))
+    show(after, showing.output_format, {**({"dry_run": True} if showing.is_dry_run else {}), **(more or {})})
+
+
+def tried(folder: Path, *, is_dry_run: bool) -> AbstractContextManager[Path]:
+    """Give the folder that a change is made in: the session's own, or for a dry run a copy."""
+    return rehearsed(folder) if is_dry_run else nullcontext(folder)
 
 
 def refuse(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path) -> None:
