@@ -36,7 +36,10 @@ __all__ = ["bench"]
 
 INSTALLED = Path(__file__).parents[2] / ".accord/agents"
 KEY = "dummy-key-of-the-test"
-pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="Node is missing: there is no npm on the PATH")
+pytestmark = [
+    pytest.mark.unmeasured,
+    pytest.mark.skipif(shutil.which("npm") is None, reason="Node is missing: there is no npm on the PATH"),
+]
 
 
 class Cli(NamedTuple):
