@@ -110,7 +110,7 @@ def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_
     whole = json.dumps(event("WP01", None, "claimed"))
     for cut in range(1, len(whole)):
         found = read_log(f"{json.dumps(event('WP01', None, 'planned', NOW))}\n{whole[:cut]}".encode())
-        assert (status(found), found.is_torn) == ("planned", True)
+        assert (status(found), found.torn_at) == ("planned", 2)
         found.need("WP01")
     found = read_log(whole.encode())
-    assert (status(found), found.is_torn) == ("claimed", False)
+    assert (status(found), found.torn_at) == ("claimed", None)

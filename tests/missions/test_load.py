@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.missions import NOW
 
 from accord.kernel.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
+from accord.missions.query import answer_query
 from accord.missions.rules import mission_findings
 
 if TYPE_CHECKING:
@@ -149,3 +151,65 @@ def test_no_bytes_crash_the_reader(raw: bytes) -> None:
     for text in (raw, b"---\n" + raw + b"\n---\n"):
         with suppress(BrokenContract):
             read_work_package(text, "WP01")
+
+
+def found_in(project: Project) -> dict[str, list[tuple[str, str, int | None]]]:
+    found = mission_findings(project.load())
+    return {path: [(item.code, item.path, item.line) for item in items] for path, items in found.items() if items}
+
+
+def test_a_type_that_next_cannot_answer_for_does_not_pass_the_check(project: Project) -> None:
+    project.begin(mission_type="software-dve")
+    assert found_in(project) == {"kitty-specs/078-ships/meta.json": [("mission-type-unknown", "/mission_type", 3)]}
+    project.begin(mission_type="")
+    assert found_in(project) == {}
+
+
+def test_the_check_names_the_template_of_a_type_that_cannot_begin(project: Project) -> None:
+    project.begin(mission_type="research")
+    template = project.root / ".kittify" / "missions" / "research" / "mission-runtime.yaml"
+    template.parent.mkdir(parents=True)
+    for text, told in (("steps: []", ("no-first-step", "", 1)), ("\nsteps: 5", ("run-invalid", "/steps", 2))):
+        template.write_text(text, encoding="utf-8")
+        assert found_in(project) == {".kittify/missions/research/mission-runtime.yaml": [told]}
+
+
+def test_a_run_that_is_another_one_is_found_before_an_agent_is_sent_to_its_step(project: Project) -> None:
+    project.run(run_id="run-2", issued_step_id="plan")
+    state = ".kittify/runtime/runs/run-1/state.json"
+    assert found_in(project) == {state: [("run-mismatch", "/run_id", 1)]}
+    with pytest.raises(BrokenContract, match='of the run "run-2"'):
+        answer_query(project.load(), None, NOW)
+    project.run(run_id="", issued_step_id="plan")  # as old versions wrote it
+    assert found_in(project) == {}
+    assert answer_query(project.load(), None, NOW).run_id == "run-1"
+
+
+def test_documents_that_name_different_types_are_doubted_and_the_run_counts(project: Project) -> None:
+    project.begin(mission_type="research")
+    project.run(mission_key="documentation")
+    assert {path: [code for code, _, _ in items] for path, items in found_in(project).items()} == {
+        "kitty-specs/078-ships/meta.json": ["run-type-differs"],
+        ".kittify/runtime/runs/run-1/state.json": ["run-type-differs"],
+    }
+    assert answer_query(project.load(), None, NOW).mission == "software-dev"
+
+
+@pytest.mark.parametrize("folder", ["a\x00b", "loop", "/etc", "../.."])
+def test_a_run_is_looked_for_nowhere_but_in_the_project(project: Project, folder: str) -> None:
+    project.run()
+    (project.root / "loop").symlink_to("loop")
+    index = project.root / ".kittify" / "runtime" / "feature-runs.json"
+    index.write_text(json.dumps({project.slug: {"run_id": "gone", "run_dir": folder}}), encoding="utf-8")
+    assert found_in(project) == {".kittify/runtime/feature-runs.json": [("run-invalid", "/078-ships/run_id", 1)]}
+
+
+def test_what_is_wrong_in_a_mission_is_found_by_its_line(project: Project) -> None:
+    project.work_package("WP01", "code_change", dependencies=["WP09"])
+    project.work_package("WP02", "both")
+    project.lanes(lane_a=["WP01", "WP08"])
+    found = found_in(project)
+    for path, (_, place, line) in ((path, items[0]) for path, items in found.items()):
+        text = (project.root / path).read_text(encoding="utf-8").splitlines()[(line or 0) - 1]
+        assert {"/dependencies/0": "WP09", "/execution_mode": "both", "/lanes/0/wp_ids/1": "WP08"}[place] in text
+    assert len(found) == 3

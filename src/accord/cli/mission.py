@@ -18,6 +18,7 @@ from accord.missions.models import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from accord.kernel.findings import Finding
     from accord.missions.move import Moved
 
 _MODES = ("code_change", "planning_artifact")
@@ -247,7 +248,10 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
         missions = [load_mission(root, slug, legacy_default) for slug in chosen]
     except BrokenContract as broken:
         _refuse(ctx, broken, output_format)
-    files = {path: found for one in missions for path, found in mission_findings(one).items()}
+    files: dict[str, list[Finding]] = {}
+    for path, found in ((path, found) for one in missions for path, found in mission_findings(one).items()):
+        known = files.setdefault(path, [])  # missions share what is kept of their runs
+        known += [finding for finding in found if finding not in known]
     standings = [mission_status(one, SystemClock().now()) for one in missions]
     is_ok = not any(has_errors(findings) for findings in files.values())
     if output_format == "json":

@@ -30,14 +30,14 @@ class Log:
     """What a log holds. ``latest`` is the event that counts for each work package.
 
     ``problems`` are lines that cannot be read, by the work package that they speak of; an empty key for those that
-    do not even say that. They stop who asks for that work package, and nobody else. What other tools log of the mission
-    itself, objects without ``wp_id``, is none of our business.
+    do not even say that. They stop who asks for that work package, and nobody else. ``torn_at`` is the line that a
+    crash cut off. What other tools log of the mission itself, objects without ``wp_id``, is none of our business.
     """
 
     events: tuple[StatusEvent, ...] = ()
     latest: dict[str, StatusEvent] = field(default_factory=dict)
     problems: dict[str, list[Finding]] = field(default_factory=dict)
-    is_torn: bool = False
+    torn_at: int | None = None
 
     def need(self, wp_id: str) -> None:
         """Raise BrokenContract where a line that may speak of the work package cannot be read."""
@@ -48,16 +48,15 @@ class Log:
 
 def read_log(raw: bytes) -> Log:
     """Read a log. What stands after the last line break and is no JSON was cut off by a crash, and is no event."""
-    complete, _, tail = raw.rpartition(b"\n")
-    lines = complete.split(b"\n")
+    *lines, tail = raw.split(b"\n")
     is_torn = bool(tail.strip()) and not is_json(tail)
     events: list[StatusEvent] = []
     problems: dict[str, list[Finding]] = {}
-    for number, line in enumerate(lines if is_torn or not tail.strip() else [*lines, tail], start=1):
+    for number, line in enumerate(lines if is_torn else [*lines, tail], start=1):
         if line.strip():
             _read_line(line, number, events, problems)
     distinct = _distinct(events)
-    return Log(distinct, reduce_events(distinct), problems, is_torn)
+    return Log(distinct, reduce_events(distinct), problems, len(lines) + 1 if is_torn else None)
 
 
 def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: dict[str, list[Finding]]) -> None:

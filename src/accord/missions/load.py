@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, with_lines
+from accord.kernel.kinds import reader_of
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
 from accord.missions.events import Log, current_status, log_path, read_log
@@ -23,8 +24,11 @@ from accord.missions.models import Frontmatter, Lanes, Meta, WorkspaceContext
 from accord.missions.modes import ModeFacts, settle_mode
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import BaseModel
 
+    from accord.kernel.yaml_files import YamlDocument
     from accord.missions.models import ExecutionMode, Status
     from accord.missions.modes import Mode
 
@@ -224,6 +228,23 @@ def _work_packages(
     return read, files
 
 
+def lines_of(path: Path) -> Mapping[str, int]:
+    """Map the JSON pointers of a mission's file to its lines; of a work package those of its head."""
+    try:
+        raw = path.read_bytes()
+        if path.suffix != ".md":
+            return reader_of(path.name)(raw).lines
+        parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
+        return _lines_below(read_mapping(parts[1])) if parts else {}
+    except (OSError, BrokenContract):
+        return {}
+
+
+def _lines_below(head: YamlDocument) -> dict[str, int]:
+    """Count the lines of a head in its file, where one of dashes stands above it."""
+    return {pointer: line + 1 for pointer, line in head.lines.items()}
+
+
 def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
     """Read a work package's file: its head, its text, and whether its head names dependencies at all.
 
@@ -234,12 +255,11 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
         message = "The file does not begin with a head between two lines of ---. Write one with work_package_id."
         raise BrokenContract(message, findings=[Finding("frontmatter-missing", message, line=1)])
     document = read_mapping(parts[1])
-    lines = {pointer: line + 1 for pointer, line in document.lines.items()}
     try:
         head = read_shape(Frontmatter, document.value)
         if head.work_package_id != wp_id:
             message = f"The file is named for {wp_id}, and its head says {head.work_package_id}. Correct one of them."
             raise BrokenContract(message, findings=[Finding("work-package-id", message, "/work_package_id")])
     except BrokenContract as error:
-        raise BrokenContract(error.message, findings=with_lines(error.findings, lines)) from None
+        raise BrokenContract(error.message, findings=with_lines(error.findings, _lines_below(document))) from None
     return head, raw[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

@@ -9,7 +9,8 @@ from accord.kernel.clock import timestamp
 from accord.kernel.errors import BrokenContract
 from accord.kernel.shapes import read_shape
 from accord.missions.models import NextQueryResponse
-from accord.missions.runs import DEFAULT_TYPE, RunState, read_run, stand, steps_of
+from accord.missions.run_files import read_run, steps_of
+from accord.missions.runs import DEFAULT_TYPE, RunState, stand
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,24 +27,23 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
     What the contract's schema refuses is never answered.
     """
     mission.need("meta.json")
-    kept, mission_type = read_run(mission)
-    state = kept or RunState()
-    steps, origin = steps_of(mission, mission_type)
-    standing = stand(steps, state, mission_type)
+    kept = read_run(mission)
+    steps, origin = steps_of(mission, kept)
+    standing = stand(steps, kept.state or RunState(), kept.mission_type)
     decision = standing.decision
     answer = {
         "kind": "query",
         "agent": agent,
         "mission_slug": mission.slug,
-        "mission": mission_type,
+        "mission": kept.mission_type,
         "mission_state": standing.mission_state,
         "preview_step": standing.preview_step,
         "timestamp": timestamp(now),
         "reason": standing.reason,
-        "guard_failures": guard_failures(mission, standing.step_id) if mission_type == DEFAULT_TYPE else [],
+        "guard_failures": guard_failures(mission, standing.step_id) if kept.mission_type == DEFAULT_TYPE else [],
         "progress": progress(mission),
         "origin": origin,
-        "run_id": state.run_id or None,
+        "run_id": kept.run_id,
         "step_id": standing.step_id,
         "decision_id": decision.id if decision else None,
         "input_key": decision.input_key if decision else None,

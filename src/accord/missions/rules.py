@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, pointer, warning
+from accord.kernel.findings import Finding, pointer, warning, with_lines
 from accord.kernel.graph import find_cycle
 from accord.missions.events import FILE
+from accord.missions.load import lines_of
+from accord.missions.run_files import RunBroken, read_run, steps_of
+from accord.missions.runs import RunState, stand
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from accord.missions.load import Mission
 
 
@@ -20,26 +26,54 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
     A code change without a lane is wrong only once there are lanes: they are computed after the work packages.
     """
     names = ["meta.json", "lanes.json", FILE]
-    found: dict[str, list[Finding]] = {name: [] for name in names if (mission.folder / name).is_file()}
+    found: dict[Path, list[Finding]] = {
+        mission.folder / name: [] for name in names if (mission.folder / name).is_file()
+    }
     for wp_id, path in mission.files.items():
-        found[f"tasks/{path.name}"] = _of_work_package(mission, wp_id)
+        found[path] = _of_work_package(mission, wp_id)
     for name in names[:2]:
         if name in mission.broken:
-            found[name] += mission.broken[name].findings
+            found[mission.folder / name] += mission.broken[name].findings
     if mission.lanes:
-        found["lanes.json"] += _of_lanes(mission)
-    if FILE in found:
-        found[FILE] += sorted((item for items in mission.log.problems.values() for item in items), key=_line)
-        if mission.log.is_torn:
-            found[FILE].append(warning("event-torn", "The last line was cut off; the next move takes it away."))
+        found[mission.folder / "lanes.json"] += _of_lanes(mission)
+    if mission.folder / FILE in found:
+        found[mission.folder / FILE] += _of_log(mission)
     cycle = _cycle(mission)
     if cycle:
-        path = mission.files[cycle[0]]
         way = " → ".join([*cycle, cycle[0]])
         message = f"Work packages wait for each other in a circle: {way}. Remove one dependency."
-        found[f"tasks/{path.name}"].append(Finding("work-package-cycle", message, pointer("dependencies")))
-    base = f"{mission.folder.parent.name}/{mission.slug}"
-    return {f"{base}/{name}": findings for name, findings in found.items()}
+        found[mission.files[cycle[0]]].append(Finding("work-package-cycle", message, pointer("dependencies")))
+    for path, findings in _of_run(mission).items():
+        found.setdefault(path, []).extend(findings)
+    return {path.relative_to(mission.root).as_posix(): _placed(path, findings) for path, findings in found.items()}
+
+
+def _placed(path: Path, findings: list[Finding]) -> list[Finding]:
+    """Give findings the lines of the file that they are about, as far as it can be read."""
+    return with_lines(findings, lines_of(path)) if any(item.line is None for item in findings) else findings
+
+
+def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
+    """Find what keeps ``next`` from answering, or makes the answer doubtful; a broken ``meta.json`` is said already."""
+    found: dict[Path, list[Finding]] = {}
+    file = mission.folder / "meta.json"
+    try:
+        kept = read_run(mission)
+        found |= kept.findings
+        steps, origin = steps_of(mission, kept)
+        file = mission.root / origin["template"] if origin else file
+        stand(steps, kept.state or RunState(), kept.mission_type)
+    except BrokenContract as broken:
+        found.setdefault(broken.file if isinstance(broken, RunBroken) else file, []).extend(broken.findings)
+    return found
+
+
+def _of_log(mission: Mission) -> list[Finding]:
+    found = sorted((item for items in mission.log.problems.values() for item in items), key=_line)
+    if mission.log.torn_at:
+        torn = warning("event-torn", "The last line was cut off; the next move takes it away.")
+        found.append(replace(torn, line=mission.log.torn_at))
+    return found
 
 
 def _line(finding: Finding) -> int:

@@ -1,32 +1,20 @@
-"""Where a mission's run stands: the steps of its type, and what is kept of a run that began.
-
-``stand`` is pure. A run is kept by the program that issues steps, in ``.kittify/runtime``; accord only reads it. A
-mission without one is as fresh as its first step, and asking does not make one.
-"""
+"""Where a mission's run stands: the steps of its type, and what is known of a run that began. Pure."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
-from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import read_mapping
-from accord.missions.models import LenientText, Listed, Name, OfFile, Text
+from accord.missions.models import LenientText, Listed, OfFile, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.missions.load import Mission
-
 DEFAULT_TYPE = "software-dev"
-_TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 _LINE = (
     "discovery",
     "specify",
@@ -64,12 +52,6 @@ class RunState(OfFile):
     inputs: dict[str, Any] = Field({})
     pending_decisions: dict[str, Any] = Field({})
     blocked_reason: str | None = None
-
-
-class _RunEntry(OfFile):
-    run_id: Name
-    run_dir: LenientText = ""
-    mission_type: LenientText = ""
 
 
 SOFTWARE_DEV = tuple(Step(id=name, depends_on=list(_LINE[max(0, i - 1) : i])) for i, name in enumerate(_LINE))
@@ -155,58 +137,3 @@ def _missing_input(step: Step, state: RunState) -> Decision | None:
     if missing is None:
         return None
     return Decision(f"input:{missing}", missing, f'The step {step.id} needs the input "{missing}". What is it?')
-
-
-def read_run(mission: Mission) -> tuple[RunState | None, str]:
-    """Read the run that is kept for a mission, and the mission's type. Raises BrokenContract ``run-invalid``."""
-    kept_type = mission.meta.mission_type or mission.meta.mission or DEFAULT_TYPE
-    runtime = mission.root / ".kittify" / "runtime"
-    index = runtime / "feature-runs.json"
-    if not index.is_file():
-        return None, kept_type
-    path = index
-    try:
-        entries = read_object(index.read_bytes()).value
-        if mission.slug not in entries:
-            return None, kept_type
-        entry = read_shape(_RunEntry, entries[mission.slug])
-        path = _state_file(mission.root, entry)
-        state = read_shape(RunState, read_object(path.read_bytes()).value)
-    except BrokenContract as broken:
-        first = broken.findings[0]
-        place = f" at {first.path}" if first.path else ""
-        raise _invalid(f"{path} keeps no run that can be read{place}: {first.message}") from None
-    return state, entry.mission_type or state.mission_key or kept_type
-
-
-def _state_file(root: Path, entry: _RunEntry) -> Path:
-    """Find a run's state: by its id, else where the index says, if that is inside of the project."""
-    own = root / ".kittify" / "runtime" / "runs" / entry.run_id / "state.json"
-    named = (root / entry.run_dir).resolve() / "state.json"
-    for path in (own, named):
-        if path.is_file() and path.resolve().is_relative_to(root.resolve()):
-            return path
-    raise _invalid(f"The run {entry.run_id} has no state.json.")
-
-
-def steps_of(mission: Mission, mission_type: str) -> tuple[Sequence[Step], dict[str, Any]]:
-    """Return the steps of a mission's type, and where they come from. Raises BrokenContract ``no-first-step``."""
-    for folder in (Path(".kittify", "overrides", "missions"), Path(".kittify", "missions")):
-        path = mission.root / folder / mission_type / "mission-runtime.yaml"
-        if _TYPE.fullmatch(mission_type) and path.is_file():
-            try:
-                template = read_shape(Template, read_mapping(path.read_bytes()).value)
-            except BrokenContract as broken:
-                raise _invalid(f"{path} cannot be read: {broken.findings[0].message}") from None
-            return template.steps, {"template": str(path.relative_to(mission.root))}
-    if mission_type == DEFAULT_TYPE:
-        return SOFTWARE_DEV, {}
-    message = (
-        f'The mission type "{mission_type}" is not known, so it has no issuable first step. '
-        f"Put its steps into .kittify/missions/{mission_type}/mission-runtime.yaml."
-    )
-    raise BrokenContract(message, findings=[Finding("no-first-step", message)])
-
-
-def _invalid(message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding("run-invalid", message)])

@@ -76,6 +76,6 @@ def _diagnostics(mission: Mission) -> list[str]:
     """Say what is inferred, and what of the mission itself cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if not name.startswith("WP")]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
-    if mission.log.is_torn:
+    if mission.log.torn_at:
         found.append("The last line of the log was cut off by a crash; it counts for nothing.")
     return found
