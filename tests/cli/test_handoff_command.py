@@ -81,6 +81,15 @@ def test_a_handoff_is_checked_from_stdin_too(accord: Any) -> None:
     assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
 
 
+def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Any) -> None:
+    task = handoff("review", verificationArtifact={**VERIFICATION, "result": "flaky"})
+    path = accord.file("task.json", json.dumps(task, indent=1))
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if "flaky" in text)
+    assert f"{path}:{line}: error schema" in accord("handoff", "check", path).out
+    (reason,) = accord("handoff", "check", path, "--format", "json").document["blockingReasons"]
+    assert (reason["path"], reason["line"]) == ("/metadata/verificationArtifact/result", line)
+
+
 def test_nothing_is_written_unless_it_is_asked_for(accord: Any) -> None:
     path = accord.file("task.json", handoff("backlog"))
     before = path.read_bytes()

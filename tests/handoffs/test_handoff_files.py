@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,9 @@ from support.handoffs import by, handoff, patch
 
 from accord.handoffs.files import change_file
 from accord.handoffs.plan import decide_patch
-from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.clock import ManualClock, SystemClock
+from accord.kernel.errors import BrokenContract, Stopped, WrongUsage
+from accord.kernel.store import Storage, locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +39,7 @@ def append(path: Path, name: str) -> None:
         known = task["metadata"].get("x-seen", [])
         return decide_patch(task, patch(**{"x-seen": [*known, name]}), by("developer"))
 
-    change_file(path, decide, writes=True)
+    change_file(path, decide, SystemClock(), writes=True)
 
 
 def test_what_is_decided_is_written_and_other_keys_stay(path: Path) -> None:
@@ -49,7 +52,9 @@ def test_what_is_decided_is_written_and_other_keys_stay(path: Path) -> None:
 
 def test_without_leave_to_write_nothing_is_written(path: Path) -> None:
     before = path.read_bytes()
-    decided = change_file(path, lambda task: decide_patch(task, patch(x="1"), by("developer")), writes=False)
+    decided = change_file(
+        path, lambda task: decide_patch(task, patch(x="1"), by("developer")), SystemClock(), writes=False
+    )
     assert decided.task["metadata"]["x"] == "1"
     assert path.read_bytes() == before
 
@@ -57,7 +62,7 @@ def test_without_leave_to_write_nothing_is_written(path: Path) -> None:
 def test_a_file_that_nothing_changes_in_keeps_its_bytes(path: Path) -> None:
     path.write_text('{"status": "todo",   "metadata": {"canonicalTaskId": "T-00001"}}', encoding="utf-8")
     before = path.read_bytes()
-    change_file(path, lambda task: decide_patch(task, {}, by("developer")), writes=True)
+    change_file(path, lambda task: decide_patch(task, {}, by("developer")), SystemClock(), writes=True)
     assert path.read_bytes() == before
 
 
@@ -126,5 +131,27 @@ def test_a_writer_that_is_killed_leaves_the_old_file_or_the_new_one_and_the_same
     seen = written(path)["metadata"].get("x-seen")
     assert seen == (None if moment.startswith("before") else ["one"])
     for _ in range(2):
-        change_file(path, lambda task: decide_patch(task, once, by("reviewer")), writes=True)
+        change_file(path, lambda task: decide_patch(task, once, by("reviewer")), SystemClock(), writes=True)
     assert written(path)["metadata"]["reviewArtifact"]["changeSummary"] == ["One"]
+
+
+def test_a_writer_does_not_wait_for_ever_and_a_reader_not_at_all(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+    def nothing(task: dict[str, Any]) -> Any:
+        return decide_patch(task, {}, by("developer"))
+
+    with locked(path.parent, Storage(clock)):
+        assert change_file(path, nothing, clock, writes=False).is_ok
+        assert caplog.messages == []
+        with pytest.raises(Stopped):
+            change_file(path, nothing, clock, writes=True)
+    (told,) = caplog.messages
+    assert f"Process {os.getpid()}" in told
+
+
+def test_what_has_the_wrong_form_in_a_file_is_named_by_its_line(path: Path) -> None:
+    path.write_text('{\n "status": "review",\n "metadata": {\n  "reviewArtifact": []}}', encoding="utf-8")
+    with pytest.raises(BrokenContract) as broken:
+        append(path, "one")
+    assert [(item.path, item.line) for item in broken.value.findings] == [("/metadata/reviewArtifact", 4)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.handoffs import EVERYTHING, handoff
+from support.handoffs import EVERYTHING, checked, handoff
 
 from accord.handoffs.models import Handoff
 from accord.handoffs.normal import next_task_id, normalised
-from accord.handoffs.rules import checked
 from accord.kernel.shapes import read_shape
 
 
@@ -69,6 +68,8 @@ def test_a_task_that_is_normalised_twice_stays_as_it_is_and_the_given_one_is_not
     [
         ((), "T-00001"),
         (("T-00007", "T-00012", "T-9", "X-99999", None, 5), "T-00013"),
+        (("T-99999",), "T-100000"),
+        (("T-100000", "T-000100001"), "T-100001"),
     ],
 )
 def test_a_new_id_is_the_one_after_the_highest(known: tuple[object, ...], following: str) -> None:
@@ -112,6 +113,11 @@ def test_an_unknown_status_is_an_error() -> None:
 def test_a_malformed_id_is_a_warning_since_the_next_write_mends_it() -> None:
     _, (finding,) = checked({"metadata": {"canonicalTaskId": "123"}})
     assert (finding.code, finding.severity) == ("task-id-invalid", "warning")
+
+
+def test_the_task_of_an_issue_above_99999_is_not_warned_about() -> None:
+    assert checked({"metadata": {"canonicalTaskId": "T-123456"}})[1] == []
+    assert len(checked({"metadata": {"canonicalTaskId": "T-012345"}})[1]) == 1
 
 
 @pytest.mark.parametrize("status", ["review", "verification", "done", "awaiting_human"])

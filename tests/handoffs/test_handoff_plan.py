@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.handoffs import AT, DONE, EVERYTHING, LATER, QUESTION, REVIEW, VERIFICATION, by, codes, handoff, patch
+from support.handoffs import (
+    AT,
+    DONE,
+    EVERYTHING,
+    LATER,
+    QUESTION,
+    REVIEW,
+    VERIFICATION,
+    by,
+    checked,
+    codes,
+    handoff,
+    patch,
+)
 
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
-from accord.handoffs.rules import checked
 from accord.kernel.documents import MAX_DEPTH
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import subprocess
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -168,6 +171,22 @@ def test_who_waits_for_a_lock_too_long_is_told_what_to_do(tmp_path: Path) -> Non
         locked(tmp_path, storage()),
     ):
         pass
+
+
+def test_who_waits_for_a_lock_is_told_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
+    wait = (
+        "import sys; from pathlib import Path; from accord.kernel.clock import SystemClock\n"
+        "from accord.kernel.store import Storage, locked\n"
+        "with locked(Path(sys.argv[1]), Storage(SystemClock())): print('in')"
+    )
+    with locked(tmp_path, storage()):
+        command = [sys.executable, "-P", "-c", wait, str(tmp_path)]
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert waiting.stderr is not None
+        told = waiting.stderr.readline()
+    out, more = waiting.communicate(timeout=20)
+    assert re.fullmatch(rf"waiting, for 29 seconds at most: Process {os.getpid()} \(.+\) is writing in '.+'\n", told)
+    assert (out, more) == ("in\n", "")
 
 
 def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:

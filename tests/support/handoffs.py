@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
+from accord.handoffs.kinds import HANDOFF
 from accord.handoffs.normal import normalised
 from accord.handoffs.plan import Author
+from accord.kernel.documents import Document
+from accord.kernel.findings import Finding
 
 AT = "2026-11-02T09:00:00Z"
 LATER = "2026-11-02T10:00:00Z"
@@ -52,3 +56,8 @@ def by(role: str, at: str = AT) -> Author:
 def codes(reasons: Any) -> list[tuple[str, str]]:
     """The codes of findings, each with its place."""
     return [(reason.code, reason.path) for reason in reasons]
+
+
+def checked(task: Any) -> tuple[dict[str, Any], list[Finding]]:
+    """Return a task in today's form, and what the check of its document finds."""
+    return normalised(task), HANDOFF.check(Document(task, json.dumps(task)))

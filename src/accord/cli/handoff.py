@@ -10,10 +10,11 @@ import click
 from accord.cli.handoff_github import dispatch, file_changer, gate, issue_changer
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes, reading_options, repository_options
-from accord.handoffs.normal import OLD_STATUSES
+from accord.handoffs.kinds import HANDOFF as HANDOFF_KIND
+from accord.handoffs.normal import OLD_STATUSES, normalised
 from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
 from accord.handoffs.roles import ROLES
-from accord.handoffs.rules import checked
+from accord.handoffs.rules import handoff_findings, read_handoff
 from accord.handoffs.runtime import as_reason
 from accord.handoffs.stages import HANDOFF
 from accord.kernel.clock import SystemClock, timestamp
@@ -64,14 +65,14 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
     task: dict[str, Any] | None = None
     try:
         if issue is None:
-            task, findings = checked(read_object(read_bytes(path)).value)
+            document = read_object(read_bytes(path))
+            task, findings = normalised(document.value), HANDOFF_KIND.check(document)
         else:
             from accord.handoffs.issues import Place, load
 
             with github_for(**access) as (github, *_):
                 held = load(Place(github, issue, SystemClock()))
-            task, found = checked(held.task)
-            findings = [*found, *held.warnings]
+            task, findings = held.task, [*handoff_findings(read_handoff(held.task)), *held.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
     _print(task, findings, "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path, output_format)
@@ -206,8 +207,8 @@ def _print(
                 "outcome": outcome,
                 "status": status,
                 "redirected": is_redirected,
-                "blockingReasons": [as_reason(reason) for reason in reasons],
-                "warnings": [as_reason(warning) for warning in warnings],
+                "blockingReasons": [_as_json(reason) for reason in reasons],
+                "warnings": [_as_json(warning) for warning in warnings],
                 "task": task,
             }
         )
@@ -218,6 +219,11 @@ def _print(
     also = " (redirected: a person is asked)" if is_redirected else ""
     hint = "  add --write to write it" if outcome == "planned" else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}{hint}")
+
+
+def _as_json(finding: Finding) -> dict[str, Any]:
+    """Write a finding as a blocking reason, with its line where the file has one for it."""
+    return {**as_reason(finding), **({"line": finding.line} if finding.line else {})}
 
 
 handoff.add_command(gate)

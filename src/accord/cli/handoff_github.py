@@ -36,7 +36,7 @@ def issue_changer(github: Adapter, number: int, *, adopts: bool = False) -> Call
 
 def file_changer(path: str) -> Callable[[Decide, bool], Decided]:
     """Return the same for the handoff in a file."""
-    return lambda decide, writes: change_file(Path(path), decide, writes=writes)
+    return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
 
 
 @click.command()

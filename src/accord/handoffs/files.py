@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from accord.handoffs.normal import has_task_id, next_task_id, normalised
@@ -13,28 +11,35 @@ from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
 from accord.kernel.documents import MAX_BYTES, read_object
 from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.store import can_be_written, write_whole
+from accord.kernel.findings import with_lines
+from accord.kernel.store import Storage, can_be_written, locked, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from accord.handoffs.plan import Decided
+    from accord.kernel.clock import Clock
+    from accord.kernel.documents import Document
 
 _LARGEST_NEIGHBOUR = 1_048_576
 
 
-def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], *, writes: bool) -> Decided:
+def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], clock: Clock, *, writes: bool) -> Decided:
     """Decide about the task in a file, and write what was decided if ``writes``; nothing where nothing changes.
 
-    Raises BrokenContract when the file is no handoff, WrongUsage when it cannot be read or written.
+    Raises BrokenContract when the file is no handoff, WrongUsage when it cannot be read or written, Stopped when
+    somebody else keeps writing in its folder.
     """
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", mend="Name a file in a folder that may be written.")
-    with _alone(path):
-        found = _read(path)
-        task = normalised(found)
-        read_handoff(task)
+    with locked(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
+        document = _read(path)
+        found, task = document.value, normalised(document.value)
+        try:
+            read_handoff(task)
+        except BrokenContract as broken:
+            raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
         if not has_task_id(task):
             task = with_task_id(task, next_task_id(_ids_beside(path)))
         decided = decide(task)
@@ -43,11 +48,11 @@ def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], *, writ
     return decided
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Document:
     """Read a file that holds one JSON object."""
     try:
         with path.open("rb") as file:
-            return read_object(file.read(MAX_BYTES + 1)).value
+            return read_object(file.read(MAX_BYTES + 1))
     except OSError as error:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None
 
@@ -59,19 +64,3 @@ def _ids_beside(path: Path) -> Iterator[object]:
             if other.stat().st_size <= _LARGEST_NEIGHBOUR:
                 metadata = read_object(other.read_bytes()).value.get("metadata")
                 yield metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Let one writer at a time work in a folder. The system frees the lock when a process ends, however it ends."""
-    if sys.platform == "win32" or not path.parent.is_dir():
-        yield  # Windows has no such lock: two writers of one file are left to take turns by themselves
-        return
-    import fcntl
-
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)

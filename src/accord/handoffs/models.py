@@ -186,7 +186,9 @@ class Metadata(_Open):
     """What the roles hand on."""
 
     schema_version: str | None = Field(None, alias="schemaVersion")
-    canonical_task_id: str | None = Field(None, alias="canonicalTaskId", description="T- and five digits.")
+    canonical_task_id: str | None = Field(
+        None, alias="canonicalTaskId", description="T- and five digits, or more from 100000 on."
+    )
     workflow: Workflow | None = None
     planning_artifact: PlanningArtifact | None = Field(None, alias="planningArtifact")
     testing_artifacts: TestingArtifacts | None = Field(None, alias="testingArtifacts")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 OLD_STATUSES = {"todo": "backlog", "ready": "backlog", "in_progress": "implementing"}
-TASK_ID = re.compile(r"T-\d{5}", re.ASCII)
+TASK_ID = re.compile(r"T-(?:\d{5}|[1-9]\d{5,18})", re.ASCII)
+"""Five digits, and more only where the number of the task has them: those of issues go on after 99,999."""
 
 _OLD_KEYS = (
     ("planningArtifact", "implementationSteps", "steps"),

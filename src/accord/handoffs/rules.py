@@ -9,10 +9,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from accord.handoffs.models import Handoff
-from accord.handoffs.normal import TASK_ID, normalised
+from accord.handoffs.normal import TASK_ID
 from accord.handoffs.stages import gate_findings
 from accord.kernel.documents import read_object, shown
-from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import warning
 from accord.kernel.shapes import read_shape
 
@@ -42,14 +41,8 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     missing = [finding for finding in findings if finding.code.startswith("missing-")]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
-        message = f'"{shown(task_id)}" is no task id. Write T- and five digits; else the next write gives a new one.'
+        message = (
+            f'"{shown(task_id)}" is no task id. Write T- and five digits or more; else the next write gives a new one.'
+        )
         missing.append(warning("task-id-invalid", message, "/metadata/canonicalTaskId"))
     return missing
-
-
-def checked(task: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
-    """Normalise a task and judge it."""
-    try:
-        return normalised(task), handoff_findings(read_handoff(task))
-    except BrokenContract as broken:
-        return normalised(task), list(broken.findings)

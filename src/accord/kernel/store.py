@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ TRIES = 4
 
 _FIRST_PAUSE_SECONDS = 0.05
 _LOCK_POLL_SECONDS = 0.01
+_SILENCE_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
 
 
@@ -184,23 +186,52 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 def locked(folder: Path, storage: Storage) -> Iterator[None]:
     """Keep every other holder of this lock out of a folder; leave nothing behind.
 
-    The lock is on the folder itself and ends with its holder, however that ends. Raises Stopped after half a minute.
+    The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with who
+    is waited for. Raises Stopped after half a minute. On Windows, which has no such lock, nobody is kept out.
     """
+    if sys.platform == "win32":
+        yield
+        return
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        end = storage.clock.monotonic() + _PATIENCE_SECONDS
+        start = storage.clock.monotonic()
+        is_told = False
         while not _taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            if storage.clock.monotonic() >= end:
+            waited = storage.clock.monotonic() - start
+            if waited >= _PATIENCE_SECONDS:
                 raise Stopped(
-                    f"Another process has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
+                    f"{_holder(handle)} has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
                     mend="Wait until it has ended, and run the same command again.",
                 )
+            if waited >= _SILENCE_SECONDS and not is_told:
+                is_told = True
+                _tell_wait(f"{_holder(handle)} is writing in {str(folder)!r}", _PATIENCE_SECONDS - waited)
             storage.clock.sleep(_LOCK_POLL_SECONDS)
         yield
     finally:
         os.close(handle)
+
+
+def _tell_wait(why: str, seconds: float) -> None:
+    """Log that a wait began; without a handler of the program's own that is a line on stderr."""
+    import logging
+
+    logging.getLogger(__name__).warning("waiting, for %.0f seconds at most: %s", seconds, why)
+
+
+def _holder(handle: int) -> str:
+    """Name the process that holds the lock on an open folder, where the system tells it (Linux, ``/proc/locks``)."""
+    there = os.fstat(handle)
+    place = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}:{there.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == place:
+                name = Path(f"/proc/{int(words[4])}/comm").read_text(encoding="utf-8", errors="replace").strip()
+                return f"Process {words[4]} ({name!r})"
+    return "Another process"
 
 
 def _taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
