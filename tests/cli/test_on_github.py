@@ -255,6 +255,8 @@ def test_an_item_is_shown_as_a_reader_of_its_page_sees_it(accord: Accord, stage:
     shown = accord("items", "show", "1", "--format", "json").document
     assert shown["title"] == "Do it"
     assert shown["body"].split() == ["Do", "`a`.", "@types", "```", "```"]
+    (listed,) = accord("items", "list", "--format", "json").document["items"]
+    assert listed["body"] == shown["body"], "a planner that sees titles alone plans again what a body plans already"
     for command in (("show", "1"), ("list",)):
         assert "obey" not in accord("items", *command).out
 
@@ -273,19 +275,29 @@ def test_an_item_shows_what_it_waits_for_and_where_it_may_move(accord: Accord, s
 
 
 def test_of_a_pull_request_the_work_item_that_it_closes_is_shown(accord: Accord, tmp_path: Path) -> None:
-    pulls = [{"title": f"Pull {body}", "head": "work/one", "body": body} for body in ("Closes #1", "See #1")]
+    pulls = [
+        {"title": f"Pull {body}", "head": "work/one", "body": body, **base}
+        for body, base in (("Closes #1", {"base": "release/1.x"}), ("See #1", {}))
+    ]
     repository = {
         "name": "octo/demo",
         "files": {"README.md": "# A\n"},
-        "branches": {"work/one": {"one.txt": "1\n"}},
+        "branches": {"work/one": {"one.txt": "1\n"}, "release/1.x": {}},
         "issues": [{"title": "A"}, *pulls],
     }
     (tmp_path / "seed.json").write_text(json.dumps({"repositories": [repository]}))
+    outputs = tmp_path / "outputs"
     with staged(tmp_path / "data", seed=tmp_path / "seed.json") as stage:
-        accord.on(stage, GITHUB_REPOSITORY="octo/demo")
-        assert accord("items", "show", "2", "--format", "json").document["id"] == "1"
+        accord.on(stage, GITHUB_REPOSITORY="octo/demo", GITHUB_OUTPUT=str(outputs))
+        shown = accord("items", "show", "2", "--format", "json").document
         refused = accord("items", "show", "3", "--format", "json")
+    assert (shown["id"], shown["pull"]["id"], shown["pull"]["base"]) == ("1", "2", "release/1.x")
     assert (refused.code, refused.document["findings"][0]["code"]) == (1, "work-item-unknown")
+    assert refused.document["pull"]["base"] == "main", "its change is reviewed against its base all the same"
+    assert [line for line in outputs.read_text().splitlines() if line in ("release/1.x", "main")] == [
+        "release/1.x",
+        "main",
+    ]
 
 
 def test_an_illegal_move_exits_1_and_lists_the_legal_ones(accord: Accord, stage: Stage) -> None:

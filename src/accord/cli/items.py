@@ -8,6 +8,7 @@ import click
 
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
+from accord.cli.step_files import leave_outputs, redact
 from accord.github.markers import take_markers
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding
@@ -17,8 +18,9 @@ from accord.results.status import WORK_ITEM, current_status
 from accord.results.status_run import find_work_item, legal_moves, move_work_item, open_blockers, work_items
 
 if TYPE_CHECKING:
-    from accord.cli.sources import Way
+    from accord.github.adapter import Adapter
     from accord.github.port import GitHub, Issue
+    from accord.github.pull_port import Pull
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
 
@@ -37,7 +39,7 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
     """List work items, newest first: issues that carry a type label."""
     with github_for(**access) as (github, *_):
         state = "all" if show_all or status == "closed" else "open"
-        found = [_summary(issue) for issue in work_items(github, state=state)]
+        found = [_item(issue) for issue in work_items(github, state=state)]
     found = [item for item in found if status is None or item["status"] == status]
     if output_format == "json":
         print_json({"items": found})
@@ -57,15 +59,22 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 @format_option
 @click.pass_context
 def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
-    """Show a work item: its state, what it waits for, and where it may move. Of a pull request, the one it closes."""
+    """Show a work item: its state, what it waits for, and where it may move. Of a pull request, the one it closes.
+
+    As a step it leaves the output base: the branch that the pull request is to be merged into.
+    """
     with github_for(**access) as way:
+        pull = _pull(way.github, _number(number))
+        more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
+        if pull:
+            leave_outputs({"base": redact(pull.base_branch)})
         try:
-            item = _detail(way.github, _closed_by(way, _number(number)))
+            item = _detail(way.github, _closed_by(pull, way.repository) if pull else _number(number)) | more
         except BrokenContract as broken:
             if output_format != "json":
                 raise
             findings = [finding.as_json() for finding in broken.findings]
-            print_json({"id": str(_number(number)), "outcome": "rejected", "findings": findings})
+            print_json({"id": str(_number(number)), "outcome": "rejected", "findings": findings, **more})
             ctx.exit(1)
     if output_format == "json":
         print_json(item)
@@ -111,7 +120,7 @@ def _number(text: str) -> int:
     return number
 
 
-def _summary(issue: Issue) -> dict[str, Any]:
+def _item(issue: Issue) -> dict[str, Any]:
     def label(category: Category) -> str | None:
         return next((name.partition(":")[2] for name in in_category(issue.labels, category)), None)
 
@@ -125,6 +134,7 @@ def _summary(issue: Issue) -> dict[str, Any]:
         "complexity": label(Category.COMPLEXITY),
         "labels": list(issue.labels),
         "url": issue.url,
+        "body": _seen(issue.body),
     }
 
 
@@ -143,17 +153,21 @@ def _seen(text: str) -> str:
     return visible_text(take_markers(text)[0]).strip()
 
 
-def _closed_by(way: Way, number: int) -> int:
-    """Return the work item that a pull request closes; any other number is its own."""
+def _pull(github: Adapter, number: int) -> Pull | None:
+    issue = github.issue(number)
+    return github.pull(number) if issue and issue.is_pull else None
+
+
+def _closed_by(pull: Pull, repository: str) -> int:
+    """Return the one work item that a pull request closes."""
     from accord.github.closing import closing_references
 
-    issue = way.github.issue(number)
-    if issue is None or not issue.is_pull:
-        return number
-    found = closing_references(issue.body, way.repository)
+    found = closing_references(pull.body, repository)
     if len(found) == 1:
         return found[0]
-    message = f'#{number} is a pull request that closes {len(found)} work items. Write one "Closes #N" into its body.'
+    message = (
+        f'#{pull.number} is a pull request that closes {len(found)} work items. Write one "Closes #N" into its body.'
+    )
     raise BrokenContract(message, findings=[Finding("work-item-unknown", message)])
 
 
@@ -162,8 +176,7 @@ def _detail(github: GitHub, number: int) -> dict[str, Any]:
     blockers = list(open_blockers(github, issue))
     waits_for = [str(blocker) for blocker in blockers]
     return {
-        **_summary(issue),
-        "body": _seen(issue.body),
+        **_item(issue),
         "waits_for": waits_for,
         "moves": legal_moves(github, issue, blockers),
     }
