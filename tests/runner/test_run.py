@@ -383,3 +383,16 @@ def test_without_a_name_the_default_agent_of_the_registry_is_run(bench: Bench) -
     registry = bench.registry({"version": 1, "default_agent": "mine", "agents": {"mine": mine}})
     left = bench.run("--prompt-file", "prompt.md", "--registry", registry)
     assert (left.outputs["agent-name"], left.text("stdout.log")) == ("mine", "mine\n")
+
+
+def test_an_answer_of_another_shape_ends_the_step_that_asked_for_it_and_says_what_is_wrong_where(bench: Bench) -> None:
+    answer = {"role": "planner", "create": [], "close": [7], "update": []}
+    left = bench.script(f"print({json.dumps(answer)!r})", "--schema", "planner-result", "--fail")
+    assert (left.code, left.outputs["exit-code"], left.outputs["error-category"]) == (1, "0", "")
+    assert "There is no result.json" in left.err
+    assert "at /close/0, 7 is not of type" in left.err
+    assert "final-message.md" in left.err
+    prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "second"))
+    assert "holds none" in bench.script("print('I am done.')", *prose, "--fail").err
+    prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "third"))
+    assert bench.script("print('I am done.')", *prose).code == 0

@@ -42,8 +42,12 @@ def one_line(text: str) -> str:
 
 def print_json(document: Any) -> None:
     """Print one JSON document, without secrets, and without what a runner would read as a command."""
-    text = json.dumps(redacted(document, redactor_for(os.environ)), indent=2, ensure_ascii=False)
-    click.echo(text.replace("##[", "#\\u0023["))
+    print_clean_json(redacted(document, redactor_for(os.environ)))
+
+
+def print_clean_json(document: Any) -> None:
+    """Print the same of a document that holds no secrets any more."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
     context = click.get_current_context(silent=True)
     if context and isinstance(context.obj, Printed):
         context.obj.is_whole = True

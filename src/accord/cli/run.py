@@ -68,7 +68,11 @@ def _finite(minutes: float) -> float:
 @click.option("--install-dir", type=_FILE, metavar="DIR", help="Where agents are installed; below RUNNER_TEMP.")
 @click.option("--skip", is_flag=True, help="Run nothing, and succeed.")
 @click.option("--no-publish", is_flag=True, help="Leave the changes to `accord publish` of another job.")
-@click.option("--fail", is_flag=True, help="Exit with the exit code of the outputs instead of 0.")
+@click.option(
+    "--fail",
+    is_flag=True,
+    help="Exit with the exit code of the outputs instead of 0; with 1 where no answer fits --schema.",
+)
 @format_option
 @click.pass_context
 def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_format: str, **given: Any) -> None:
@@ -79,7 +83,7 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     implement, review, keepalive, autofix, verifier and bot-comments. Exits 0 whenever the outputs were written, however
     the run ended.
     """
-    from accord.cli.run_step import check_step, finished, report_run
+    from accord.cli.run_step import check_step, finished, report_run, require_result
     from accord.runner.publish import check_ref
     from accord.runner.signals import listening
 
@@ -95,6 +99,8 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     report_run(outputs, output_format)
     if output_format == "text":
         click.echo(f"The run is kept in {one_line(str(request.run_dir))}")
+    if fail and request.schema and not record.is_skipped:
+        require_result(request.run_dir, outputs)
     ctx.exit(int(outputs.exit_code) if fail else 0)
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import one_line
+from accord.cli.output import one_line, print_clean_json
 from accord.cli.step_files import leave_outputs, leave_summary
 from accord.gha.commands import command
-from accord.kernel.errors import WrongUsage
+from accord.kernel.errors import BrokenContract, WrongUsage
+from accord.kernel.findings import Finding
 from accord.kernel.redaction import redactor_for
 from accord.kernel.store import can_be_written
 from accord.runner.run_summary import analysis_page, error_table, summary_page
@@ -41,6 +42,24 @@ def check_step(*, is_published: bool) -> None:
             )
 
 
+def require_result(run_dir: Path, outputs: RunOutputs) -> None:
+    """Raise BrokenContract where a run ended well and left no result that fits its schema.
+
+    For a runner that is no error (its warnings say so); who asked for a result would miss its file in a later step.
+    """
+    from accord.runner.record import FINAL_MESSAGE, RESULT
+    from accord.runner.structured import UNFIT
+
+    if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
+        return
+    problems = [text for text in json.loads(outputs.run_warnings or "[]") if text.startswith(UNFIT)]
+    raise BrokenContract(
+        f"There is no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
+        findings=[Finding("schema", text) for text in problems],
+        mend=f"See what it answered in {run_dir / FINAL_MESSAGE}; let the prompt ask for this shape, or run it again.",
+    )
+
+
 def _can_be_appended_to(path: Path) -> bool:
     return os.access(path, os.W_OK) if path.is_file() else can_be_written(path)
 
@@ -65,8 +84,7 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
     """
     leave_run(outputs)
     if output_format == "json":
-        document = json.dumps(outputs.as_outputs(), indent=2, ensure_ascii=False)
-        click.echo(document.replace("##[", "#\\u0023["))
+        print_clean_json(outputs.as_outputs())
     else:
         _print(outputs)
 

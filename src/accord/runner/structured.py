@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from jsonschema_rs import Validator
 
+UNFIT = "The answer does not fit its schema: "
+"""How each problem begins."""
+
 _MOST_PROBLEMS = 10
-_PROBLEM_CHARS = 200
+_PROBLEM_CHARS = 250
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,11 @@ def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> St
         try:
             value = _document(message)
         except BrokenContract as broken:
-            return StructuredResult("", (f"The final message holds no structured result: {broken.message}",))
+            return StructuredResult("", (f"{UNFIT}the final message holds none. {broken.message}"[:_PROBLEM_CHARS],))
     errors = []
     for error in validator(schema).iter_errors(value):
-        errors.append(f"{pointer(*error.instance_path) or 'The result'}: {error.message}"[:_PROBLEM_CHARS])
+        place = pointer(*error.instance_path)
+        errors.append(f"{UNFIT}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
         if len(errors) == _MOST_PROBLEMS:
             break
     return StructuredResult("" if errors else json.dumps(value, ensure_ascii=False), tuple(errors))
