@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
@@ -25,7 +26,6 @@ from accord.results.models import PlannerResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 def test_timestamps_are_utc_in_whole_seconds() -> None:
@@ -221,4 +221,13 @@ def test_a_file_that_cannot_be_written_is_found_before_it_has_to_be(tmp_path: Pa
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("in the way")
     assert not can_be_written(tmp_path / name)
+    assert not can_be_written(Path())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_pipe_or_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """As root, ``--receipt /dev/stdout`` would take that from everybody on the machine."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("pipe")
+    assert not can_be_written(tmp_path / "pipe")
+    assert not can_be_written(tmp_path / "stdout")

@@ -61,7 +61,7 @@ def require_result(run_dir: Path, outputs: RunOutputs) -> None:
 
 
 def _can_be_appended_to(path: Path) -> bool:
-    return os.access(path, os.W_OK) if path.is_file() else can_be_written(path)
+    return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
 def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:

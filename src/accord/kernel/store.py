@@ -253,7 +253,8 @@ def sweep(folder: Path, names: frozenset[str]) -> None:
 def can_be_written(path: Path) -> bool:
     """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
 
-    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all.
+    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all. A device
+    or a pipe is no place for a file: it would be replaced, for everybody on the machine.
     """
     made: list[Path] = []
     try:
@@ -262,8 +263,8 @@ def can_be_written(path: Path) -> bool:
         beside = _beside(path)
         beside.touch(exist_ok=False)
         beside.unlink()
-        return not path.is_dir()
-    except OSError:
+        return path.is_file() or not path.exists()
+    except (OSError, ValueError):  # the latter for what has no name, such as "."
         return False
     finally:
         for folder in made:
