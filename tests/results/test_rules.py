@@ -185,6 +185,12 @@ def test_a_cycle_is_printed_in_the_order_of_waiting() -> None:
     assert any(cycle in message for cycle in ("a → b → c → a", "b → c → a → b", "c → a → b → c"))
 
 
+def test_a_name_that_differs_by_blanks_alone_is_shown_as_it_must_be_written() -> None:
+    _, (finding,) = check_document(json.dumps(plan(task("a "), task("b", "a"))).encode(), None)
+    assert finding.message.endswith('Blanks count too: write "a ", or rename that.')
+    assert check(plan(task("a "), task("b", "a "))) == []
+
+
 def test_tasks_that_may_collide_are_named_and_not_refused() -> None:
     result = plan(
         task("a", in_scope="- src/x.py"),

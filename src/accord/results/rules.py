@@ -133,10 +133,9 @@ def _reference_findings(plan: Plan) -> Iterator[Finding]:
             if reference == item.temp_id:
                 yield Finding("self-reference", f'"{reference}" waits for itself. Remove it.', path)
             elif reference not in plan.positions and item_number(reference) is None:
-                message = (
-                    f'"{reference}" is neither a tempID of this result nor a number of a work item. '
-                    "Name one that exists."
-                )
+                near = next((name for name in plan.positions if name.strip() == reference.strip()), None)
+                mend = "Name one that exists." if near is None else f'Blanks count too: write "{near}", or rename that.'
+                message = f'"{reference}" is neither a tempID of this result nor a number of a work item. {mend}'
                 yield Finding("unknown-reference", message, path)
 
 
