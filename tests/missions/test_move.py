@@ -133,6 +133,13 @@ def test_a_work_package_that_names_a_lane_as_its_target_is_not_done_without_a_me
             code.move("WP01", "done", **forced)
 
 
+@pytest.mark.parametrize("name", ["~0", "^0", "@{0}", "^{commit}", ":"])
+def test_a_target_that_is_a_lane_in_gits_other_words_is_no_target(code: Project, name: str) -> None:
+    code.work_package("WP01", CODE, merge_target_branch=f"kitty/mission-078-ships-lane-a{name}")
+    with pytest.raises(BrokenContract, match="is not there"):
+        code.move("WP01", "done")
+
+
 def test_blocking_is_no_way_around_what_a_start_needs(planning: Project) -> None:
     planning.work_package("WP02", PLANNING, dependencies=["WP01"])
     planning.move("WP02", "blocked")

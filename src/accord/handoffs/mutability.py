@@ -43,7 +43,7 @@ def mutability_findings(
     yield from _append_only(before, after)
     needing = [change.place for change in changed if _needs_reason(change)]
     note, old_note = value_at(after, NOTE), value_at(before, NOTE)
-    has_reason = isinstance(note, str) and note.strip() and note != old_note
+    has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
     for place in () if has_reason else needing:
         yield Finding(
             "transition-note-missing",

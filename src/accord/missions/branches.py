@@ -5,6 +5,7 @@ A branch's own commits are those that neither the target, nor the default branch
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"
+_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
+"""What git allows in no name of a branch. Source: git-check-ref-format."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,11 @@ class MissionGit:
         return OwnCommits(len(times), max(times, default=None))
 
     def _refs(self, branch: str) -> list[str]:
-        """Return the refs of a branch that are there: here, and as origin was last seen."""
-        found = [] if not branch else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
+        """Return the refs of a branch that are there: here, and as origin was last seen.
+
+        What git would read as more than a name (``lane~0``) is none: it could be a lane under another name.
+        """
+        found = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
         return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
 
     def _is_ancestor(self, branch: str, target: str) -> bool:
