@@ -90,6 +90,13 @@ def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Any) 
     assert (reason["path"], reason["line"]) == ("/metadata/verificationArtifact/result", line)
 
 
+def test_a_patch_that_is_none_is_named_and_not_the_task(accord: Any) -> None:
+    task, bad = accord.file("task.json", handoff("backlog")), accord.file("bad.json", '{\n "a": }')
+    for command in (("patch", task, bad), ("move", task, "--to", "planning", "--patch", bad)):
+        ended = accord("handoff", *command, "--role", "planner")
+        assert (ended.code, ended.out.splitlines()[0].split(" error ")[0]) == (1, f"{bad}:2:")
+
+
 def test_nothing_is_written_unless_it_is_asked_for(accord: Any) -> None:
     path = accord.file("task.json", handoff("backlog"))
     before = path.read_bytes()

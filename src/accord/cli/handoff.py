@@ -162,15 +162,17 @@ def _change(
         before[:] = [task]
         return decide(author, given, task)
 
+    reading = patch_path or name
     try:
         given = redacted(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
+        reading = name
         if issue is None:
             decided = file_changer(path)(decided_on, write)
         else:
             with github_for(**access) as (github, *_):
                 decided = issue_changer(github, issue, adopts=adopt)(decided_on, write)
     except BrokenContract as broken:
-        _print(None, broken.findings, "rejected", name, output_format)
+        _print(None, broken.findings, "rejected", reading, output_format)
         ctx.exit(1)
     is_change = decided.task not in before
     done = ("applied" if write else "planned") if is_change else "unchanged"
