@@ -77,8 +77,8 @@ def read_run(mission: Mission) -> Kept:
     state = _shaped(RunState, _read(path), path)
     if state.run_id and state.run_id != entry.run_id:
         message = (
-            f'{path.parent.name}/{path.name} says that it is of the run "{shown(state.run_id)}", and {index.name} that it '
-            f'is of "{entry.run_id}". Correct one of them, or remove the entry: the answer would be that of another run.'
+            f'{path.parent.name}/{path.name} says that it is of the run "{shown(state.run_id)}", and {index.name} '
+            f'that it is of "{entry.run_id}". Correct one, or remove the entry: the answer would be of another run.'
         )
         raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id"))
     return _kept(mission, index, entry, path, state)
