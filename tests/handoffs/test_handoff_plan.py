@@ -89,6 +89,26 @@ def test_an_artifact_beside_the_metadata_is_a_mistake_that_is_named() -> None:
     assert codes(decided.reasons) == [("misplaced-artifact", "/reviewArtifact")]
 
 
+@pytest.mark.parametrize(
+    ("status", "content", "code"),
+    [
+        ("review", {"verificationArtifact": {"status": "superseded"}}, "missing-review-artifacts"),
+        ("verification", {"verificationArtifact": {"commands": []}}, "missing-review-artifacts"),
+        ("done", {"doneArtifact": {"summary": []}}, "missing-done-artifact"),
+        ("awaiting_human", {"awaitingHumanArtifact": {"options": []}}, "missing-awaiting-human-artifact"),
+    ],
+)
+def test_a_patch_does_not_take_away_what_the_status_of_the_task_rests_on(status: str, content: Any, code: str) -> None:
+    task = handoff(status, **EVERYTHING)
+    decided = decide_patch(task, patch(**content), by("human"))
+    assert {reason.code for reason in decided.reasons} == {code}
+    assert decided.task == task
+    if status != "done":
+        assert decide_move(task, "implementing", by("human"), patch(**content)).is_ok
+    spoiled = handoff(status, **{**EVERYTHING, **dict.fromkeys(content)})
+    assert decide_patch(spoiled, patch(x="1"), by("human")).is_ok, "what was missing before is no fault of a patch"
+
+
 def test_a_patch_changes_no_status() -> None:
     decided = decide_patch(handoff(), {"status": "done"}, by("human"))
     assert codes(decided.reasons) == [("status-in-patch", "/status")]

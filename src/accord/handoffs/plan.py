@@ -77,7 +77,8 @@ def with_task_id(task: Mapping[str, Any], task_id: str) -> dict[str, Any]:
 def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Author, target: str = "") -> Decided:
     """Merge a patch into a normalised task. Any reason, and the task stays as it was.
 
-    ``target`` is the status that the same command moves to, which the patch may name.
+    ``target`` is the status that the same command moves to, which the patch may name. Without a move, what the task's
+    status rests on must stay.
     """
     wanted = as_patch(_whole(patch))
     reasons = [*_misplaced(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
@@ -93,6 +94,8 @@ def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Auth
         return Decided(dict(task), broken.findings)
     found = list(changes(task, merged))
     reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
+    if target in ("", task["status"]):
+        reasons += _taken_away(task, merged)
     if reasons:
         return Decided(dict(task), tuple(reasons))
     return Decided(_stamped(merged, wanted, [change.place for change in found], author) if found else dict(task))
@@ -192,6 +195,18 @@ def _status_findings(task: Mapping[str, Any], patch: Mapping[str, Any], target: 
         return []
     message = "A patch does not change the status of a task. Use `accord handoff move` with --to."
     return [Finding("status-in-patch", message, "/status")]
+
+
+def _taken_away(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
+    """Name what the task's status rests on that the patch takes away; what was missing before is no fault of it."""
+    status = task["status"]
+    known, found = (gate_findings("", status, read_handoff(document).metadata) for document in (task, merged))
+    rests = f"The task stands in {status}, which rests on it: move it first, or in the same command."
+    return [
+        Finding(reason.code, f"{reason.message} {rests}", reason.path)
+        for reason in found
+        if reason.code.startswith("missing-") and reason not in known
+    ]
 
 
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
