@@ -6,7 +6,7 @@ move that is refused changes nothing but what the engine keeps: the reasons, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.handoffs.changes import Place, changes, deep_merged, is_empty, lies_in, value_at
@@ -203,7 +203,7 @@ def _taken_away(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Find
     known, found = (gate_findings("", status, read_handoff(document).metadata) for document in (task, merged))
     rests = f"The task stands in {status}, which rests on it: move it first, or in the same command."
     return [
-        Finding(reason.code, f"{reason.message} {rests}", reason.path)
+        replace(reason, message=f"{reason.message} {rests}")
         for reason in found
         if reason.code.startswith("missing-") and reason not in known
     ]
