@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.check import print_checks
 from accord.cli.output import format_option
-from accord.cli.step import report_checks
 from accord.cli.step_files import leave_outputs, leave_summary, redact
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors
@@ -36,6 +34,8 @@ def check_folders(ctx: click.Context, /, folders: Sequence[str], base: str, outp
 
     Exits 1 with an error.
     """
+    from accord.cli.check import print_checks
+
     if not folders and not base:
         raise WrongUsage("No session is named.", mend="Name folders below .agents-work, or a --base to compare with.")
     root = Path.cwd()
@@ -56,6 +56,8 @@ def _checked(path: Path, root: Path, base: str) -> list[Checked]:
 
 
 def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
+    from accord.cli.step import report_checks
+
     report_checks(documents, "", "session check")
     states = {
         session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None

@@ -32,7 +32,7 @@ Moment = Annotated[str, AfterValidator(_moment), Field(description="ISO-8601 tim
 
 
 class _Open(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
 class StageArtifact(_Open):

@@ -16,7 +16,7 @@ ItemId = Annotated[str, Field(description="Number of an existing work item, writ
 class _Closed(BaseModel):
     """Results are closed: a key that the contract does not know is an error, not something to drop in silence."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
 class PlannedWorkItem(_Closed):

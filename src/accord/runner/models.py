@@ -19,7 +19,7 @@ Source = Literal["own", "event", "stderr", "text", "exit"]
 class Evidence(BaseModel):
     """Which rule decided, by what: our own knowledge, an event of the transcript, stderr, plain text, the exit code."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     rule: str
     source: Source
@@ -29,7 +29,7 @@ class Evidence(BaseModel):
 class Classification(BaseModel):
     """Why a run failed, where that came from, and what helps."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     category: Category
     type: Origin
@@ -46,7 +46,9 @@ def _kebab(name: str) -> str:
 class RunOutputs(BaseModel):
     """All outputs of a runner, each a string; empty is what is not available."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True, defer_build=True
+    )
 
     final_message: str = Field("", description="The agent's whole final message, redacted, then base64.")
     final_message_summary: str = Field("", description="Its first 500 characters, safe to post in a comment.")

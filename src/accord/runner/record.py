@@ -59,7 +59,7 @@ and again or a patch that no longer fits; ``push-unreachable`` a network or serv
 class Own(BaseModel):
     """What accord itself saw go wrong; ``detail`` is for people, ``has_mend`` tells that it says what to do as well."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: OwnKind
     detail: str
@@ -74,7 +74,7 @@ class RunRecord(BaseModel):
     ``patch_sha256`` is the digest of the patch, empty where there is none; ``warnings`` are sentences for people.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: Literal[1] = 1
     agent: str

@@ -18,7 +18,7 @@ Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 
 class _Closed(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Install(_Closed):
@@ -61,7 +61,7 @@ class Delivery(_Closed):
 class Capacity(BaseModel):
     """How many runs at once; kept for the tools that use it."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     window: Any = None
     limit: int | None = None
@@ -70,7 +70,7 @@ class Capacity(BaseModel):
 class Agent(BaseModel):
     """One agent. Keys that are not listed here are kept and reported."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     enabled: bool = Field(True, description="Whether it may be started.")
     codec: Literal["codex", "claude", "gemini", "plain"] = Field("plain", description="How its output is read.")
@@ -105,7 +105,7 @@ class Agent(BaseModel):
 class Registry(BaseModel):
     """The agents by name, and which one is meant when none is named."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     version: Literal[1] = Field(1, description="The version of the format.")
     default_agent: str | None = Field(None, description="The agent when none is named.")

@@ -27,7 +27,7 @@ def _triggers(value: Any) -> Any:
 
 
 class _Open(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
 
 class Input(_Open):
