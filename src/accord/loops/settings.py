@@ -14,13 +14,13 @@ from accord.kernel.documents import shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, warning
 from accord.kernel.markdown import blocks
+from accord.kernel.spans import spans
 from accord.kernel.yaml_files import read_yaml
 from accord.loops.models import Budgets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|<!--(?P<comment>.*?)(?P<end>-->|\Z)", re.DOTALL)
 _SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
 COUNTS = {
@@ -84,9 +84,9 @@ def _texts(body: str) -> Iterator[str]:
     """Yield what stands in settings' comments; comments in code are text about settings."""
     for token in blocks(body):
         if token.type in ("html_block", "inline"):
-            for hit in _CODE_OR_COMMENT.finditer(token.content):
-                found = _SETTINGS.fullmatch(hit["comment"] or "")
-                if found and hit["end"]:
+            for span in spans(token.content):
+                found = _SETTINGS.fullmatch(span.comment) if span.kind == "comment" else None
+                if found:
                     yield found["text"]
 
 
