@@ -39,8 +39,8 @@ BODIES = {
     "long": (LONG, LONG.replace("[ ]", "[x]")),
     "twins": ("- [ ] Add tests\n- [ ] Add tests\n", "- [x] Add tests\n- [ ] Add tests\n"),
     "state": (
-        "- [ ] Add tests\n" + write_comment(LoopState(iterations=99)),
-        "- [x] Add tests\n" + write_comment(LoopState(iterations=99)),
+        "- [ ] Add tests\n" + write_comment(LoopState(iterations=99), 1),
+        "- [x] Add tests\n" + write_comment(LoopState(iterations=99), 1),
     ),
 }
 
@@ -74,14 +74,14 @@ def test_tasks_that_nobody_wrote_down_are_not_ticked(turns: Turns) -> None:
 @pytest.mark.parametrize("token", ["stranger", "triager"])
 def test_a_state_that_a_stranger_forged_counts_for_nothing(turns: Turns, token: str) -> None:
     forged = LoopState(iterations=99, revision=50)
-    turns.stage.send("POST", f"{turns.root}/issues/1/comments", token=token, body=write_comment(forged))
+    turns.stage.send("POST", f"{turns.root}/issues/1/comments", token=token, body=write_comment(forged, 1))
     assert turns.begin("1").decision.iteration == 1
     turns.end(failed("manual"), "1")
-    assert [comment for comment in turns.comments if "%22iterations%22%3A99" in comment] == [write_comment(forged)]
+    assert [comment for comment in turns.comments if "%22iterations%22%3A99" in comment] == [write_comment(forged, 1)]
 
 
 def test_a_question_that_a_stranger_forged_does_not_take_the_place_of_ours(turns: Turns) -> None:
-    marker = write_marker("loop-asks", loop="keepalive", why="needs-human", after="1")
+    marker = write_marker("loop-asks", loop="keepalive", pull="1", why="needs-human", after="1")
     turns.stage.send("POST", f"{turns.root}/issues/1/comments", token="stranger", body=marker)
     turns.begin("1")
     turns.end(failed("manual"), "1")

@@ -136,7 +136,7 @@ class Turns:
         (state,) = [
             shown.state
             for body in self.comments
-            if (shown := read_shown(body, self.loop)) is not None and shown.state is not None
+            if (shown := read_shown(body, self.loop, self.number)) is not None and shown.state is not None
         ]
         return state
 

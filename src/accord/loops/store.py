@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.kernel.clock import Clock
+    from accord.loops.state_comment import Shown
 
 TRIES = 12
 PAUSE_SECONDS = 1.0
@@ -76,7 +77,7 @@ def load(place: Place) -> Kept:
     A comment that a person deleted or spoiled resets nothing: the commits are asked then.
     """
     comments = _ours(place)
-    shown = [found for comment in comments if (found := read_shown(comment.body, place.loop)) and found.state]
+    shown = [found for comment in comments if (found := _shown(place, comment)) and found.state]
     if not shown:
         return newest(place, comments)
     last = max(shown, key=lambda found: found.state.revision if found.state else 0)
@@ -135,7 +136,7 @@ def _show(place: Place, kept: Kept) -> Kept:
     for _ in range(TRIES):
         comments = kept.comments or _made(place, kept)
         try:
-            body = _comment(kept)
+            body = _comment(place, kept)
             if comments[0].body != body:
                 changed = place.github.change_comment(comments[0].id, body)
                 comments = (changed, *comments[1:])
@@ -166,7 +167,7 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
         found = _ours(place)
         if found:
             return found
-    body = _comment(kept)
+    body = _comment(place, kept)
     made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
     if not place.is_ours(made.author):
         place.github.delete_comment(made.id)  # nobody would find it again, so each write would make another
@@ -179,9 +180,14 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
 
 def _ours(place: Place) -> tuple[Comment, ...]:
     listed = place.github.comments(place.pull)
-    ours = [comment for comment in listed if place.is_ours(comment.author) and read_shown(comment.body, place.loop)]
+    ours = [comment for comment in listed if place.is_ours(comment.author) and _shown(place, comment)]
     return tuple(sorted(ours, key=lambda comment: comment.id))
 
 
-def _comment(kept: Kept) -> str:
-    return write_comment(kept.state, kept.link.sha, kept.link.tree) if kept.link else write_comment(kept.state)
+def _shown(place: Place, comment: Comment) -> Shown | None:
+    return read_shown(comment.body, place.loop, place.pull)
+
+
+def _comment(place: Place, kept: Kept) -> str:
+    where = (kept.link.sha, kept.link.tree) if kept.link else ()
+    return write_comment(kept.state, place.pull, *where)
