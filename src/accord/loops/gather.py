@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.port import Forbidden
 from accord.kernel.errors import Refused
-from accord.loops.ledger import as_before
+from accord.loops.ledger import as_before, as_dated
 from accord.loops.models import CheckFacts, GoAhead
 from accord.loops.reasons import NEEDS_HUMAN
 from accord.loops.store import Kept, load
@@ -88,7 +88,8 @@ def with_state(known: Gathered) -> Gathered:
     if known.decision().reason == "running" and state.running and _has_ended(state.running, site):
         known = known.knows(running_has_ended=True)
     if known.decision().reason in PARDONABLE:
-        known = known.knows(go_ahead=go_ahead(site, after=state.last.ended_at if state.last else None))
+        last = as_dated(state, known.facts.now).last
+        known = known.knows(go_ahead=go_ahead(site, after=last.ended_at if last else None))
     return known
 
 
