@@ -21,6 +21,10 @@ PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
 
 
+PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
+"""Reasons by which a person stops a loop that could go on: a label put on or taken off, or a word in the settings."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """``asks`` says that the label ``needs-human`` is put on."""

@@ -44,7 +44,8 @@ class Site:
 
     ``run_id`` names the workflow run, or the run at a terminal: the same command run again has the same. ``agents`` are
     the enabled ones of the registry, the default first; ``minutes`` is the time limit of a run that begins; ``bots``
-    are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict.
+    are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict,
+    ``by_person`` that a person's deed began this turn, and so somebody looks at what the loop makes of it.
     """
 
     github: LoopGitHub
@@ -58,6 +59,7 @@ class Site:
     minutes: int = 45
     bots: tuple[str, ...] = ()
     is_asked: bool = False
+    by_person: bool = False
 
     @cached_property
     def identity(self) -> Identity:

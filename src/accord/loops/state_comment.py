@@ -39,6 +39,7 @@ _TITLES = {
 _DUE = {"run": "The next run is due", "fix": "Checks are to be mended"}
 """Titles while no run is under way: one ended, and the next did not begin."""
 
+_GOES_ON = ("run", "fix", "wait", "defer")
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
@@ -66,6 +67,11 @@ def read_state(text: str, loop: str) -> LoopState | None:
     except ValidationError:
         return None
     return state if state.loop == loop else None
+
+
+def promises_more(state: LoopState) -> bool:
+    """Tell whether the comment says that the loop goes on by itself, though no run is under way."""
+    return state.running is None and state.told is not None and state.told.action in _GOES_ON
 
 
 def telling(state: LoopState, decision: Decision, said: str = "", secrets: Redactor | None = None) -> LoopState:
