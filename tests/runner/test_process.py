@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -110,6 +111,49 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
     assert pids
     assert not any(is_running(pid) for pid in pids)
     assert time.monotonic() - began < 10
+
+
+RUNS = """
+import os, sys
+from pathlib import Path
+from accord.kernel.redaction import Redactor
+from accord.runner.process import Program, run_program
+from accord.runner.signals import Told
+place = Path(sys.argv[1])
+run_program(
+    Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, keeps_sudo=len(sys.argv) > 3),
+    stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,
+    told=Told(), limit_seconds=300,
+)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
+@pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
+@pytest.mark.parametrize("more", [[], ["keeps sudo"]])
+def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, more: list[str]) -> None:
+    """Else it works on at the user's cost, for a result that nobody takes."""
+    told = f"print(os.getpid(), {ORPHANS[kind]}.pid, flush=True)"
+    script = f"import os, subprocess, time\n{told}\ntime.sleep(300)"
+    with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path), script, *more]) as accord:
+        assert soon(lambda: len(words(tmp_path / "out")) == 2)
+        pids = [int(word) for word in words(tmp_path / "out")]
+        assert all(is_running(pid) for pid in pids)
+        accord.kill()
+    assert soon(lambda: not any(is_running(pid) for pid in pids))
+
+
+def words(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:
