@@ -106,15 +106,12 @@ def _has_ended(running: Running, site: Site) -> bool:
 
 def go_ahead(site: Site, after: datetime | None) -> GoAhead | None:
     """Find the last person who may write and took ``needs-human`` off after that moment."""
-    may_write: dict[str, bool] = {}
     for event in reversed(site.github.label_events(site.number)):
         if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
             continue
         if after is not None and event.at <= after:
             return None
-        if event.login not in may_write:
-            may_write[event.login] = site.github.may_write(event.login)
-        if may_write[event.login]:
+        if site.may_write(event.login):
             return GoAhead(by=event.login, at=event.at)
     return None
 

@@ -45,7 +45,12 @@ class Known(NamedTuple):
 
 def known(facts: LoopFacts) -> Known:
     """Bring facts up to now."""
-    return Known(facts, settled(facts), read_settings(facts.pull.body, facts.budgets))
+    return Known(facts, settled(facts), settings_of(facts))
+
+
+def settings_of(facts: LoopFacts) -> Settings:
+    """Read the pull request's own settings, as far as they count."""
+    return read_settings(facts.pull.body, facts.budgets, is_trusted=facts.pull.author_may_write)
 
 
 def has(facts: LoopFacts, label: str) -> bool:

@@ -7,7 +7,7 @@ is left at its default with a warning instead of stopping the loop. No value lea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import shown
@@ -56,9 +56,15 @@ class Settings:
     findings: tuple[Finding, ...] = field(default=())
 
 
-def read_settings(body: str, defaults: Budgets) -> Settings:
-    """Read the settings of a body over the defaults; the first that are there count."""
-    texts = list(_texts(body)) if "keepalive-config" in body else []
+NAME = "keepalive-config"
+
+
+def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> Settings:
+    """Read the settings of a body over the defaults; the first that are there count.
+
+    Those of a body that is not ``is_trusted`` turn loops off, and do nothing else.
+    """
+    texts = list(_texts(body)) if NAME in body else []
     if not texts:
         return Settings(defaults)
     findings = []
@@ -77,7 +83,24 @@ def read_settings(body: str, defaults: Budgets) -> Settings:
             warning("settings-unreadable", 'The settings are no object and are left out. Write {"max_iterations": 8}.')
         )
         return Settings(defaults, findings=tuple(findings))
-    return _settings(value, defaults, findings)
+    settings = _settings(value, defaults, findings)
+    return settings if is_trusted else _turned_off(settings, defaults)
+
+
+def _turned_off(settings: Settings, defaults: Budgets) -> Settings:
+    """Leave of the settings what turns loops off."""
+    kept = Settings(defaults, _off(settings.keepalive), _off(settings.autofix), _off(settings.bot_comments))
+    if replace(settings, findings=()) == kept:
+        return settings
+    said = (
+        "The settings are left out but for what turns a loop off: the author of the pull request may not write here. "
+        "Ask for a loop by a label."
+    )
+    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", said)))
+
+
+def _off(switch: bool | None) -> bool | None:
+    return False if switch is False else None
 
 
 def _texts(body: str) -> Iterator[str]:
