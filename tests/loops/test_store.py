@@ -243,6 +243,24 @@ def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(st
     assert shown(stage).history[0].run_id == "1"
 
 
+@pytest.mark.parametrize("revision", [0, 9])
+def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_nothing(
+    stage: Stage, revision: int
+) -> None:
+    """Many a workflow posts words of strangers as ``github-actions[bot]``; they could hold a loop up, or begin it anew."""
+    where = place(stage)
+    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    forged = (
+        comments(stage)[0]
+        .replace("iterations%22%3A4", "iterations%22%3A0")
+        .replace("revision%22%3A1", f"revision%22%3A{revision}")
+    )
+    stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=forged)
+    assert load(where).state.iterations == 4
+    change(where, load(where), begin("5"))
+    assert shown(stage).iterations == 5
+
+
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
     where = place(stage)
     change(where, load(where), begin("1"))

@@ -137,6 +137,7 @@ def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
         minutes=choices.max_runtime_minutes,
         bots=tuple(registry.review_bots),
         is_asked=event in _ASKING,
+        commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
         by_person=event in (*_ASKING, *_LABELS),
     )
 

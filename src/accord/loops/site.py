@@ -49,8 +49,8 @@ class Site:
     ``run_id`` names the workflow run, or the run at a terminal: the same command run again has the same. ``agents`` are
     the enabled ones of the registry, the default first; ``minutes`` is the time limit of a run that begins; ``bots``
     are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict,
-    ``by_person`` that a person's deed began this turn, and so somebody looks at what the loop makes of it. ``writers``
-    are logins of which it was asked whether they may write.
+    ``commenter`` who did so by a comment; ``by_person`` that a person's deed began this turn, and so somebody looks at
+    what the loop makes of it. ``writers`` are logins of which it was asked whether they may write.
     """
 
     github: LoopGitHub
@@ -64,6 +64,7 @@ class Site:
     minutes: int = 45
     bots: tuple[str, ...] = ()
     is_asked: bool = False
+    commenter: str = ""
     by_person: bool = False
     writers: dict[str, bool] = field(default_factory=dict, repr=False)
 
@@ -91,11 +92,11 @@ class Site:
             self.writers[login] = bool(login) and self.github.may_write(login)
         return self.writers[login]
 
-    def _may_configure(self, author: str) -> bool:
-        """Ask whether the settings of somebody's pull request count in full.
+    def obeys(self, author: str) -> bool:
+        """Ask whether what somebody wrote may start the agent.
 
-        Those of a program's do not, as it may quote strangers; ours quotes nobody unseen. A token that may not ask
-        may not write either.
+        A program's text may not, as it may quote strangers; ours quotes nobody unseen. A token that may not ask may
+        not write either.
         """
         if author.endswith(BOT):
             return self.identity.counts(author)
@@ -111,7 +112,7 @@ class Site:
             is_open=pull.state == "open",
             is_merged=pull.is_merged,
             is_fork=pull.head_repository.lower() != self.repository.lower(),
-            author_may_write=NAME not in pull.body or self._may_configure(pull.author),
+            author_may_write=NAME not in pull.body or self.obeys(pull.author),
             head_sha=pull.head_sha,
             labels=pull.labels,
             body=pull.body,

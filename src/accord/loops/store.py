@@ -72,14 +72,17 @@ class Kept:
 
 
 def load(place: Place) -> Kept:
-    """Read the state: one request, and one or two more where no comment of ours can be read.
+    """Read the state: one request, and one or two more where it is not one comment of ours that tells it.
 
-    A comment that a person deleted or spoiled resets nothing: the commits are asked then.
+    A comment that a person deleted or spoiled resets nothing, and one too many changes nothing: the commits are asked
+    then. A workflow that repeats what strangers say under our login may have written it.
     """
     comments = _ours(place)
     shown = [found for comment in comments if (found := _shown(place, comment)) and found.state]
-    if not shown:
-        return newest(place, comments)
+    if len(comments) != 1 or not shown:
+        kept = newest(place, comments)
+        if kept.link or not shown:
+            return kept
     last = max(shown, key=lambda found: found.state.revision if found.state else 0)
     link = Link("", last.commit, last.tree) if last.commit else None
     return Kept(last.state or LoopState(loop=place.loop), link, comments)
