@@ -247,7 +247,7 @@ def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(st
 def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_nothing(
     stage: Stage, revision: int
 ) -> None:
-    """Many a workflow posts words of strangers as ``github-actions[bot]``; they could hold a loop up, or begin it anew."""
+    """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
     where = place(stage)
     change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
     forged = (

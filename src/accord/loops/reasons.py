@@ -68,6 +68,9 @@ REASONS: dict[str, Reason] = {
     "threads-open": Reason("run", "Bots wait for answers in review threads.", ("bot-comments",)),
     "no-threads": Reason("stop", "No bot waits for an answer.", ("bot-comments",)),
     "not-merged": Reason("stop", "The pull request is not merged, and nobody asked.", ("verify",)),
+    "fork-unmerged": Reason(
+        "stop", "It comes from a fork and is not merged, so its code is a stranger's.", ("verify",)
+    ),
     "already-verified": Reason("stop", "This very commit has a verdict.", ("verify",)),
     "no-work-item": Reason("stop", "No work item is linked.", ("verify",)),
     "no-criteria": Reason("stop", "No linked work item has acceptance criteria.", ("verify",)),
