@@ -271,6 +271,15 @@ def test_the_loops_own_jobs_are_no_checks(turns: Turns) -> None:
     assert turns.begin("900").should_run
 
 
+def test_a_job_that_was_skipped_makes_no_head_green_before_its_checks_have_begun(turns: Turns) -> None:
+    """A label of another kind skips the jobs of the loops' workflows, on a head whose tests are still to come."""
+    turns.push("new")
+    turns.check("Keepalive", "skipped")
+    assert turns.begin().decision.reason == "checks-missing"
+    turns.stage.clock.sleep(121)
+    assert turns.begin().should_run
+
+
 def test_checks_of_an_older_head_count_for_nothing(turns: Turns) -> None:
     turns.push("new")
     assert turns.begin().decision.reason == "checks-missing"
