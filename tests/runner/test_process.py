@@ -34,7 +34,14 @@ class Ran:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Ran]:
-    def run_script(script: str, *, limit: float = 20, told: Told | None = None, out: Path | None = None) -> Ran:
+    def run_script(
+        script: str,
+        *,
+        limit: float = 20,
+        told: Told | None = None,
+        out: Path | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> Ran:
         stdout, stderr = out or tmp_path / "out", tmp_path / "err"
         lines: list[str] = []
         words = [sys.executable, "-c", script]
@@ -43,7 +50,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             stdout=stdout,
             stderr=stderr,
             redactor=redactor_for({"A_SECRET": SECRET}),
-            show=lines.append,
+            show=show or lines.append,
             told=told or Told(),
             limit_seconds=limit,
         )
@@ -141,6 +148,19 @@ def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str
         assert all(is_running(pid) for pid in pids)
         accord.kill()
     assert soon(lambda: not any(is_running(pid) for pid in pids))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
+def test_an_agent_ends_when_a_person_interrupts_accord_for_good(run: Callable[..., Ran]) -> None:
+    shown: list[str] = []
+
+    def interrupt(line: str) -> None:
+        shown.append(line)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run("import os, time; print(os.getpid(), flush=True); time.sleep(300)", show=interrupt)
+    assert not is_running(int(shown[0]))
 
 
 def words(file: Path) -> list[str]:

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 _ROUNDS = 40
 _PAUSE_SECONDS = 0.05
+_WAIT_SECONDS = 5
 
 
 @contextmanager
-def guarded(environment: Mapping[str, str]) -> Iterator[Callable[[int], None]]:
+def guarded(environment: Mapping[str, str]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Start the process, and give what tells it who leads the agent's session; it ends with the block.
+
+    An exception that leaves the block, such as a person's last Ctrl-C, ends the agent as well.
 
     ``environment`` is the agent's. Raises OSError when it cannot be started.
     """
@@ -38,15 +41,24 @@ def guarded(environment: Mapping[str, str]) -> Iterator[Callable[[int], None]]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     ) as guard:
+        pipe = guard.stdin
+        assert pipe is not None  # noqa: S101 (a pipe was asked for)
+        leaders: list[subprocess.Popen[bytes]] = []
 
-        def tell(leader: int) -> None:
+        def tell(leader: subprocess.Popen[bytes]) -> None:
+            leaders.append(leader)
             with suppress(BrokenPipeError):  # somebody ended it
-                os.write(guard.stdin.fileno(), b"%d\n" % leader)  # type: ignore[union-attr]
+                os.write(pipe.fileno(), b"%d\n" % leader.pid)
 
         try:
             yield tell
-        finally:
-            guard.kill()  # before its pipe closes
+        except BaseException:
+            pipe.close()
+            for leader in leaders:
+                with suppress(subprocess.TimeoutExpired):
+                    leader.wait(_WAIT_SECONDS)
+            raise
+        guard.kill()  # before its pipe closes
 
 
 class _Process(NamedTuple):

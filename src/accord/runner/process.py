@@ -97,7 +97,7 @@ def run_program(
     ):
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
-        guard(started.pid)
+        guard(started)
         sinks = [
             _Sink(started.stdout.fileno(), out, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
             _Sink(started.stderr.fileno(), err, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
