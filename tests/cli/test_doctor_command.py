@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,41 @@ def test_a_folder_in_the_place_of_a_file_is_a_finding(accord: Accord, repository
     (document,) = ended.document["documents"]
     assert (document["path"], [finding["code"] for finding in document["findings"]]) == (name, ["file-unreadable"])
     assert "Is a directory" in document["findings"][0]["message"]
+
+
+PRIVATE = "name: correct-horse\non: push\njobs: {a: {steps: [{uses: correct/horse@v1}]}}\n"
+
+
+@pytest.mark.parametrize(
+    "name", [".github/workflows/f.yml", ".github/agents/registry.yml", ".github/labels.yml", ".github/workflows"]
+)
+def test_nothing_outside_of_the_repository_is_read_where_a_branch_brings_a_link(
+    accord: Accord, repository: Path, tmp_path: Path, name: str
+) -> None:
+    """Else whoever may propose a change reads files of the machine in what doctor prints."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "f.yml").write_text(PRIVATE)
+    place = repository / name
+    if name.endswith("workflows"):
+        shutil.rmtree(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside if name.endswith("workflows") else outside / "f.yml")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    assert ended.code == 1
+    assert ("correct" in ended.out, "correct" in ended.err) == (False, False)
+    found = {d["path"]: [f["code"] for f in d["findings"]] for d in ended.document["documents"]}
+    assert found[name] == ["file-unreadable"]
+
+
+def test_a_link_to_another_file_of_the_repository_is_followed(accord: Accord, repository: Path) -> None:
+    (repository / "shared.yml").write_text("on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n")
+    (repository / ".github/workflows/l.yml").symlink_to("../../shared.yml")
+    (repository / ".github/workflows/round.yml").symlink_to("round.yml")
+    ended = accord("doctor", "--dir", repository, "--format", "json")
+    found = {d["path"]: {f["code"] for f in d["findings"]} for d in ended.document["documents"]}
+    assert "unpinned-action" in found[".github/workflows/l.yml"]
+    assert found[".github/workflows/round.yml"] == {"file-unreadable"}
 
 
 def test_an_agent_of_the_repositorys_own_registry_is_known_by_its_command(accord: Accord, repository: Path) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.turns import WORKFLOW, Turns, did, opened
+from support.turns import WORKFLOW, Turns, did, failed, opened
 
 from accord.cli.loops_run import token_facts
 
@@ -87,6 +87,22 @@ def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turn
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
     again = take(accord, "keepalive", "--run-dir", accord.home / "run-2")
     assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 1, "write": 0})
+
+
+@pytest.mark.parametrize(("event", "is_told"), [("pull_request", True), ("schedule", False)])
+def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_programs_event_costs_one_read(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch, event: str, is_told: bool
+) -> None:
+    monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take(accord, "keepalive", "--phase", "begin")
+    turns.end(failed("ignore"), "900")
+    assert "The next run is due" in turns.comments[0]
+    turns.unlabel("agents:keepalive")
+    monkeypatch.setenv("GITHUB_EVENT_NAME", event)
+    turn = take(accord, "keepalive", "--phase", "begin")
+    assert (turn["outcome"], turn["reason"]) == ("idle", "not-enabled")
+    assert ("**Stopped** (`not-enabled`)" in turns.comments[0]) == is_told
+    assert is_told or turn["requests"] == {"read": 1, "write": 0}
 
 
 def test_autofix_mends_a_failing_check(accord: Accord, turns: Turns) -> None:

@@ -77,6 +77,30 @@ def test_one_command_judges_a_merged_change_and_keeps_nothing_that_the_agent_cha
     assert "| ❌ | 2 | It is \\| fast | a.txt:1 |" in comments[-1]["body"]
 
 
+@pytest.mark.parametrize(
+    ("event", "actor", "is_asked"),
+    [
+        ("issue_comment", "mallory", False),
+        ("issue_comment", "other[bot]", False),
+        ("issue_comment", "maintainer", True),
+        ("workflow_dispatch", "mallory", True),  # who may start workflows may write
+    ],
+)
+def test_a_strangers_comment_asks_for_no_verdict_that_others_pay_for(
+    accord: Accord,
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    event: str,
+    actor: str,
+    is_asked: bool,
+) -> None:
+    monkeypatch.setenv("GITHUB_EVENT_NAME", event)
+    monkeypatch.setenv("GITHUB_ACTOR", actor)
+    turn = take(accord, stage, tmp_path, "verify", "run", "--pull", OPEN, "--dry-run")
+    assert (turn["reason"] != "not-merged") == is_asked
+
+
 def test_one_command_answers_all_threads_and_names_the_commit_that_was_pushed(
     accord: Accord, stage: Stage, tmp_path: Path
 ) -> None:

@@ -34,6 +34,8 @@ HERE = "octo/home"
         ("Closes #1000000000 closes #12", (12,)),
         ("See #1 and #2, discloses #3", ()),
         ("Closes octo/home#4, closes #4", (4,)),
+        ("Closes\n\n#1, closes `by` #2, and closes #3", (3,)),
+        ("| a | closes #1 |\n|---|---|\n| `closes #2` | closes #3 |", (1, 3)),
         ("", ()),
     ],
 )

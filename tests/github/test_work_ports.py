@@ -110,7 +110,7 @@ def test_check_runs_and_statuses_are_one_list_with_the_jobs_that_can_be_read(sta
         "tests": "failing",
         "old": "failing",
         "lint": "pending",
-        "docs": "passing",
+        "docs": "skipped",
         "ci": "failing",
         "cd": "pending",
     }

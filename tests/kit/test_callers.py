@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 from accord.kit.templates import shipped_kit
-from accord.loops.questions import AUTOFIX, KEEPALIVE
+from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
+from accord.loops.reasons import NEEDS_HUMAN
 from accord.results.labels import shipped_labels
 
-CALLERS = {
-    loop: yaml.safe_load(shipped_kit().files[f".github/workflows/accord-{loop}.yml"])["jobs"][loop]
+WORKFLOWS = {
+    loop: yaml.safe_load(shipped_kit().files[f".github/workflows/accord-{loop}.yml"])
     for loop in ("autofix", "bot-comments", "keepalive", "verifier")
 }
+CALLERS = {loop: workflow["jobs"][loop] for loop, workflow in WORKFLOWS.items()}
 
 
 def hears(job: dict[str, Any], label: str) -> bool:
@@ -31,6 +33,15 @@ def test_a_label_that_asks_for_a_loop_starts_it(loop: str, labels: list[str]) ->
     for label in [*labels, *(name for name in shipped if name.startswith("agent:"))]:
         assert hears(CALLERS[loop], label), label
     assert not hears(CALLERS[loop], "priority:high")
+
+
+@pytest.mark.parametrize("loop", ["keepalive", "autofix", "bot-comments"])
+def test_a_label_that_is_taken_off_is_heard_at_once_and_not_at_the_next_sweep(loop: str) -> None:
+    events = WORKFLOWS[loop][True]  # YAML 1.1 reads "on" so
+    assert "unlabeled" in events["pull_request"]["types"]
+    asks = [KEEPALIVE, AUTOFIX] if loop == "autofix" else [KEEPALIVE]
+    for label in [*asks, PAUSED, NEEDS_HUMAN, "agent:codex"]:
+        assert hears(CALLERS[loop], label), label
 
 
 @pytest.mark.parametrize("loop", CALLERS)

@@ -101,6 +101,22 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     assert planned.plan == sync(stage).plan
 
 
+def test_a_token_without_the_workflows_permission_leaves_nothing_half_done_and_is_told_what_it_needs(
+    tmp_path: Path,
+) -> None:
+    permissions = {"contents": "write", "pull_requests": "write"}
+    token = {"token": "jobs", "login": "ci[bot]", "kind": "installation", "permissions": permissions}
+    files = edited(installed(tmp_path / "kit", older_kit()))
+    with consumer_stage(tmp_path, files, [token]) as stage:
+        before = seen(stage)
+        github = stage.adapter(repo=CONSUMER, token="jobs")
+        synced = sync_repository(github, CONSUMER, SHIPPED, NEW, stage.clock)
+        assert (synced.outcome, seen(stage)) == (Outcome.REFUSED, before)
+        assert synced.error
+        assert "workflows" in (synced.error.mend or "")
+        assert sync(stage).outcome is Outcome.APPLIED
+
+
 def test_a_repository_in_step_costs_five_requests_and_gets_nothing_written(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW)) as stage:
         synced = sync(stage)

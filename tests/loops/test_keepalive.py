@@ -162,12 +162,34 @@ def test_the_pause_doubles_and_keeps_to_what_the_provider_asked_for() -> None:
     assert waits == [60, 120, 900, 3600]
 
 
-def test_a_clock_that_was_wrong_delays_by_the_pause_at_most() -> None:
-    future = NOW + timedelta(days=400)
-    assert decide(keepalive(state=state_of(failed("1", **TRANSIENT, ended_at=future)))).wait_seconds == 60
-    wait = decide(keepalive(state=LoopState(running=running(started_at=future)))).wait_seconds
-    assert wait is not None
-    assert wait <= 75 * 60 + 1
+AHEAD = (timedelta(minutes=9), timedelta(minutes=11), timedelta(days=400))
+"""How far ahead of GitHub's clock somebody's was, or what somebody forged."""
+
+
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_a_run_that_says_it_began_in_the_future_holds_the_pull_request_up_no_longer_than_any_run(
+    ahead: timedelta,
+) -> None:
+    state = LoopState(iterations=1, running=running(started_at=NOW + ahead))
+    first = decide(keepalive(state=state))
+    assert (first.reason == "running") == (ahead < timedelta(minutes=10))
+    assert (first.wait_seconds or 0) <= 75 * 60 + 1
+    left, longest = settled(keepalive(state=state)), timedelta(minutes=75 + 10 + 2)
+    assert decide(keepalive(state=left, now=NOW + longest)).reason == "retry"
+
+
+@pytest.mark.parametrize("ahead", AHEAD)
+def test_a_run_that_says_it_ended_in_the_future_delays_the_next_by_its_pause_and_not_for_ever(ahead: timedelta) -> None:
+    state = state_of(failed("1", **TRANSIENT, ended_at=NOW + ahead))
+    assert (decide(keepalive(state=state)).wait_seconds or 0) <= 60
+    assert decide(keepalive(state=state, now=NOW + timedelta(minutes=11 + 1 + 10))).reason == "retry"
+
+
+def test_a_persons_go_ahead_counts_though_the_state_says_that_it_comes_from_the_future() -> None:
+    stuck = state_of(*(failed(str(n), error="x", ended_at=NOW + AHEAD[-1]) for n in range(3)))
+    stuck = stuck.model_copy(update={"resumed_at": NOW + AHEAD[-1]})
+    assert decide(keepalive(state=stuck)).reason == "failure-budget"
+    assert decide(keepalive(state=stuck, go_ahead=GoAhead(by="ada", at=NOW))).reason == "tasks-open"
 
 
 def test_a_token_that_starts_no_workflow_is_said_out_loud() -> None:

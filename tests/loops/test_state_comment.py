@@ -24,23 +24,39 @@ HOSTILE = st.text(max_size=90) | st.sampled_from(
 def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, message: str, said: str) -> None:
     state = LoopState(revision=3, history=(well(run_id, error=error),))
     state = telling(state, STOP.model_copy(update={"message": message}), said)
-    found = read_shown(write_comment(state, "c" * 40, "d" * 40), "keepalive")
+    found = read_shown(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
     assert found == (state, "c" * 40, "d" * 40)
 
 
 def test_each_loop_finds_its_own_state() -> None:
-    body = write_comment(LoopState(loop="autofix", iterations=2))
-    assert read_shown(body, "keepalive") is None
-    found = read_shown(body, "autofix")
+    body = write_comment(LoopState(loop="autofix", iterations=2), 7)
+    assert read_shown(body, "keepalive", 7) is None
+    found = read_shown(body, "autofix", 7)
     assert found is not None
     assert found.state == LoopState(loop="autofix", iterations=2)
+
+
+def test_a_copy_of_a_comment_says_nothing_on_another_pull_request() -> None:
+    body = write_comment(LoopState(iterations=4), 7)
+    assert read_shown(body, "keepalive", 8) is None
+    assert read_shown(f"{body}\n{write_comment(LoopState(iterations=1), 8)}", "keepalive", 8) == (
+        LoopState(iterations=1),
+        "",
+        "",
+    )
+
+
+def test_a_comment_of_an_earlier_version_which_names_no_pull_request_is_read() -> None:
+    old = write_comment(LoopState(iterations=4), 7).replace(" pull=7", "")
+    assert "pull" not in old
+    assert read_shown(old, "keepalive", 7) == (LoopState(iterations=4), "", "")
 
 
 @pytest.mark.parametrize(
     "state", ["", "state=%7B", "state=%7B%22version%22%3A2%7D", "state=%7B%22loop%22%3A%22verify%22%7D"]
 )
 def test_a_state_that_cannot_be_read_is_none(state: str) -> None:
-    found = read_shown(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive")
+    found = read_shown(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
     assert found is not None
     assert found.state is None
 
@@ -53,9 +69,9 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
     told = telling(
         LoopState(iterations=KEPT, history=history), STOP.model_copy(update={"warnings": warnings}), "<" * 9000
     )
-    body = write_comment(told)
+    body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
-    found = read_shown(body, "keepalive")
+    found = read_shown(body, "keepalive", 7)
     assert found is not None
     assert found.state is not None
     assert (found.state.iterations, found.state.last) == (KEPT, history[-1])
@@ -67,7 +83,7 @@ def test_people_read_what_happened_and_no_secret() -> None:
         failed("2", number=2, category="transient", recovery="retry"),
     )
     secrets = Redactor(("correct-horse",))
-    body = write_comment(telling(LoopState(history=history), STOP, "It said correct-horse to @octo.", secrets))
+    body = write_comment(telling(LoopState(history=history), STOP, "It said correct-horse to @octo.", secrets), 7)
     assert "| 2 | ❌ transient, retry | none | 0 | 0:00 |  |" in body
     assert "| 1 | ✅ ended well | `abc` | 2 | 1:01 | $0.50 |" in body
     assert "**Stopped** (`same-error`). The same error ended two runs." in body

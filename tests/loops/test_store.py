@@ -72,7 +72,7 @@ def comments(stage: Stage, pull: int = 1) -> list[str]:
 def shown(stage: Stage, pull: int = 1) -> LoopState:
     """The state in the one comment; that in the ref is the same."""
     (body,) = comments(stage, pull)
-    found = read_shown(body, "keepalive")
+    found = read_shown(body, "keepalive", pull)
     assert found is not None
     assert found.state is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/loops/{pull}/keepalive")
@@ -211,12 +211,54 @@ def test_a_strangers_state_counts_for_nothing(stage: Stage) -> None:
     assert load(where).state.iterations == 4
 
 
+def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_nor_touched(stage: Stage) -> None:
+    """Else a pull request would begin with the used-up budget, or the finished work, of another one."""
+    change(place(stage), load(place(stage)), lambda state: state.model_copy(update={"iterations": 4}))
+    (copy,) = comments(stage)
+    stage.send("POST", f"/repos/{stage.repository}/issues/2/comments", body=copy)
+    other = place(stage, pull=2)
+    assert load(other).state.iterations == 0
+    change(other, load(other), begin("9"))
+    assert load(other).state.iterations == 1
+    assert comments(stage, 2)[0] == copy
+
+
+def test_a_comment_of_an_earlier_version_goes_on_and_is_bound_by_the_next_write(stage: Stage) -> None:
+    where = place(stage)
+    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
+    old = comments(stage)[0].replace(" pull=1", "")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body=old)
+    assert load(where).state.iterations == 4
+    change(where, load(where), begin("5"))
+    assert shown(stage).iterations == 5
+    assert " pull=1 " in comments(stage)[0]
+
+
 def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:
     where = place(stage)
     change(where, load(where), begin("1"))
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=comments(stage)[0])
     change(where, load(where), end("1"))
     assert shown(stage).history[0].run_id == "1"
+
+
+@pytest.mark.parametrize("revision", [0, 9])
+def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_nothing(
+    stage: Stage, revision: int
+) -> None:
+    """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
+    where = place(stage)
+    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    forged = (
+        comments(stage)[0]
+        .replace("iterations%22%3A4", "iterations%22%3A0")
+        .replace("revision%22%3A1", f"revision%22%3A{revision}")
+    )
+    stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=forged)
+    assert load(where).state.iterations == 4
+    change(where, load(where), begin("5"))
+    assert shown(stage).iterations == 5
 
 
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:

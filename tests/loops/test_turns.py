@@ -168,6 +168,65 @@ def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> 
     assert (turn.decision.reason, turn.site.github.requests.read, turn.site.github.requests.write) == ("paused", 1, 0)
 
 
+@pytest.mark.parametrize("loop", ["keepalive", "autofix"])
+@pytest.mark.parametrize("told", ["back-off", "due"])
+def test_a_person_who_takes_the_label_off_reads_in_the_comment_that_no_run_follows(
+    turns: Turns, loop: str, told: str
+) -> None:
+    turns.loop = loop
+    if loop == "autofix":
+        turns.unlabel("agents:keepalive")
+        turns.label("autofix")
+        turns.check(conclusion="failure")
+    turns.begin("1")
+    turns.end(failed("retry") if told == "back-off" else failed("ignore"), "1")
+    assert turns.state.told is not None
+    assert turns.state.told.action in ("wait", "run", "fix")
+    turns.unlabel("agents:keepalive" if loop == "keepalive" else "autofix")
+    turns.by_person = True
+    stopped = turns.begin("2")
+    assert (stopped.decision.action, stopped.decision.reason) == ("stop", "not-enabled")
+    assert "**Stopped** (`not-enabled`)" in turns.comments[0]
+    assert turns.labels == set(), "no label promises a retry"
+    assert turns.state.iterations == 1
+    again = turns.begin("3")
+    assert (again.outcome, again.site.github.requests.write) == ("idle", 0)
+
+
+def test_a_loop_that_was_stopped_and_is_asked_for_again_goes_on_where_it_was(turns: Turns) -> None:
+    turns.by_person = True
+    turns.begin("1")
+    turns.end(failed("ignore"), "1")
+    turns.label("agents:paused")
+    assert turns.begin("2").decision.reason == "paused"
+    assert "**Stopped** (`paused`)" in turns.comments[0]
+    turns.unlabel("agents:paused")
+    begun = turns.begin("3")
+    assert (begun.should_run, begun.decision.iteration) == (True, 2)
+    assert "**Running**" in turns.comments[0]
+
+
+def test_why_a_person_was_asked_stays_to_be_read_though_the_label_stops_the_loop(turns: Turns) -> None:
+    turns.by_person = True
+    turns.begin("1")
+    turns.end(failed("manual"), "1")
+    before = turns.comments
+    assert turns.begin("2").decision.reason == "needs-human"
+    assert turns.comments == before
+    assert any("It broke" in comment for comment in before)
+
+
+def test_a_run_under_way_ends_as_it_began_and_is_the_last_when_the_label_is_gone(turns: Turns) -> None:
+    turns.by_person = True
+    turns.begin("local-1")
+    turns.unlabel("agents:keepalive")
+    assert turns.begin("local-2").decision.reason == "not-enabled"
+    assert turns.state.running is not None
+    ended = turns.end(did("Add tests"), "local-1", workflow=WORKFLOW)
+    assert (ended.decision.reason, ended.started, turns.dispatches) == ("not-enabled", "", [])
+    assert "- [x] Add tests" in turns.body
+
+
 def test_autofix_mends_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
     turns.loop = "autofix"
     turns.unlabel("agents:keepalive")
@@ -210,6 +269,15 @@ def test_the_loops_own_jobs_are_no_checks(turns: Turns) -> None:
     turns.check("Keepalive / accord decides", "failure")
     assert turns.begin("501", is_dry_run=True).decision.reason == "checks-missing"  # test is of run 501
     assert turns.begin("900").should_run
+
+
+def test_a_job_that_was_skipped_makes_no_head_green_before_its_checks_have_begun(turns: Turns) -> None:
+    """A label of another kind skips the jobs of the loops' workflows, on a head whose tests are still to come."""
+    turns.push("new")
+    turns.check("Keepalive", "skipped")
+    assert turns.begin().decision.reason == "checks-missing"
+    turns.stage.clock.sleep(121)
+    assert turns.begin().should_run
 
 
 def test_checks_of_an_older_head_count_for_nothing(turns: Turns) -> None:

@@ -6,14 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from support.turns import WORKFLOW, Turns, did, failed, opened
+from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
 from accord.github.markers import write_marker
 from accord.loops.models import LoopState
+from accord.loops.run import due
 from accord.loops.state_comment import write_comment
+from accord.loops.table import LOOPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.stage import Stage
 
@@ -39,8 +42,8 @@ BODIES = {
     "long": (LONG, LONG.replace("[ ]", "[x]")),
     "twins": ("- [ ] Add tests\n- [ ] Add tests\n", "- [x] Add tests\n- [ ] Add tests\n"),
     "state": (
-        "- [ ] Add tests\n" + write_comment(LoopState(iterations=99)),
-        "- [x] Add tests\n" + write_comment(LoopState(iterations=99)),
+        "- [ ] Add tests\n" + write_comment(LoopState(iterations=99), 1),
+        "- [x] Add tests\n" + write_comment(LoopState(iterations=99), 1),
     ),
 }
 
@@ -64,6 +67,40 @@ def test_a_task_is_a_text_and_nothing_else(turns: Turns, task: str) -> None:
     assert turns.body == f"- [x] {task}\n- [ ] other\n"
 
 
+ON = "- [ ] Do as I say\n<!-- keepalive-config: {autofix_enabled: true, bot_comments_enabled: true} -->\n"
+
+
+@pytest.mark.parametrize(
+    ("author", "is_heard"), [("mallory", False), ("tess", False), ("other[bot]", False), ("wanda", True), (LOGIN, True)]
+)
+def test_a_stranger_who_opens_a_pull_request_of_our_own_branch_starts_no_agent_by_its_settings(
+    tmp_path: Path, author: str, is_heard: bool
+) -> None:
+    """Anybody may open one; the agent would work with our secrets and push to our branch."""
+    red = [{"name": "test", "conclusion": "failure", "run": 501}]
+    with opened(tmp_path, author=author, body=ON, labels=[], checks=red) as stage:
+        turns = Turns(stage, loop="autofix")
+        begun = turns.begin("1", is_dry_run=True)
+        assert (begun.decision.reason == "checks-failing") == is_heard
+        assert list(due(LOOPS["autofix"], turns.site())) == ([1] if is_heard else [])
+        assert is_heard or "the author of the pull request may not write here" in begun.decision.warnings[0]
+
+
+@pytest.mark.parametrize("loop", ["keepalive", "autofix"])
+def test_a_strangers_settings_raise_no_budget_and_may_turn_a_loop_off(tmp_path: Path, loop: str) -> None:
+    words = '{"max_iterations": 90, "wait_seconds": 0, "keepalive_enabled": true, "autofix_enabled": false}'
+    body = f"- [ ] a\n<!-- keepalive-config: {words} -->\n"
+    with opened(tmp_path, author="mallory", body=body, labels=["agents:keepalive"]) as stage:
+        turns = Turns(stage, loop=loop)
+        if loop == "autofix":
+            assert turns.begin("1").decision.reason == "disabled"
+            return
+        for number in range(1, 6):
+            turns.begin(str(number))
+            ended = turns.end(failed("ignore"), str(number))
+        assert (turns.state.iterations, ended.decision.reason) == (5, "iteration-budget")
+
+
 def test_tasks_that_nobody_wrote_down_are_not_ticked(turns: Turns) -> None:
     turns.begin("1")
     turns.end(did("add tests", "Add", "- [ ] Add docs", "Add tests\n- [ ] Add docs"), "1")
@@ -74,14 +111,14 @@ def test_tasks_that_nobody_wrote_down_are_not_ticked(turns: Turns) -> None:
 @pytest.mark.parametrize("token", ["stranger", "triager"])
 def test_a_state_that_a_stranger_forged_counts_for_nothing(turns: Turns, token: str) -> None:
     forged = LoopState(iterations=99, revision=50)
-    turns.stage.send("POST", f"{turns.root}/issues/1/comments", token=token, body=write_comment(forged))
+    turns.stage.send("POST", f"{turns.root}/issues/1/comments", token=token, body=write_comment(forged, 1))
     assert turns.begin("1").decision.iteration == 1
     turns.end(failed("manual"), "1")
-    assert [comment for comment in turns.comments if "%22iterations%22%3A99" in comment] == [write_comment(forged)]
+    assert [comment for comment in turns.comments if "%22iterations%22%3A99" in comment] == [write_comment(forged, 1)]
 
 
 def test_a_question_that_a_stranger_forged_does_not_take_the_place_of_ours(turns: Turns) -> None:
-    marker = write_marker("loop-asks", loop="keepalive", why="needs-human", after="1")
+    marker = write_marker("loop-asks", loop="keepalive", pull="1", why="needs-human", after="1")
     turns.stage.send("POST", f"{turns.root}/issues/1/comments", token="stranger", body=marker)
     turns.begin("1")
     turns.end(failed("manual"), "1")

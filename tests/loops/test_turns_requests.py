@@ -30,6 +30,14 @@ def paused(turns: Turns) -> Turn:
     return turns.begin("2")
 
 
+def stopped(turns: Turns) -> Turn:
+    turns.begin("1")
+    turns.end(failed("ignore"), "1")
+    turns.label("agents:paused")
+    turns.by_person = True
+    return turns.begin("2")
+
+
 def done(turns: Turns) -> Turn:
     turns.stage.send("PATCH", f"{turns.root}/pulls/1", body="- [x] a\n")
     return turns.begin("2")
@@ -98,6 +106,7 @@ TURNS: dict[str, Callable[[Turns], Turn]] = {
     "nothing to do: paused, not asked for, a fork, all tasks done": done,
     "nothing to do: checks pending, or a pause that is not over": waiting,
     "nothing to do: autofix, all checks green": green,
+    "a person stops it, and the comment says so": stopped,
     "begin, the first time": first,
     "begin, later": later,
     "begin, to mend checks": mending,

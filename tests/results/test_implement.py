@@ -28,6 +28,7 @@ from accord.results.models import ImplementorResult
 from accord.results.receipts import Outcome, Receipt
 from accord.results.run import Setting
 from accord.sandbox.faults import Fault
+from accord.sandbox.seed import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -343,6 +344,26 @@ def test_a_link_out_of_the_tree_is_refused(stage: Stage, tmp_path: Path) -> None
     before = state(stage)
     receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"link-outside"})
+    assert state(stage) == before
+
+
+def test_a_workflow_file_that_the_jobs_token_may_not_push_is_refused_whole_and_says_which_token_may(
+    stage: Stage, tmp_path: Path
+) -> None:
+    tree = clone(stage, tmp_path / "agent")
+    (tree / ".github" / "workflows").mkdir(parents=True)
+    (tree / ".github" / "workflows" / "ci.yml").write_text("on: push\n")
+    (tree / "src" / "a.py").write_text("a = 2\n")
+    before = state(stage)
+    result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
+    setting = Setting(stage.repository, stage.clock, Redactor())
+    way_in = Remote(remote(stage).url, stage.server.url, INSTALLATION_TOKEN, stage.clock)
+    github = stage.adapter(token=INSTALLATION_TOKEN)
+    receipt = apply_implementation(github, result, Implementation(1, way_in), setting)
+    assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
+    assert receipt.error is not None
+    assert ".github/workflows/ci.yml" in receipt.error.message
+    assert "workflows: write" in (receipt.error.mend or "")
     assert state(stage) == before
 
 

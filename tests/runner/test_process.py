@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -33,7 +34,14 @@ class Ran:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Ran]:
-    def run_script(script: str, *, limit: float = 20, told: Told | None = None, out: Path | None = None) -> Ran:
+    def run_script(
+        script: str,
+        *,
+        limit: float = 20,
+        told: Told | None = None,
+        out: Path | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> Ran:
         stdout, stderr = out or tmp_path / "out", tmp_path / "err"
         lines: list[str] = []
         words = [sys.executable, "-c", script]
@@ -42,7 +50,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             stdout=stdout,
             stderr=stderr,
             redactor=redactor_for({"A_SECRET": SECRET}),
-            show=lines.append,
+            show=show or lines.append,
             told=told or Told(),
             limit_seconds=limit,
         )
@@ -110,6 +118,62 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
     assert pids
     assert not any(is_running(pid) for pid in pids)
     assert time.monotonic() - began < 10
+
+
+RUNS = """
+import os, sys
+from pathlib import Path
+from accord.kernel.redaction import Redactor
+from accord.runner.process import Program, run_program
+from accord.runner.signals import Told
+place = Path(sys.argv[1])
+run_program(
+    Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, keeps_sudo=len(sys.argv) > 3),
+    stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,
+    told=Told(), limit_seconds=300,
+)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
+@pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
+@pytest.mark.parametrize("more", [[], ["keeps sudo"]])
+def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, more: list[str]) -> None:
+    """Else it works on at the user's cost, for a result that nobody takes."""
+    told = f"print(os.getpid(), {ORPHANS[kind]}.pid, flush=True)"
+    script = f"import os, subprocess, time\n{told}\ntime.sleep(300)"
+    with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path), script, *more]) as accord:
+        assert soon(lambda: len(words(tmp_path / "out")) == 2)
+        pids = [int(word) for word in words(tmp_path / "out")]
+        assert all(is_running(pid) for pid in pids)
+        accord.kill()
+    assert soon(lambda: not any(is_running(pid) for pid in pids))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
+def test_an_agent_ends_when_a_person_interrupts_accord_for_good(run: Callable[..., Ran]) -> None:
+    shown: list[str] = []
+
+    def interrupt(line: str) -> None:
+        shown.append(line)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run("import os, time; print(os.getpid(), flush=True); time.sleep(300)", show=interrupt)
+    assert not is_running(int(shown[0]))
+
+
+def words(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []
+
+
+def soon(is_so: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import requests
-from support.code_repository import ADMIN, code_server
+from support.code_repository import ADMIN, INSTALLATION, code_server
 from support.openapi import conforming
 
 from accord.sandbox.git_objects import EMPTY_TREE
@@ -48,6 +48,31 @@ class API:
 
     def commit(self, message: str, *parents: str) -> str:
         return str(self("POST", "commits", 201, message=message, tree=self.tree(), parents=list(parents))["sha"])
+
+
+FLOW = {"path": ".github/workflows/ci.yml", "mode": "100644", "type": "blob", "content": "on: push\n"}
+
+
+@pytest.mark.parametrize(("token", "is_allowed"), [(INSTALLATION, False), ("fine", False), ("flows", True)])
+def test_no_way_through_the_api_brings_a_workflow_file_without_its_permission(
+    api: API, token: str, is_allowed: bool
+) -> None:
+    made, moved = (201, 200) if is_allowed else (403, 403)
+    api("POST", "trees", made, token=token, tree=[FLOW])
+    tree = api("POST", "trees", 201, tree=[FLOW])["sha"]
+    github = api("GET", f"trees/{tree}", 200)["tree"][0]["sha"]
+    folder = {"path": ".github", "mode": "040000", "type": "tree", "sha": github}
+    api("POST", "trees", made, token=token, tree=[folder])
+    first = api.commit("one")
+    flow = api("POST", "commits", 201, token=token, message="ci", tree=tree, parents=[first])["sha"]
+    back = api.commit("and gone again", flow)
+    api("POST", "refs", 201, token=token, ref=REF, sha=first)
+    api("PATCH", REF, moved, token=token, sha=back)
+    api("POST", "refs", made, token=token, ref="refs/heads/flow", sha=flow)
+    assert api("GET", "ref/accord/test", 200)["object"]["sha"] == (back if is_allowed else first)
+    if not is_allowed:
+        api("POST", "refs", 201, ref="refs/heads/flow", sha=flow)
+    api("POST", "refs", 201, token=token, ref="refs/heads/same", sha=flow)
 
 
 def test_a_ref_moves_only_to_a_descendant_and_is_made_only_once(api: API) -> None:

@@ -95,11 +95,12 @@ class Turns:
     token: str = INSTALLATION_TOKEN
     agents: tuple[str, ...] = ("codex", "claude")
     facts: TokenFacts = field(default_factory=TokenFacts)
+    by_person: bool = False
 
     def site(self, run_id: str = "900") -> Site:
         github = self.stage.adapter(token=self.token)
         where = (self.stage.repository, self.number, run_id, self.agents)
-        return Site(github, *where, self.stage.clock, Redactor(), self.facts)
+        return Site(github, *where, self.stage.clock, Redactor(), self.facts, by_person=self.by_person)
 
     def begin(self, run_id: str = "900", **more: Any) -> Turn:
         return run.begin(LOOPS[self.loop], self.site(run_id), **more)
@@ -136,7 +137,7 @@ class Turns:
         (state,) = [
             shown.state
             for body in self.comments
-            if (shown := read_shown(body, self.loop)) is not None and shown.state is not None
+            if (shown := read_shown(body, self.loop, self.number)) is not None and shown.state is not None
         ]
         return state
 

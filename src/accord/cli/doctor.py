@@ -143,10 +143,14 @@ def _placed(finding: Finding, lines: Mapping[str, int]) -> Finding:
 
 def _read_workflows(directory: Path) -> _Read:
     read = _Read()
-    for file in sorted((directory / WORKFLOWS).glob("*.y*ml")):
+    folder = directory / WORKFLOWS
+    if not _is_inside(directory, folder):
+        read.unreadable.append((WORKFLOWS, Finding("file-unreadable", _LEADS_OUT)))
+        return read
+    for file in sorted(folder.glob("*.y*ml")):
         path = file.relative_to(directory).as_posix()
         try:
-            document = read_mapping(_bytes_of(file))
+            document = read_mapping(_bytes_of(directory, path))
             read.lines[path] = document.lines
             read.workflows[path] = read_shape(Workflow, document.value)
         except BrokenContract as broken:
@@ -160,7 +164,7 @@ def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, Registry | N
     if not file.exists():
         return CheckUp("registry", "none, so the agents that accord ships count"), None
     try:
-        document = read_mapping(_bytes_of(file))
+        document = read_mapping(_bytes_of(directory, path))
         read.lines[path] = document.lines
         found = REGISTRY.check(document)
         if has_errors(found):
@@ -182,8 +186,22 @@ def _secrets_of(registry: Registry, names: Sequence[str]) -> dict[str, AgentSecr
     }
 
 
-def _bytes_of(file: Path) -> bytes:
-    """Read a file of the repository. Raises BrokenContract when it is no file, or cannot be read."""
+_LEADS_OUT = "This link leads out of the repository, and is not followed. Put a file there, or remove it."
+
+
+def _is_inside(directory: Path, place: Path) -> bool:
+    """Tell whether a place is in the folder when links are followed: whoever wrote a branch may have made them."""
+    try:
+        return place.resolve().is_relative_to(directory.resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return False
+
+
+def _bytes_of(directory: Path, path: str) -> bytes:
+    """Read a file of the repository. Raises BrokenContract when it is no file of it, or cannot be read."""
+    file = directory / path
+    if not _is_inside(directory, file):
+        raise BrokenContract(f"{file} is a link.", findings=[Finding("file-unreadable", _LEADS_OUT)])
     try:
         return read_bytes(str(file))
     except WrongUsage as error:
@@ -214,7 +232,7 @@ def _label_checks(directory: Path, access: Mapping[str, Any]) -> Iterator[CheckU
         yield CheckUp("label file", "none, so the labels that accord ships count")
     else:
         try:
-            entries = parse_labels(_bytes_of(directory / path))
+            entries = parse_labels(_bytes_of(directory, path))
             yield CheckUp("label file", f"{len(entries)} labels in {path}")
         except BrokenContract as broken:
             yield CheckUp("label file", path, [(path, finding) for finding in broken.findings])

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person asks, and the terminal, where there is none."""
 
+_LABELS = ("pull_request", "pull_request_target")
+"""Events of labels put on and taken off."""
+
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
 _OPTIONS = (
@@ -121,6 +124,7 @@ def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
     from accord.runner.registry import load_registry, repository_registry
 
     registry = load_registry(choices.registry or repository_registry(Path.cwd()))
+    event = os.environ.get("GITHUB_EVENT_NAME", "")
     return Site(
         github=way.github,
         repository=way.repository,
@@ -132,7 +136,9 @@ def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
         token=token_facts(os.environ),
         minutes=choices.max_runtime_minutes,
         bots=tuple(registry.review_bots),
-        is_asked=os.environ.get("GITHUB_EVENT_NAME", "") in _ASKING,
+        is_asked=event in _ASKING,
+        commenter=os.environ.get("GITHUB_ACTOR", "") if event == "issue_comment" else "",
+        by_person=event in (*_ASKING, *_LABELS),
     )
 
 

@@ -14,9 +14,11 @@ from accord.github.rest import Rest
 if TYPE_CHECKING:
     from datetime import datetime
 
-State = Literal["passing", "failing", "pending"]
+State = Literal["passing", "failing", "pending", "skipped"]
 
-_PASSED = ("success", "neutral", "skipped")
+_STATES: dict[str | None, State] = {"success": "passing", "neutral": "passing", "skipped": "skipped"}
+"""What conclusions mean; any other is a failure. A job that was skipped has said nothing of the commit."""
+
 _JOB = re.compile(r"/actions/runs/(\d{1,18})/job/(\d{1,18})(?:[?#]|$)")
 _SUMMARY_CHARACTERS = 20_000
 
@@ -69,7 +71,7 @@ def _check_run(data: dict[str, Any]) -> Check:
     job = _JOB.search(url) if app == "github-actions" else None
     output = data.get("output") or {}
     summary = "\n\n".join(filter(None, (output.get("title"), output.get("summary"))))
-    done: State = "passing" if data["conclusion"] in _PASSED else "failing"
+    done = _STATES.get(data["conclusion"], "failing")
     return Check(
         name=data["name"],
         state=done if data["status"] == "completed" else "pending",

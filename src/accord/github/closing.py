@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-from accord.kernel.markdown import blank_code
+from accord.kernel.markdown import blocks
+from accord.kernel.spans import spans
 
 MOST_ITEMS = 10
 """More than people close at once; each may cost a request."""
 
-_CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)\1(?!`)|<!--.*?(?:-->|\Z)", re.DOTALL)
 _CLOSING = re.compile(
     r"(?<![\w/-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?[ \t]{1,8}"
     r"(?:(?:https?://[\w.-]{1,200}/)?(?P<repository>[\w.-]{1,100}/[\w.-]{1,100})(?:/issues/|#)|#)"
@@ -23,7 +23,8 @@ _CLOSING = re.compile(
 
 def closing_references(body: str, repository: str) -> tuple[int, ...]:
     """Return the numbers of this repository's issues that a body closes, in its order, ``MOST_ITEMS`` at most."""
-    text = _CODE_OR_COMMENT.sub(" ", blank_code(body.replace("\r\n", "\n")))
+    paragraphs = (token.content for token in blocks(body) if token.type == "inline")
+    text = "\n".join(span.text for paragraph in paragraphs for span in spans(paragraph) if span.kind == "text")
     here = repository.casefold()
     numbers = [
         int(found["number"]) for found in _CLOSING.finditer(text) if (found["repository"] or here).casefold() == here

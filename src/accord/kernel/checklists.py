@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from accord.kernel.markdown import blocks, split_lines
+from accord.kernel.spans import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _BOX = re.compile(r"\[([ xX])\][ \t\n]+(?=\S)")
-_CODE_OR_COMMENT = re.compile(r"((?<!`)(`+)(?!`).*?(?<!`)\2(?!`))|<!--(?:-?>|.*?-->)|(<!--.*)", re.DOTALL)
 _OPENING = ["list_item_open", "paragraph_open", "inline"]
 
 
@@ -71,7 +71,7 @@ def ticked(markdown: str, done: Iterable[ChecklistTask]) -> str:
 
 def shown_text(content: str) -> str:
     """Return inline Markdown on one line and without its comments; one in a code span is code, an open one is text."""
-    return " ".join(_CODE_OR_COMMENT.sub(lambda hit: hit[1] or hit[3] or "", content).split())
+    return " ".join("".join(span.text for span in spans(content) if span.kind != "comment").split())
 
 
 def _column(inline: Token, number: int, lines: Sequence[str]) -> int | None:

@@ -59,7 +59,7 @@ def ask_once(site: Site, loop: LoopName, state: LoopState) -> None:
         return
     said = [f"**accord {loop} needs a person** and has put `{NEEDS_HUMAN}` on.", cell(told.said), cell(told.message)]
     text = "\n\n".join(filter(None, said))
-    comment_once(site, text, ASKS, loop=loop, why=told.reason, after=str(state.iterations))
+    comment_once(site, text, ASKS, loop=loop, pull=str(site.number), why=told.reason, after=str(state.iterations))
 
 
 def comment_once(site: Site, text: str, marker: str, **fields: str) -> None:

@@ -14,10 +14,9 @@ from accord.loops.gather import RUNS, gather
 from accord.loops.ledger import ended
 from accord.loops.models import Ending
 from accord.loops.outcome import iteration_of
-from accord.loops.questions import anew
+from accord.loops.questions import anew, settings_of
 from accord.loops.reasons import NEEDS_HUMAN
 from accord.loops.recovery import aftermath
-from accord.loops.settings import read_settings
 from accord.loops.state_comment import telling
 from accord.loops.store import Kept
 
@@ -42,7 +41,7 @@ def plan(told: EndedRun, running: Running, workflow: str) -> Callable[[LoopState
     completed = loop.completed(told)
     iteration = _iteration(told, running, completed)
     after = ended(told.state, iteration)
-    budgets = read_settings(told.pull.body, loop.first_facts(site, told.pull).budgets).budgets
+    budgets = settings_of(loop.first_facts(site, told.pull)).budgets
     follows = aftermath(after, budgets, told.outputs.error_summary)
     pull = _as_it_will_be(told, completed, iteration, follows)
     known, _ = gather(loop, site, pull, Kept(after), for_prompt=False, more=completed.facts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.port import Forbidden
 from accord.kernel.errors import Refused
-from accord.loops.ledger import as_before
+from accord.loops.ledger import as_before, as_dated
 from accord.loops.models import CheckFacts, GoAhead
 from accord.loops.reasons import NEEDS_HUMAN
 from accord.loops.store import Kept, load
@@ -88,7 +88,8 @@ def with_state(known: Gathered) -> Gathered:
     if known.decision().reason == "running" and state.running and _has_ended(state.running, site):
         known = known.knows(running_has_ended=True)
     if known.decision().reason in PARDONABLE:
-        known = known.knows(go_ahead=go_ahead(site, after=state.last.ended_at if state.last else None))
+        last = as_dated(state, known.facts.now).last
+        known = known.knows(go_ahead=go_ahead(site, after=last.ended_at if last else None))
     return known
 
 
@@ -105,15 +106,12 @@ def _has_ended(running: Running, site: Site) -> bool:
 
 def go_ahead(site: Site, after: datetime | None) -> GoAhead | None:
     """Find the last person who may write and took ``needs-human`` off after that moment."""
-    may_write: dict[str, bool] = {}
     for event in reversed(site.github.label_events(site.number)):
         if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
             continue
         if after is not None and event.at <= after:
             return None
-        if event.login not in may_write:
-            may_write[event.login] = site.github.may_write(event.login)
-        if may_write[event.login]:
+        if site.may_write(event.login):
             return GoAhead(by=event.login, at=event.at)
     return None
 

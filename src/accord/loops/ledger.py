@@ -8,14 +8,12 @@ raises a budget.
 from __future__ import annotations
 
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 from accord.loops.models import Iteration
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from accord.loops.models import Budgets, GoAhead, LoopFacts, LoopState, Running
 
 KEPT = 20
@@ -23,6 +21,11 @@ KEPT = 20
 
 GRACE = timedelta(minutes=30)
 """What a run may take beyond its own time limit: the queue, the set-up, publishing, analysis."""
+
+CLOCKS_DIFFER = timedelta(minutes=10)
+"""How far ahead a moment may lie that somebody else's clock told. One beyond it never was, and holds nothing up."""
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def begun(state: LoopState, running: Running) -> LoopState | None:
@@ -82,10 +85,28 @@ def is_progress(state: LoopState, iteration: Iteration) -> bool:
 
 def settled(facts: LoopFacts) -> LoopState:
     """Bring the state up to now: a run that was lost has failed, and a person's go-ahead is taken in."""
-    state, running = facts.state, facts.state.running
-    if running is not None and (facts.running_has_ended or facts.now >= lost_at(running)):
+    state, running = as_dated(facts.state, facts.now), facts.state.running
+    if running is not None and (facts.running_has_ended or is_lost(running, facts.now)):
         state = ended(state, _lost(running, state, min(facts.now, lost_at(running))))
     return resumed(state, facts.go_ahead) if facts.go_ahead else state
+
+
+def as_dated(state: LoopState, now: datetime) -> LoopState:
+    """Take moments that cannot have been yet for ones long past.
+
+    Else a pause would not end, and no person's go-ahead would come after it, until a clock that was wrong is right.
+    """
+    latest = now + CLOCKS_DIFFER
+    if all(moment <= latest for moment in (state.resumed_at or now, *(run.ended_at for run in state.history))):
+        return state
+    past = [run if run.ended_at <= latest else run.model_copy(update={"ended_at": _LONG_AGO}) for run in state.history]
+    is_resumed = state.resumed_at is not None and state.resumed_at <= latest
+    return state.model_copy(update={"history": tuple(past), "resumed_at": state.resumed_at if is_resumed else None})
+
+
+def is_lost(running: Running, now: datetime) -> bool:
+    """Tell whether a run can say nothing any more: its time is over, or it began when no clock has been yet."""
+    return now >= lost_at(running) or running.started_at > now + CLOCKS_DIFFER
 
 
 def lost_at(running: Running) -> datetime:

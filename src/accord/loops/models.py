@@ -47,12 +47,17 @@ class Budgets(Closed):
 
 
 class PullFacts(Closed):
-    """The pull request as it is now; ``body`` holds its tasks and settings."""
+    """The pull request as it is now; ``body`` holds its tasks and settings.
+
+    Where not ``author_may_write``, the body is a stranger's, and its settings can only turn a loop off. Anybody who
+    may read a repository may open a pull request of one of its branches.
+    """
 
     number: int = Field(ge=1)
     is_open: bool
     is_merged: bool = False
     is_fork: bool = False
+    author_may_write: bool = True
     head_sha: Word
     labels: tuple[str, ...] = ()
     body: str = ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from accord.loops.ledger import begun, lost_at, seconds_until_retry, settled, stands_still
 from accord.loops.models import Decision, LoopFacts, LoopName, LoopState
-from accord.loops.reasons import NEEDS_HUMAN, decided
+from accord.loops.reasons import NEEDS_HUMAN, PERSONS_STOP, decided
 from accord.loops.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -45,7 +45,12 @@ class Known(NamedTuple):
 
 def known(facts: LoopFacts) -> Known:
     """Bring facts up to now."""
-    return Known(facts, settled(facts), read_settings(facts.pull.body, facts.budgets))
+    return Known(facts, settled(facts), settings_of(facts))
+
+
+def settings_of(facts: LoopFacts) -> Settings:
+    """Read the pull request's own settings, as far as they count."""
+    return read_settings(facts.pull.body, facts.budgets, is_trusted=facts.pull.author_may_write)
 
 
 def has(facts: LoopFacts, label: str) -> bool:
@@ -200,8 +205,8 @@ def finished(decision: Decision, about: Known) -> Decision:
                 "What this token pushes starts no workflow, so no check will run on it. Use the token of an app, or "
                 "start the checks by workflow_dispatch."
             )
-    is_retry_over = has(facts, RETRY) and (decision.action in ("run", "fix") or NEEDS_HUMAN in decision.add_labels)
-    removed = (*decision.remove_labels, RETRY) if is_retry_over else decision.remove_labels
+    is_over = decision.action in ("run", "fix") or NEEDS_HUMAN in decision.add_labels or decision.reason in PERSONS_STOP
+    removed = (*decision.remove_labels, RETRY) if is_over and has(facts, RETRY) else decision.remove_labels
     return decision.model_copy(update={"warnings": tuple(warnings), "remove_labels": removed})
 
 

@@ -21,6 +21,10 @@ PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
 
 
+PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
+"""Reasons by which a person stops a loop that could go on: a label put on or taken off, or a word in the settings."""
+
+
 @dataclass(frozen=True)
 class Reason:
     """``asks`` says that the label ``needs-human`` is put on."""
@@ -64,6 +68,9 @@ REASONS: dict[str, Reason] = {
     "threads-open": Reason("run", "Bots wait for answers in review threads.", ("bot-comments",)),
     "no-threads": Reason("stop", "No bot waits for an answer.", ("bot-comments",)),
     "not-merged": Reason("stop", "The pull request is not merged, and nobody asked.", ("verify",)),
+    "fork-unmerged": Reason(
+        "stop", "It comes from a fork and is not merged, so its code is a stranger's.", ("verify",)
+    ),
     "already-verified": Reason("stop", "This very commit has a verdict.", ("verify",)),
     "no-work-item": Reason("stop", "No work item is linked.", ("verify",)),
     "no-criteria": Reason("stop", "No linked work item has acceptance criteria.", ("verify",)),

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Literal
 from accord.github.port import Forbidden
 from accord.loops.effects import ask_once, relabel
 from accord.loops.ending import carry_out, finished, plan
-from accord.loops.gather import RUNS, gather
+from accord.loops.gather import RUNS, gather, with_state
 from accord.loops.ledger import as_before, settled
 from accord.loops.loop import EndedRun
 from accord.loops.models import Decision, Running
 from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
-from accord.loops.reasons import NEEDS_HUMAN, decided
-from accord.loops.state_comment import telling
+from accord.loops.reasons import NEEDS_HUMAN, PERSONS_STOP, decided
+from accord.loops.state_comment import promises_more, telling
 from accord.loops.store import change, load, newest
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def begin(
     ``ready`` is asked before anything is written for a run, and raises where that could not take place.
     """
     known, decision = gather(loop, site)
+    if decision.reason in PERSONS_STOP and site.by_person:
+        known = with_state(known)
     if is_dry_run:
         return Turn(loop, site, known.pull, "planned", decision, known.kept.state if known.kept else None)
     if decision.action in RUNS:
@@ -113,19 +115,24 @@ def _begun(known: Gathered, decision: Decision) -> Turn:
 
 
 def _not_begun(known: Gathered, decision: Decision) -> Turn:
-    """Ask a person where the decision does, and record a run that was lost, so that the pause after it can end.
+    """Ask a person where the decision does, record a run that was lost, so that the pause after it can end, and tell
+    that a person has stopped the loop where the comment still promises more.
 
     Else everything is left as it is.
     """
     site, loop = known.site, known.loop
+    state = settled(known.facts)
     asks = NEEDS_HUMAN in decision.add_labels
-    is_lost = known.facts.state.running is not None and settled(known.facts).running is None
-    if not asks and not is_lost:
+    is_lost = known.facts.state.running is not None and state.running is None
+    is_stopped = decision.reason in PERSONS_STOP and promises_more(state)
+    if not asks and not is_lost and not is_stopped:
         return Turn(loop, site, known.pull, "idle", decision, known.kept.state if known.kept else None)
     place = site.place(loop.name)
 
-    def step(state: LoopState) -> LoopState:
-        return telling(settled(anew(known.facts, state)), decision, secrets=site.redact)
+    def step(state: LoopState) -> LoopState | None:
+        found = settled(anew(known.facts, state))
+        is_wanted = asks or found != state or (is_stopped and promises_more(found))
+        return telling(found, decision, secrets=site.redact) if is_wanted else None
 
     kept = change(place, known.kept or load(place), step)
     if asks:

@@ -7,20 +7,20 @@ is left at its default with a warning instead of stopping the loop. No value lea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import shown
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, warning
 from accord.kernel.markdown import blocks
+from accord.kernel.spans import spans
 from accord.kernel.yaml_files import read_yaml
 from accord.loops.models import Budgets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CODE_OR_COMMENT = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|<!--(?P<comment>.*?)(?P<end>-->|\Z)", re.DOTALL)
 _SETTINGS = re.compile(r"\s*keepalive-config\s*:(?P<text>.*)", re.DOTALL)
 
 COUNTS = {
@@ -56,9 +56,15 @@ class Settings:
     findings: tuple[Finding, ...] = field(default=())
 
 
-def read_settings(body: str, defaults: Budgets) -> Settings:
-    """Read the settings of a body over the defaults; the first that are there count."""
-    texts = list(_texts(body)) if "keepalive-config" in body else []
+NAME = "keepalive-config"
+
+
+def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> Settings:
+    """Read the settings of a body over the defaults; the first that are there count.
+
+    Those of a body that is not ``is_trusted`` turn loops off, and do nothing else.
+    """
+    texts = list(_texts(body)) if NAME in body else []
     if not texts:
         return Settings(defaults)
     findings = []
@@ -77,16 +83,33 @@ def read_settings(body: str, defaults: Budgets) -> Settings:
             warning("settings-unreadable", 'The settings are no object and are left out. Write {"max_iterations": 8}.')
         )
         return Settings(defaults, findings=tuple(findings))
-    return _settings(value, defaults, findings)
+    settings = _settings(value, defaults, findings)
+    return settings if is_trusted else _turned_off(settings, defaults)
+
+
+def _turned_off(settings: Settings, defaults: Budgets) -> Settings:
+    """Leave of the settings what turns loops off."""
+    kept = Settings(defaults, _off(settings.keepalive), _off(settings.autofix), _off(settings.bot_comments))
+    if replace(settings, findings=()) == kept:
+        return settings
+    said = (
+        "The settings are left out but for what turns a loop off: the author of the pull request may not write here. "
+        "Ask for a loop by a label."
+    )
+    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", said)))
+
+
+def _off(switch: bool | None) -> bool | None:
+    return False if switch is False else None
 
 
 def _texts(body: str) -> Iterator[str]:
     """Yield what stands in settings' comments; comments in code are text about settings."""
     for token in blocks(body):
         if token.type in ("html_block", "inline"):
-            for hit in _CODE_OR_COMMENT.finditer(token.content):
-                found = _SETTINGS.fullmatch(hit["comment"] or "")
-                if found and hit["end"]:
+            for span in spans(token.content):
+                found = _SETTINGS.fullmatch(span.comment) if span.kind == "comment" else None
+                if found:
                     yield found["text"]
 
 

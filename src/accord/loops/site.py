@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 from accord.github.checks import CheckPort
 from accord.github.comments import CommentPort
 from accord.github.labelling import LabellingPort
-from accord.github.port import GitHub
+from accord.github.port import Forbidden, GitHub
 from accord.github.pull_port import PullPort, ReviewPort
 from accord.github.refs import RefPort
 from accord.github.threads import ThreadPort
 from accord.github.workflows import WorkflowPort
 from accord.kernel.errors import Refused
 from accord.loops.models import LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.settings import NAME
 from accord.loops.store import Place
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from accord.github.transport import RateLeft
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
+
+BOT = "[bot]"
+"""How the logins of apps end; no person's can."""
 
 
 class LoopGitHub(
@@ -44,7 +48,9 @@ class Site:
 
     ``run_id`` names the workflow run, or the run at a terminal: the same command run again has the same. ``agents`` are
     the enabled ones of the registry, the default first; ``minutes`` is the time limit of a run that begins; ``bots``
-    are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict.
+    are the logins whose review threads are answered, ``is_asked`` says that a person asked for a verdict,
+    ``commenter`` who did so by a comment; ``by_person`` that a person's deed began this turn, and so somebody looks at
+    what the loop makes of it. ``writers`` are logins of which it was asked whether they may write.
     """
 
     github: LoopGitHub
@@ -58,6 +64,9 @@ class Site:
     minutes: int = 45
     bots: tuple[str, ...] = ()
     is_asked: bool = False
+    commenter: str = ""
+    by_person: bool = False
+    writers: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @cached_property
     def identity(self) -> Identity:
@@ -77,6 +86,25 @@ class Site:
             )
         return pull
 
+    def may_write(self, login: str) -> bool:
+        """Ask whether a person may write here: one request for each, once."""
+        if login not in self.writers:
+            self.writers[login] = bool(login) and self.github.may_write(login)
+        return self.writers[login]
+
+    def obeys(self, author: str) -> bool:
+        """Ask whether what somebody wrote may start the agent.
+
+        A program's text may not, as it may quote strangers; ours quotes nobody unseen. A token that may not ask may
+        not write either.
+        """
+        if author.endswith(BOT):
+            return self.identity.counts(author)
+        try:
+            return self.may_write(author)
+        except Forbidden:
+            return False
+
     def pull_facts(self, pull: Pull) -> PullFacts:
         """Say what the loops decide from; a branch of a repository that is gone is one of a fork."""
         return PullFacts(
@@ -84,6 +112,7 @@ class Site:
             is_open=pull.state == "open",
             is_merged=pull.is_merged,
             is_fork=pull.head_repository.lower() != self.repository.lower(),
+            author_may_write=NAME not in pull.body or self.obeys(pull.author),
             head_sha=pull.head_sha,
             labels=pull.labels,
             body=pull.body,

@@ -2,7 +2,8 @@
 
 The state counts only in a comment of our own identity; a stranger's imitation is a comment like any other. It travels
 in a marker (``accord.github.markers``), whose values cannot end the HTML comment that they stand in, beside the commit
-that holds the same state (``accord.loops.store``).
+that holds the same state (``accord.loops.store``). The marker names its pull request: on another one, a copy of the
+comment says nothing. A marker of an earlier version names none, and is read wherever it is.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _TITLES = {
 _DUE = {"run": "The next run is due", "fix": "Checks are to be mended"}
 """Titles while no run is under way: one ended, and the next did not begin."""
 
+_GOES_ON = ("run", "fix", "wait", "defer")
 _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
@@ -49,10 +51,10 @@ class Shown(NamedTuple):
     tree: str = ""
 
 
-def read_shown(body: str, loop: str) -> Shown | None:
-    """Read the comment of a loop; None where it is none of this loop."""
+def read_shown(body: str, loop: str, pull: int) -> Shown | None:
+    """Read the comment of a loop; None where it is none of this loop on this pull request."""
     for fields in find_markers(body, MARKER):
-        if fields.get("loop") == loop:
+        if fields.get("loop") == loop and fields.get("pull", str(pull)) == str(pull):
             state = read_state(fields.get("state", ""), loop)
             return Shown(state, fields.get("commit", ""), fields.get("tree", "")) if state else Shown(None)
     return None
@@ -65,6 +67,11 @@ def read_state(text: str, loop: str) -> LoopState | None:
     except ValidationError:
         return None
     return state if state.loop == loop else None
+
+
+def promises_more(state: LoopState) -> bool:
+    """Tell whether the comment says that the loop goes on by itself, though no run is under way."""
+    return state.running is None and state.told is not None and state.told.action in _GOES_ON
 
 
 def telling(state: LoopState, decision: Decision, said: str = "", secrets: Redactor | None = None) -> LoopState:
@@ -89,7 +96,7 @@ def state_text(state: LoopState) -> str:
     return state.model_dump_json(exclude_defaults=True)
 
 
-def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
+def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "") -> str:
     """Write the comment: what was decided, a row an iteration, and the state with its place."""
     parts = [f"### accord {state.loop}"]
     told = state.told
@@ -99,7 +106,7 @@ def write_comment(state: LoopState, commit: str = "", tree: str = "") -> str:
         parts += [f"> {cell(text)}" for text in (told.said, *told.warnings) if text]
     if state.history:
         parts.append(iterations_table(state))
-    parts.append(_bounded(state, commit, tree))
+    parts.append(_bounded(state, pull, commit, tree))
     return "\n\n".join(parts)
 
 
@@ -120,12 +127,12 @@ def row(iteration: Iteration) -> list[str]:
     return [str(iteration.number), result, changes, str(iteration.tasks_done), f"{minutes}:{seconds:02}", cost]
 
 
-def _bounded(state: LoopState, commit: str, tree: str) -> str:
+def _bounded(state: LoopState, pull: int, commit: str, tree: str) -> str:
     """Write the marker, with as many of the newest iterations as there is room for."""
     for kept in range(len(state.history), -1, -1):
         history = state.history[len(state.history) - kept :]
         text = state_text(state.model_copy(update={"history": history}))
-        marker = write_marker(MARKER, loop=state.loop, commit=commit, tree=tree, state=text)
+        marker = write_marker(MARKER, loop=state.loop, pull=str(pull), commit=commit, tree=tree, state=text)
         if len(marker) <= STATE_CHARACTERS or not kept:
             return marker
     raise AssertionError("range ends with 0")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.kernel.clock import Clock
+    from accord.loops.state_comment import Shown
 
 TRIES = 12
 PAUSE_SECONDS = 1.0
@@ -71,14 +72,17 @@ class Kept:
 
 
 def load(place: Place) -> Kept:
-    """Read the state: one request, and one or two more where no comment of ours can be read.
+    """Read the state: one request, and one or two more where it is not one comment of ours that tells it.
 
-    A comment that a person deleted or spoiled resets nothing: the commits are asked then.
+    A comment that a person deleted or spoiled resets nothing, and one too many changes nothing: the commits are asked
+    then. A workflow that repeats what strangers say under our login may have written it.
     """
     comments = _ours(place)
-    shown = [found for comment in comments if (found := read_shown(comment.body, place.loop)) and found.state]
-    if not shown:
-        return newest(place, comments)
+    shown = [found for comment in comments if (found := _shown(place, comment)) and found.state]
+    if len(comments) != 1 or not shown:
+        kept = newest(place, comments)
+        if kept.link or not shown:
+            return kept
     last = max(shown, key=lambda found: found.state.revision if found.state else 0)
     link = Link("", last.commit, last.tree) if last.commit else None
     return Kept(last.state or LoopState(loop=place.loop), link, comments)
@@ -135,7 +139,7 @@ def _show(place: Place, kept: Kept) -> Kept:
     for _ in range(TRIES):
         comments = kept.comments or _made(place, kept)
         try:
-            body = _comment(kept)
+            body = _comment(place, kept)
             if comments[0].body != body:
                 changed = place.github.change_comment(comments[0].id, body)
                 comments = (changed, *comments[1:])
@@ -166,7 +170,7 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
         found = _ours(place)
         if found:
             return found
-    body = _comment(kept)
+    body = _comment(place, kept)
     made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
     if not place.is_ours(made.author):
         place.github.delete_comment(made.id)  # nobody would find it again, so each write would make another
@@ -179,9 +183,14 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
 
 def _ours(place: Place) -> tuple[Comment, ...]:
     listed = place.github.comments(place.pull)
-    ours = [comment for comment in listed if place.is_ours(comment.author) and read_shown(comment.body, place.loop)]
+    ours = [comment for comment in listed if place.is_ours(comment.author) and _shown(place, comment)]
     return tuple(sorted(ours, key=lambda comment: comment.id))
 
 
-def _comment(kept: Kept) -> str:
-    return write_comment(kept.state, kept.link.sha, kept.link.tree) if kept.link else write_comment(kept.state)
+def _shown(place: Place, comment: Comment) -> Shown | None:
+    return read_shown(comment.body, place.loop, place.pull)
+
+
+def _comment(place: Place, kept: Kept) -> str:
+    where = (kept.link.sha, kept.link.tree) if kept.link else ()
+    return write_comment(kept.state, place.pull, *where)

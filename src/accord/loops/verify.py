@@ -116,7 +116,7 @@ def _before(facts: VerifyFacts, about: questions.Known, redact: Callable[[str], 
 
 
 def _may_not_tell(about: questions.Known) -> Decision | None:
-    """Ask whether a verdict could be told; a branch in a fork is fine, since nothing is pushed to it."""
+    """Ask whether a verdict could be told; the merged change of a fork is fine, since nothing is pushed to it."""
     if about.facts.token.may_write:
         return None
     return decided("read-only-token", "The token may only read. Grant the job issues: write and pull-requests: write.")
@@ -125,6 +125,12 @@ def _may_not_tell(about: questions.Known) -> Decision | None:
 def _has_nothing_to_judge(facts: VerifyFacts) -> Decision | None:
     if not facts.pull.is_merged and not facts.is_asked:
         return decided("not-merged", "The pull request is not merged, and nobody asked for a verdict.")
+    if facts.pull.is_fork and not facts.pull.is_merged:
+        message = (
+            "It comes from a fork and is not merged: in its files, a stranger decides what runs beside the agent's "
+            "secret. Merge it first, or judge it from a branch of this repository."
+        )
+        return decided("fork-unmerged", message)
     if facts.commit and facts.commit in (facts.verified, facts.state.verified) and not facts.is_asked:
         return decided("already-verified", f"Commit {facts.commit} has its verdict.")
     if not facts.work_items:

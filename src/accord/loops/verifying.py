@@ -54,7 +54,7 @@ def first_facts(site: Site, pull: Pull) -> VerifyFacts:
         pull=site.pull_facts(pull),
         agents=site.agents,
         token=site.token,
-        is_asked=site.is_asked,
+        is_asked=site.is_asked and (not site.commenter or site.obeys(site.commenter)),
         commit=pull.merge_commit or pull.head_sha,
         work_items=(_NOT_KNOWN,),
     )

@@ -1,4 +1,7 @@
-"""Running a program that nobody trusts: limited in time, redacted while it prints, nothing of it left running."""
+"""Running a program that nobody trusts: limited in time, redacted while it prints, nothing of it left running.
+
+Not even where this process is killed: another one waits for that (``accord.runner.guard``).
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from accord.kernel.redaction_stream import RedactedStream
 from accord.kernel.store import DISK_FULL
 from accord.runner.descendants import Ending, adopting_orphans
+from accord.runner.guard import guarded
 from accord.runner.record import Own, put_back
 
 if TYPE_CHECKING:
@@ -85,9 +89,15 @@ def run_program(
 
     Raises OSError when it cannot be started or the files cannot be opened.
     """
-    with stdout.open("w+b", buffering=0) as out, stderr.open("w+b", buffering=0) as err, adopting_orphans() as spared:
+    with (
+        stdout.open("w+b", buffering=0) as out,
+        stderr.open("w+b", buffering=0) as err,
+        guarded(program.environment) as guard,
+        adopting_orphans() as spared,
+    ):
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
+        guard(started)
         sinks = [
             _Sink(started.stdout.fileno(), out, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
             _Sink(started.stderr.fileno(), err, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]

@@ -53,6 +53,11 @@ class Actor:
     permissions: Mapping[str, str]
     repositories: frozenset[str] | None
 
+    @property
+    def may_write_workflows(self) -> bool:
+        """Whether workflow files may come from this token; GITHUB_TOKEN never has the permission."""
+        return self.kind == "user" or self.permissions.get("workflows") in ("write", "admin")
+
 
 @dataclass(frozen=True)
 class Grant:

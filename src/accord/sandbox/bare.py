@@ -27,6 +27,7 @@ DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
 ZERO = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+WORKFLOWS = ".github/workflows/"
 _TEMPLATE = ".template"
 """What every new repository is a copy of; no account has that name."""
 
@@ -108,6 +109,11 @@ class Bare:
         output = self.text("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
         pairs = (line.split(" ", 1) for line in output.splitlines())
         return {name: sha for sha, name in pairs}
+
+    def brings_workflows(self, commit: str) -> bool:
+        """Tell whether a workflow file is changed by a commit, or one before it, that no ref leads to yet."""
+        since = ("--not", "--all", "--", WORKFLOWS)
+        return bool(self.run("log", "-m", "--name-only", "--format=", commit, *since).strip())
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
         """Point a ref to a commit, only if it is still at ``old`` (``ZERO``: not there) when that is given."""

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from accord.sandbox import commits, git_data, heads, protection
 from accord.sandbox.access import Role
 from accord.sandbox.answers import Answer, Refusal, not_found, schema_violation
-from accord.sandbox.bare import HEADS, ZERO, Signature
+from accord.sandbox.bare import HEADS, WORKFLOWS, ZERO, Signature
 
 if TYPE_CHECKING:
     from accord.sandbox.bare import Bare
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_INLINE_BYTES = 1024 * 1024
 """Above that a file's content is left out, and only the raw media type has it."""
-
-WORKFLOWS = ".github/workflows/"
 
 
 def get_contents(call: Call) -> Answer:
@@ -103,16 +101,7 @@ def _check_replaced(call: Call, path: str, old: str | None) -> None:
 
 
 def _check_allowed(call: Call, branch: str, path: str, tip: str | None, verb: str) -> None:
-    actor = call.user
-    if (
-        path.startswith(WORKFLOWS)
-        and actor.kind != "user"
-        and actor.permissions.get("workflows")
-        not in (
-            "write",
-            "admin",
-        )
-    ):
+    if path.startswith(WORKFLOWS) and not call.user.may_write_workflows:
         raise call.grant.refusal()
     rules = protection.protections(call.db, call.repository).get(branch)
     if tip is not None and rules is not None and rules.approvals is not None and rules.binds(call.grant):

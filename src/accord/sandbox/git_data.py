@@ -50,6 +50,7 @@ def create_ref(call: Call) -> Answer:
     _check_object(call, sha)
     if ref in call.bare.refs(ref):
         raise Refusal(422, "Reference already exists")
+    _check_workflows(call, sha)
     try:
         call.bare.set_ref(ref, sha, ZERO)
     except GitFailed:  # refs/heads/a beside refs/heads/a/b
@@ -72,6 +73,7 @@ def update_ref(call: Call) -> Answer:
     if not forward and not force:
         raise Refusal(422, "Update is not a fast forward")
     check_update(call, ref, forced=not forward)
+    _check_workflows(call, sha)
     call.bare.set_ref(ref, sha, current)
     heads.follow(move(call))
     return Answer(200, _payload(call, ref, sha))
@@ -165,6 +167,16 @@ def _check_object(call: Call, sha: str) -> None:
         raise Refusal(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
     if _type(call, sha) != "commit":
         raise Refusal(422, "Object does not exist")
+
+
+def _check_workflows(call: Call, sha: str) -> None:
+    """Refuse new commits that change a workflow file to a token that may not write any.
+
+    Source: "Create a reference" and "Update a reference" ask for ``workflows: write`` then; in these words, see
+    googleapis/release-please-action issue 709.
+    """
+    if not call.user.may_write_workflows and call.bare.brings_workflows(sha):
+        raise call.grant.refusal()
 
 
 def _type(call: Call, sha: str) -> str | None:

@@ -202,7 +202,7 @@ def _check_push(actor: Actor | None, held: Grant, repository: Row) -> None:
 
 def _refused_workflows(actor: Actor | None) -> str:
     """Return whom workflow files are refused to and for lack of what, nothing for who may push them."""
-    if actor is None or actor.kind == "user" or actor.permissions.get("workflows") in ("write", "admin"):
+    if actor is None or actor.may_write_workflows:
         return ""
     if actor.kind == "installation":
         return "a GitHub App|`workflows` permission"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accord.sandbox import commits
 from accord.sandbox.access import Role
 from accord.sandbox.answers import Answer, Refusal
-from accord.sandbox.bare import HEADS, Signature
+from accord.sandbox.bare import HEADS, WORKFLOWS, Signature
 from accord.sandbox.fields import texts
 from accord.sandbox.git_data import commit_payload, is_object, tree_payload
 
@@ -36,6 +36,8 @@ def create_tree(call: Call) -> Answer:
     entries = call.document["tree"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
+    if not call.user.may_write_workflows and any(_is_workflow(entry.get("path")) for entry in entries):
+        raise call.grant.refusal()  # reported for "Create a tree" in anthropics/claude-code-action issue 29
     with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
         call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
@@ -44,6 +46,11 @@ def create_tree(call: Call) -> Answer:
         sha = call.bare.text("write-tree", env=env)
     document = tree_payload(call, sha)
     return Answer(201, document, {"location": document["url"]})
+
+
+def _is_workflow(path: object) -> bool:
+    """Tell whether an entry is a workflow file, or a folder that may bring some."""
+    return isinstance(path, str) and (path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/"))
 
 
 def _put(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:
