@@ -76,7 +76,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     )
     parts = [f"### accord apply: {receipt.outcome.value}"]
     if receipt.error:
-        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+        parts.append(cell(str(receipt.error)))
     if receipt.findings:
         parts.append(_findings_table(receipt.findings))
     if "review" in receipt.details:
@@ -151,7 +151,7 @@ def report_kit(
             *([table(["File", "Action", "Why"], rows)] if rows else []),
         ]
     errors = [(entry.repository, entry.error) for entry in synced if entry.error]
-    shown += [f"{cell(name)}: {cell(error.message)} {cell(error.mend)}" for name, error in errors]
+    shown += [f"{cell(name)}: {cell(str(error))}" for name, error in errors]
     leave_summary("\n\n".join(shown))
 
 

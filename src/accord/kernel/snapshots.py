@@ -6,7 +6,6 @@ that no configuration, hook, filter or index that was written meanwhile is read,
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.errors import Refused
 from accord.kernel.git import Git, split_nul
-from accord.kernel.patches import DROPPINGS, changes_between, difference, leave_droppings
+from accord.kernel.patches import DROPPINGS, SUBMODULE, changes_between, difference, leave_droppings
+from accord.kernel.staging import stage_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _DELETED = "000000"
-_SUBMODULE = "160000"
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
 """Where a line is wrapped, as ``accord.kernel.redaction`` sees it."""
@@ -84,45 +83,10 @@ def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets:
         if snapshot.absent:
             paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
-        nested = _nested_repositories(ours)
-        excluded = [b".", *(b":(exclude,literal)" + os.fsencode(folder) for folder in nested)]
-        ours("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
-        _add_files(ours, nested)
+        stage_all(ours)
         left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
         _refuse_secrets(ours, snapshot.commit, secrets)
         return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out))
-
-
-def _nested_repositories(git: Git) -> list[str]:
-    """List the folders that somebody made repositories of, but for submodules that ``.gitmodules`` knows.
-
-    Git would take no more of one than the id of its commit, which nobody else has.
-    """
-    untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
-    known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
-    submodules = {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
-    return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in submodules]
-
-
-def _add_files(git: Git, folders: Sequence[str]) -> None:
-    """Add the files below these folders as files, but for those that are ignored."""
-    found = [path for folder in folders for path in _files_below(git.directory, folder)]
-    if not found:
-        return
-    ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
-    left = [os.fsencode(path) for path in sorted({*found} - {*split_nul(ignored.stdout)})]
-    git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
-
-
-def _files_below(top: Path, folder: str) -> Iterator[str]:
-    """Yield the files and links below a folder, without what git keeps in ``.git``."""
-    for place, folders, files in os.walk(top / folder):
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        folders[:] = [name for name in folders if name != ".git"]
-        for name in [*links, *files]:
-            path = Path(place, name)
-            if name != ".git" and (path.is_symlink() or path.is_file()):
-                yield str(path.relative_to(top))
 
 
 def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
@@ -148,7 +112,7 @@ def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
 def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
     for change in changes_between(git, before, after):
-        if change.mode in (_DELETED, _SUBMODULE):
+        if change.mode in (_DELETED, SUBMODULE):
             continue
         old = git.attempt("cat-file", "blob", f"{before}:{change.path}")
         new = git("cat-file", "blob", change.blob)
