@@ -200,7 +200,7 @@ def test_a_quote_stands_in_the_marks_of_its_language(quote: str) -> None:
 
 
 SAID = {
-    "type checking": "Type checking (mypy) fails in a file that I did not touch. I attempted stubs; it is pre-existing.",
+    "type checking": "Type checking (mypy) fails in a file of others. I attempted stubs; it is pre-existing.",
     "a step that could not be run": "The build step could not be run. I retried; it is outside my control.",
     "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
     "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",

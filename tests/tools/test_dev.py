@@ -1,4 +1,4 @@
-"""What ``./dev`` does around the programs that it starts, with those replaced by ones that tell how they were called."""
+"""What ``./dev`` does around the programs that it starts; here they are scripts that tell how they were called."""
 
 from __future__ import annotations
 
