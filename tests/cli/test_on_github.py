@@ -320,6 +320,11 @@ def test_labels_drift_is_told_rehearsed_mended_and_gone(accord: Accord, stage: S
     planned = accord("labels", "sync", *use, "--dry-run")
     assert (planned.code, planned.document["outcome"]) == (0, "planned")
     assert accord("labels", "check", *use).code == 1
+    for words in (["check"], ["sync", "--dry-run"]):
+        told = accord("labels", *words, *use[:2]).out.splitlines()[:2]
+        assert [line.split() for line in told] == [
+            ["one", "to", "be", "created"], ["two", "to", "be", "renamed", "(was", "deux)"],
+        ], "what only would happen does not read as if it had"  # fmt: skip
     done = accord("labels", "sync", *use)
     assert done.document["labels"] == [
         {"name": "one", "action": "created"}, {"name": "two", "action": "renamed", "was": "deux"},

@@ -135,7 +135,7 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
     _outputs({"outcome": outcome, "labels": _compact(labels)})
-    changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
+    changed = [[cell(action.name), action.told(outcome), cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
 
