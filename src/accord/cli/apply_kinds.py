@@ -163,7 +163,8 @@ def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choic
 def _number(text: str | None, option: str) -> int:
     number = item_number(text or "")
     if number is None:
-        raise WrongUsage(f"This result needs {option}.", mend=f"Pass {option} 42.")
+        message = f'"{text[:80]}" is no number for {option}.' if text else f"This result needs {option}."
+        raise WrongUsage(message, mend=f"Pass {option} 42.")
     return number
 
 
