@@ -394,3 +394,14 @@ def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accor
     assert (first.code, first.document["outcome"]) == (0, "applied")
     assert accord("apply", file, "--sandbox", "box", "--format", "json").document["outcome"] == "unchanged"
     assert len(accord("items", "list", "--sandbox", "box", "--format", "json").document["items"]) == 2
+
+
+def test_a_pattern_to_protect_by_that_is_none_is_wrong_usage_before_anybody_is_asked(
+    accord: Accord, stage: Stage
+) -> None:
+    accord.on(stage)
+    stage.server.requests.clear()
+    result = {"role": "implementor", "outcome": "completed", "patch": "diff --git a/a b/a\n", "summary": "Done."}
+    ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
+    assert (ended.code, len(stage.server.requests)) == (2, 0)
+    assert '"[z-a]" is no pattern' in ended.err

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from accord.kernel.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
 from accord.kernel.findings import Finding
 from accord.kernel.git import Git, split_nul
+from accord.kernel.path_patterns import path_patterns
 from accord.kernel.staging import stage_all, submodules
 
 if TYPE_CHECKING:
@@ -149,10 +150,8 @@ def _scratch_index(git: Git) -> Iterator[Git]:
 
 def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
     """Take what agents leave behind out of an index, unless ``start`` has it already; return the paths."""
-    import pathspec
-
     new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
-    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+    spec = path_patterns(patterns)
     left = [path for path in new if spec.match_file(path)]
     if left:
         paths = "\0".join(left).encode("utf-8", "surrogateescape")
