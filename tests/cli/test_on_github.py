@@ -140,6 +140,8 @@ def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_applied(acc
     ended = accord("apply", file, "--receipt", file / "receipt.json")
     assert (ended.code, ended.out) == (2, "")
     assert "receipt.json cannot be written" in ended.err
+    over = accord("apply", file, "--receipt", file.parent / "." / "plan.json")
+    assert (over.code, json.loads(file.read_text())) == (2, GOOD), "the agent's result is not written over"
     assert stage.issues() == []
 
 
