@@ -216,3 +216,33 @@ def test_a_reader_that_goes_away_is_no_traceback(accord: Accord) -> None:
         err = started.stderr.read()
         assert started.wait(30) == 3
     assert err == ""
+
+
+def handed_on(accord: Accord, document: object) -> tuple[str, str]:
+    """What a step hands on of a document, and what it says on stderr."""
+    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(accord.home / "output"))
+    (accord.home / "output").write_text("")
+    ended = accord("check", accord.file("plan.json", document))
+    assert ended.code == 0, ended.err
+    values = (accord.home / "output").read_text(encoding="utf-8").partition("\ndocument<<")[2].split("\n")
+    return values[1], ended.err
+
+
+def test_a_plan_in_any_script_is_handed_on_as_long_as_a_variable_can_hold_it(accord: Accord) -> None:
+    document = plan(task("一"))
+    room = 128 * 1024 - 64 - len(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
+    document["create"][0]["body"] += "輸" * (room // 3)
+    given, said = handed_on(accord, document)
+    assert (json.loads(given), said) == (document, "")
+    env = {**os.environ, "RESULT_JSON": given}
+    done = subprocess.run(["sh", "-c", 'printf "%s" "$RESULT_JSON"'], env=env, capture_output=True, check=True)
+    assert done.stdout.decode() == given
+
+
+def test_a_plan_that_no_variable_can_hold_is_not_handed_on_and_the_step_says_what_to_do(accord: Accord) -> None:
+    document = plan(*(task(f"t{i}", in_scope=f"- src/{i}.py") for i in range(4)))
+    for item in document["create"]:
+        item["body"] += "x" * 40_000
+    given, said = handed_on(accord, document)
+    assert given == ""
+    assert "artifact" in said

@@ -46,8 +46,9 @@ def test_wrong_usage_is_one_document(accord: Accord, arguments: tuple[str, ...],
 
 
 def test_json_that_the_environment_asks_for_is_given_for_wrong_usage_too(accord: Accord) -> None:
-    accord.monkeypatch.setenv("ACCORD_DOCTOR_FORMAT", "json")
+    accord.monkeypatch.setenv("ACCORD_DOCTOR_OUTPUT_FORMAT", "json")
     assert accord("doctor", "--bogus").document["outcome"] == "usage"
+    assert accord("doctor", "--dir", str(accord.home)).document["ok"] is True
     assert accord("doctor", "--bogus", "--format", "text").out == ""
     assert accord("check", "--bogus").out == ""
 

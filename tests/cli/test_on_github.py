@@ -140,6 +140,8 @@ def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_applied(acc
     ended = accord("apply", file, "--receipt", file / "receipt.json")
     assert (ended.code, ended.out) == (2, "")
     assert "receipt.json cannot be written" in ended.err
+    over = accord("apply", file, "--receipt", file.parent / "." / "plan.json")
+    assert (over.code, json.loads(file.read_text())) == (2, GOOD), "the agent's result is not written over"
     assert stage.issues() == []
 
 
@@ -332,6 +334,11 @@ def test_labels_drift_is_told_rehearsed_mended_and_gone(accord: Accord, stage: S
     planned = accord("labels", "sync", *use, "--dry-run")
     assert (planned.code, planned.document["outcome"]) == (0, "planned")
     assert accord("labels", "check", *use).code == 1
+    for words in (["check"], ["sync", "--dry-run"]):
+        told = accord("labels", *words, *use[:2]).out.splitlines()[:2]
+        assert [line.split() for line in told] == [
+            ["one", "to", "be", "created"], ["two", "to", "be", "renamed", "(was", "deux)"],
+        ], "what only would happen does not read as if it had"  # fmt: skip
     done = accord("labels", "sync", *use)
     assert done.document["labels"] == [
         {"name": "one", "action": "created"}, {"name": "two", "action": "renamed", "was": "deux"},
@@ -401,3 +408,14 @@ def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accor
     assert (first.code, first.document["outcome"]) == (0, "applied")
     assert accord("apply", file, "--sandbox", "box", "--format", "json").document["outcome"] == "unchanged"
     assert len(accord("items", "list", "--sandbox", "box", "--format", "json").document["items"]) == 2
+
+
+def test_a_pattern_to_protect_by_that_is_none_is_wrong_usage_before_anybody_is_asked(
+    accord: Accord, stage: Stage
+) -> None:
+    accord.on(stage)
+    stage.server.requests.clear()
+    result = {"role": "implementor", "outcome": "completed", "patch": "diff --git a/a b/a\n", "summary": "Done."}
+    ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
+    assert (ended.code, len(stage.server.requests)) == (2, 0)
+    assert '"[z-a]" is no pattern' in ended.err

@@ -125,6 +125,34 @@ def test_what_is_ignored_or_left_behind_by_agents_is_not_taken(tree: Path) -> No
     assert "real.txt" in patch
 
 
+@pytest.mark.parametrize("made", ["left alone", "committed inside", "committed outside as well"])
+def test_what_an_agent_did_in_a_repository_of_its_own_is_taken_as_files(tree: Path, tmp_path: Path, made: str) -> None:
+    inner = tree / "app"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "page.ts").write_text("export {}\n")
+    if made != "left alone":
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "scaffold")
+    if made == "committed outside as well":
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "mine")
+    bare = tmp_path / "bare.git"
+    git(tree, "clone", "-q", "--bare", ".", str(bare))
+    result = apply_patch(Git(bare), extract_patch(tree, "base"), "base")
+    assert git(bare, "show", f"{result}:app/page.ts") == "export {}"
+
+
+@pytest.mark.parametrize("place", ["result.json", "folder/é [1].json"])
+def test_the_result_that_gets_the_patch_is_no_part_of_it(tree: Path, place: str) -> None:
+    (tree / place).write_text("{}")
+    (tree / "real.txt").write_text("x\n")
+    assert git(tree, "status", "--porcelain")
+    patch = extract_patch(tree, "base", without=tree / "folder" / ".." / place).decode()
+    assert "real.txt" in patch
+    assert ".json" not in patch
+
+
 def test_a_tracked_file_of_an_agents_folder_is_taken_when_it_changes(tree: Path) -> None:
     (tree / ".claude").mkdir()
     (tree / ".claude" / "commands.md").write_text("x\n")

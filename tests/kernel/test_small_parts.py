@@ -54,6 +54,11 @@ def test_each_error_knows_its_exit_code_and_its_mend(kind: type[AccordError], co
     assert (error.exit_code, str(error)) == (code, "It broke. Mend it.")
 
 
+def test_what_mends_an_error_begins_a_sentence_of_its_own_after_words_of_others() -> None:
+    said = Refused("Git refused the push: Permission denied, fatal: 403", mend="Give the job contents: write.")
+    assert str(said) == "Git refused the push: Permission denied, fatal: 403. Give the job contents: write."
+
+
 def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "er" / "file.json"
     write_whole(file, "one\n")

@@ -139,6 +139,31 @@ def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
 
 
+def test_what_stood_there_uncommitted_and_was_left_alone_is_nobodys_change(repository: Path, tmp_path: Path) -> None:
+    (repository / "src/code.py").write_text("x = 'by an earlier step'\n")
+    (repository / "kept.txt").unlink()
+    for name in ("prompt [1].md", "edited.md", "moved.md", ":(top)é"):
+        (repository / name).write_text("made by an earlier step\n")
+    (repository / "checkout").mkdir()
+    git(repository / "checkout", "init", "-q")
+    (repository / "checkout" / "file").write_text("of another checkout\n")
+    before = take_snapshot(repository / "src")
+    assert before is not None
+    (repository / "edited.md").write_text("made by an earlier step\nedited by the agent\n")
+    (repository / "moved.md").rename(repository / "src/moved.md")
+    (repository / "checkout" / "new").write_text("new\n")
+    git(repository, "add", "-A", ":!checkout")
+    git(repository, "commit", "-qm", "all that is there")
+    came = applied(repository, before.commit, changes_since(before).patch, tmp_path / "there")
+    assert came == {
+        "kept.txt": "as it is\n",
+        "src/code.py": "x = 1\n",
+        "edited.md": "made by an earlier step\nedited by the agent\n",
+        "src/moved.md": "made by an earlier step\n",
+        "checkout/new": "new\n",
+    }
+
+
 def test_a_submodule_stays_one(repository: Path, tmp_path: Path) -> None:
     before = take_snapshot(repository)
     assert before is not None

@@ -47,3 +47,10 @@ def test_a_label_that_is_taken_off_is_heard_at_once_and_not_at_the_next_sweep(lo
 @pytest.mark.parametrize("loop", CALLERS)
 def test_who_an_apps_token_writes_as_is_passed_on(loop: str) -> None:
     assert CALLERS[loop]["with"]["identity"] == "${{ vars.ACCORD_LOGIN }}"
+
+
+def test_the_labels_follow_their_file_whatever_the_default_branch_is_called() -> None:
+    caller: Any = yaml.load(shipped_kit().files[".github/workflows/accord-labels.yml"], Loader=yaml.BaseLoader)
+    assert caller["on"]["push"] == {"branches": ["**"], "paths": [".github/labels.yml"]}, "a push of a tag has no paths"
+    is_default = "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)"
+    assert caller["jobs"]["labels"]["if"] == f"github.event_name != 'push' || {is_default}"

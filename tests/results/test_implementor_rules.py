@@ -140,6 +140,78 @@ def test_what_is_missing_is_named(name: str) -> None:
     assert codes(outcome, summary, patch) == {code}
 
 
+SUBLIST = """- Ignore it
+  - Pro: simple
+  - Con: errors stay hidden
+- Refuse it
+  - Pro: safe
+  - Con: callers break"""
+HEADINGS = """### Option A
+
+Ignore it: simple, but errors stay hidden.
+
+### Option B
+
+Refuse it: safe, but callers break."""
+ELABORATE = {
+    "what an option costs in a list below it": SUBLIST,
+    "options as headings with paragraphs": HEADINGS,
+    "options by the word, with lists that are not indented": SUBLIST.replace("- I", "Option A: I")
+    .replace("- R", "Option B: R")
+    .replace("  -", "-"),
+    "a list that is not quite straight": "- Ignore it: simple, errors hidden\n - Refuse it: safe, callers break",
+    "Japanese": "- 無視する。簡単だが、誤りが隠れる\n- 拒否する。安全だが、呼び出し側が壊れる",
+    "Thai": "- ละเว้นง่ายแต่ข้อผิดพลาดซ่อนอยู่\n- ปฏิเสธปลอดภัยแต่ผู้เรียกเสียหาย",
+    "German": "- Ignorieren: einfach, verbirgt aber Fehler\n- Ablehnen: sicher, bricht aber Aufrufer",
+}
+
+
+@pytest.mark.parametrize("name", ELABORATE)
+def test_options_with_their_trade_offs_are_taken_however_they_are_laid_out(name: str) -> None:
+    options = "1. Ignore it: simple, but errors stay hidden\n2. Refuse it: safe, but callers break"
+    assert codes("blocked", BLOCKED.replace(options, ELABORATE[name])) == set()
+
+
+@pytest.mark.parametrize(
+    "options", ["### Option A\n\n### Option B", "- A\n- B", "- A\n  - it is simple, but slow", "- 無視\n- 拒否"]
+)
+def test_options_without_trade_offs_or_rivals_are_found_however_they_are_laid_out(options: str) -> None:
+    before, _, after = BLOCKED.partition("1. Ignore")
+    text = before + options + "\nRecommendation:" + after.partition("Recommendation:")[2]
+    assert codes("blocked", text) == {"blocker-options"}
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "„Die Liste wird gelesen.“",
+        "« La liste est lue. »",
+        "»Listen læses.«",
+        "「一覧を読む。」",
+        "『一覧を読む。』",
+        "“The list is read.”",
+        "'The list is read.'",
+        "\u2018It\u2019s read.\u2019",
+        "\n> The list is read.\n",
+    ],
+)
+def test_a_quote_stands_in_the_marks_of_its_language(quote: str) -> None:
+    assert codes("blocked", BLOCKED.replace('"The list is read."', quote).replace('"Input"', "Input")) == set()
+
+
+SAID = {
+    "type checking": "Type checking (mypy) fails in a file of others. I attempted stubs; it is pre-existing.",
+    "a step that could not be run": "The build step could not be run. I retried; it is outside my control.",
+    "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
+    "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_validation_failure_is_told_in_the_words_that_agents_use(name: str) -> None:
+    assert codes("validation-failure", SAID[name]) == set()
+
+
 def test_other_blockers_need_no_spec() -> None:
     text = BLOCKED.replace("spec-gap", "technical-constraint")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("Spec reference"))

@@ -94,8 +94,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_words_are_wrong_usage(stage: Stage, runner: Path, name: str) -> None:
+def test_wrong_words_are_wrong_usage_and_named(
+    stage: Stage, runner: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     assert run(runner, approve(), *WRONG[name]) == 2
+    assert (WRONG[name] or ["--pull"])[-1] in capsys.readouterr().err.splitlines()[0]
     assert status(stage) == ["status:review"]
 
 

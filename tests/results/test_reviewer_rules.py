@@ -35,6 +35,8 @@ COMPLETE = {
     "labels": FINDING,
     "in bold": "**What** is wrong: the loop.\n\n**Why** it matters: the spec.\n\n**Fix**: range(n)",
     "bold with colon": "**What:** a\n**Why:** b\n**Fix:** c",
+    "in italics": "*What*: a\n_Why:_ b\n*Fix:* c",
+    "with wide colons": "What\uff1a循环多一次。\n**Why\uff1a**规范。\nFix\uff1arange(n)",
     "capitals": "WHAT: a\nWHY: b\nFIX: c",
     "headings": "### What\na\n### Why\nb\n### Fix\nc",
     "a list": "- What: a\n- Why: b\n- Fix: c",

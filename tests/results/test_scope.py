@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import Redactor
 from accord.results.posted import Desk
 from accord.results.revision_texts import scope_report
@@ -93,3 +94,28 @@ def test_a_path_that_an_agent_chose_is_shown_without_what_it_may_hide() -> None:
     assert "\u202e" not in shown
     assert "- ``c`d\\n.py``" in shown
     assert desk.sanitised["secrets"] == desk.sanitised["hidden"] == 1
+
+
+NAMES = [
+    "app/[slug]/page.tsx",
+    "app/[[...all]]/page.tsx",
+    "app/[z-a].ts",
+    "app/[",
+    "app/a!b",
+    "#a/b",
+    "!a/b",
+    "(group)/@slot/a+b.ts",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_signs_of_a_pattern_in_the_name_of_a_file_stand_for_themselves(name: str) -> None:
+    folder = name.rpartition("/")[0]
+    for listed in (name, folder, f"{folder}/**", f"{folder}/*{name[-1]}"):
+        assert audit_scope([name], [listed]).in_scope == (name,), listed
+        assert audit_scope(["s/page.tsx", "app2/s"], [listed]).in_scope == (), listed
+
+
+def test_a_pattern_to_protect_by_that_is_none_is_named_and_not_left_out() -> None:
+    with pytest.raises(WrongUsage, match=r'"\[z-a\]" is no pattern'):
+        audit_scope(["a"], ["a"], ["*.tf", "[z-a]"])

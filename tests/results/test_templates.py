@@ -44,6 +44,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "out of scope is empty": (task_body(out_of_scope=""), {"section-empty"}),
     "no path in scope": (task_body(in_scope="Everything that is needed."), {"scope-empty"}),
     "prose in the list": (task_body(in_scope="- the parser and its tests"), {"scope-empty"}),
+    "code in the list": (task_body(in_scope="- whatever calls `parse()`"), {"scope-empty"}),
     "none in scope": (task_body(in_scope="- None"), {"scope-empty", "section-empty"}),
     "path in a fence": (task_body(in_scope="```\n- src/a.py\n```"), {"scope-empty"}),
     "both in and out": (task_body(in_scope="- src/a.py", out_of_scope="- `./src//a.py`"), {"scope-overlap"}),
@@ -106,6 +107,17 @@ PATHS = {
     "``we`ird.py``": "we`ird.py",
     "café/été.py": "café/été.py",
     "[ ] src/a.py": "src/a.py",
+    "**src/a.py** — new": "src/a.py",
+    "**`src/a.py`**: new": "src/a.py",
+    '"src/a.py"': "src/a.py",
+    "src/a.py:10-20": "src/a.py",
+    "`src/a.py#L7`": "src/a.py",
+    "Update `src/a.py` and its neighbours": "src/a.py",
+    "新しいファイル `src/a.py`": "src/a.py",
+    "**/a.py": "**/a.py",
+    "**/src/**": "**/src/**",
+    "__tests__/": "__tests__",
+    "src/app/[slug]/page.tsx": "src/app/[slug]/page.tsx",
 }
 
 

@@ -68,6 +68,7 @@ def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path
 MISTAKES = {
     "place-unknown": "command: [x, '{modell}']",
     "place-missing": "{command: [x], model: [-m, '{value}']}",
+    "pattern-invalid": "{command: [x], droppings: ['*.log', '[z-a]']}",
     "command-missing": "enabled: true",
     "default-unknown": "{command: [x], sandbox: {default: a, values: {b: {}}}}",
     "delivery-unclear": "{command: [x], required_secrets: [A_KEY], secret_delivery: {A_KEY: {}}}",

@@ -57,6 +57,8 @@ def apply(
 
     if run_key and not _RUN_KEY.fullmatch(run_key):
         raise WrongUsage(f'"{run_key[:80]}" is no run key.', mend="Use up to 100 letters, digits, dots, dashes or _.")
+    if receipt and receipt.resolve() == Path(result).resolve():
+        raise WrongUsage(f"The receipt would be written over {result}.", mend="Name another file.")
     if receipt and not can_be_written(receipt):
         raise WrongUsage(f"The receipt {receipt} cannot be written.", mend="Name a file that may be written.")
     subject = read_subject(read_bytes(result), kind)

@@ -131,11 +131,13 @@ def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receip
 
 def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.kernel.branches import DEFAULT_AUTHOR, check_author
+    from accord.kernel.path_patterns import path_patterns
     from accord.results.implement_apply import Implementation
     from accord.results.implement_run import apply_implementation
 
     for name in filter(None, (choices.author, *choices.co_author)):
         check_author(name)
+    path_patterns(choices.protect)
     work = Implementation(
         _number(choices.work_item, "--work-item"),
         way.remote(setting.clock),
@@ -163,7 +165,8 @@ def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choic
 def _number(text: str | None, option: str) -> int:
     number = item_number(text or "")
     if number is None:
-        raise WrongUsage(f"This result needs {option}.", mend=f"Pass {option} 42.")
+        message = f'"{text[:80]}" is no number for {option}.' if text else f"This result needs {option}."
+        raise WrongUsage(message, mend=f"Pass {option} 42.")
     return number
 
 

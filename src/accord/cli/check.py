@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +45,9 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
             documents += check_folder(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
-    handed_on = ""
+    handed_on = None
     if is_ok and len(paths) == len(contents) == 1:
-        handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
+        handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value
     report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
 

@@ -48,7 +48,7 @@ def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, ou
         raise WrongUsage("--against compares two versions of one workflow.", mend="Name one workflow besides.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
-    report_checks(documents, "", "conform")
+    report_checks(documents, name="conform")
     ctx.exit(0 if is_ok else 1)
 
 

@@ -101,7 +101,7 @@ def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
     programs = shipped_programs() if own is None else agent_programs(own)
     owner, path = _owner(directory, access), PLACE_IN_REPOSITORY.as_posix()
     facts = RepositoryFacts(read.workflows, owner, agents, path, programs)
-    note = f"{len(read.workflows)} workflows"
+    note = _counted(len(read.workflows), "workflow")
     check_ups = [*_label_checks(directory, access), registry, CheckUp("workflows", note, read.unreadable)]
     for name, check in CHECKS.items():
         found = [(path, _placed(finding, read.lines.get(path, {}))) for path, finding in check(facts)]
@@ -271,6 +271,10 @@ def _by_file(check_ups: Sequence[CheckUp]) -> dict[str, list[Finding]]:
     return {path: with_lines(findings, {}) for path, findings in sorted(documents.items())}
 
 
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def _print(check_ups: Sequence[CheckUp], documents: Mapping[str, Sequence[Finding]]) -> None:
     width = max(len(check_up.name) for check_up in check_ups)
     for check_up in check_ups:
@@ -283,4 +287,4 @@ def _print(check_ups: Sequence[CheckUp], documents: Mapping[str, Sequence[Findin
         print_findings(findings, path)
     all_found = [finding.severity for findings in documents.values() for finding in findings]
     errors = all_found.count(Severity.ERROR)
-    click.echo(f"\n{errors} errors, {len(all_found) - errors} warnings")
+    click.echo(f"\n{_counted(errors, 'error')}, {_counted(len(all_found) - errors, 'warning')}")

@@ -163,7 +163,8 @@ def _report(
         for action in actions:
             old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
             note = f"  {one_line(action.error)}" if action.error else old
-            styled = click.style(f"{action.action:<10}", fg=_COLORS.get(action.action))
+            told = action.told(outcome)
+            styled = click.style(told, fg=_COLORS.get(action.action)) + " " * (16 - len(told))
             click.echo(f"{one_line(action.name):<{width}}  {styled}{note}".rstrip())
         print_findings(findings, file or "labels")
         changes = sum(action.is_change for action in actions)

@@ -159,7 +159,7 @@ def _wants_json(args: list[str]) -> bool:
         return "json" in said
     commands = takewhile(lambda word: not word.startswith("-"), options)
     names = accumulate(commands, lambda name, word: f"{name}_{word}", initial="ACCORD")
-    return any(os.environ.get(f"{name}_FORMAT".replace("-", "_").upper()) == "json" for name in names)
+    return any(os.environ.get(f"{name}_OUTPUT_FORMAT".replace("-", "_").upper()) == "json" for name in names)
 
 
 def _print_error(error: AccordError) -> None:

@@ -21,7 +21,7 @@ _HEAD = ["Work package", "Status", "Where it runs", "Commits", "Problem"]
 
 def report_missions(files: Mapping[str, list[Finding]], standings: Sequence[dict[str, Any]]) -> None:
     """Report a check of missions: outputs ``ok`` and ``missions``, verdicts on files, where each mission stands."""
-    report_checks([(path, "mission", found) for path, found in files.items()], "", "mission check")
+    report_checks([(path, "mission", found) for path, found in files.items()], name="mission check")
     progress = {standing["mission_slug"]: standing["progress"] for standing in standings}
     leave_outputs({"missions": json.dumps(progress)})
     for standing in standings:

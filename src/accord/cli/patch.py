@@ -24,17 +24,19 @@ def patch(base: str, directory: Path, into: Path | None) -> None:
     """Print the patch from the merge base with REF to the work tree: commits, changes and untracked files.
 
     Ignored files and what agents leave behind are not in it. With --into, the patch is written into an implementor's
-    result instead, in place of any that it has; a completed result without a change becomes a validation failure.
+    result instead, in place of any that it has; a completed result without a change becomes a validation failure. That
+    file is never a part of the patch.
     """
     from accord.cli.step import report_patch
     from accord.kernel.patches import extract_patch
 
-    taken = extract_patch(directory, base)
     if into is None:
-        sys.stdout.buffer.write(taken)
+        sys.stdout.buffer.write(extract_patch(directory, base))
         return
-    document = read_object(read_bytes(str(into)))
+    raw = read_bytes(str(into))
+    taken = extract_patch(directory, base, without=into)
     try:
+        document = read_object(raw)
         result = read_shape(IMPLEMENTOR.model, {"patch": None, **document.value})
     except BrokenContract as broken:
         raise _named(broken, into) from None

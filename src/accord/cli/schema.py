@@ -9,7 +9,7 @@ from accord.cli.output import print_json
 
 
 @click.command()
-@click.argument("kind", required=False, type=click.Choice(sorted(KINDS)))
+@click.argument("kind", required=False, metavar="[KIND]", type=click.Choice(sorted(KINDS)))
 @click.option("--strict", is_flag=True, help="The form that agent CLIs accept for enforced output.")
 def schema(kind: str | None, strict: bool) -> None:
     """Print the JSON Schema 2020-12 of a kind of document; without KIND, list the kinds."""

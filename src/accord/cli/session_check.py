@@ -58,7 +58,7 @@ def _checked(path: Path, root: Path, base: str) -> list[Checked]:
 def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
     from accord.cli.step import report_checks
 
-    report_checks(documents, "", "session check")
+    report_checks(documents, name="session check")
     states = {
         session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None
         for session in sessions

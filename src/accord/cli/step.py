@@ -33,16 +33,18 @@ if TYPE_CHECKING:
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
+_HANDED_ON_BYTES = 128 * 1024 - 64
+"""The most that a later step can take in a variable: Linux gives one 128 KiB, with its name."""
 _ROWS = 200
 _NODES = 100
 
 
 def report_checks(
-    documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: str, name: str = "check"
+    documents: Sequence[tuple[str, str | None, list[Finding]]], handed_on: object = None, name: str = "check"
 ) -> None:
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
-    _outputs({"ok": str(is_ok).lower(), "document": handed_on})
+    leave_outputs({"ok": str(is_ok).lower(), "document": _one_line(handed_on)})
     rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
     shown = table(["Document", "Kind", "Verdict"], rows)
     leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
@@ -76,7 +78,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     )
     parts = [f"### accord apply: {receipt.outcome.value}"]
     if receipt.error:
-        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+        parts.append(cell(str(receipt.error)))
     if receipt.findings:
         parts.append(_findings_table(receipt.findings))
     if "review" in receipt.details:
@@ -133,7 +135,7 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
     _outputs({"outcome": outcome, "labels": _compact(labels)})
-    changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
+    changed = [[cell(action.name), action.told(outcome), cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
 
@@ -151,13 +153,26 @@ def report_kit(
             *([table(["File", "Action", "Why"], rows)] if rows else []),
         ]
     errors = [(entry.repository, entry.error) for entry in synced if entry.error]
-    shown += [f"{cell(name)}: {cell(error.message)} {cell(error.mend)}" for name, error in errors]
+    shown += [f"{cell(name)}: {cell(str(error))}" for name, error in errors]
     leave_summary("\n\n".join(shown))
 
 
 def _compact(document: Any) -> str:
     """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
     return json.dumps(redacted(document, redact))
+
+
+def _one_line(document: object) -> str:
+    """Write the document that is handed on to a later job; nothing where that job could not take it."""
+    if document is None:
+        return ""
+    text = json.dumps(redacted(document, redact), ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode("utf-8", "surrogatepass")) <= _HANDED_ON_BYTES:
+        return text
+    if os.environ.get("GITHUB_OUTPUT"):
+        why = "The document is too long for the output document (128 KiB at most), so that is empty."
+        click.echo(command("warning", f"{why} Hand the file on as an artifact.", title="accord"), err=True)
+    return ""
 
 
 def report_error(message: str, mend: str) -> None:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from accord.kernel.findings import Finding
 
 
+def sentence(text: str) -> str:
+    """End a text of others as a sentence, so that another one can follow it."""
+    return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
 class AccordError(Exception):
     """The root of what accord raises on purpose; anything else that surfaces is a defect of accord, and ends with 3.
 
@@ -31,7 +36,7 @@ class AccordError(Exception):
         self.mend = mend
 
     def __str__(self) -> str:
-        return f"{self.message} {self.mend}".strip()
+        return f"{sentence(self.message)} {self.mend}" if self.mend else self.message
 
 
 class BrokenContract(AccordError):

@@ -1,6 +1,7 @@
 """Plain text with labelled parts: ``Type: spec-gap``, ``**Why** …``, ``### Options`` and what follows each.
 
-Agents write the same thing as a label, in bold or as a heading. All are read; what stands in code blocks is not.
+Agents write the same thing as a label, in bold, in italics or as a heading, and in some scripts with a wide colon. All
+are read; what stands in code blocks is not.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LEAD = r"^[ \t]*(?:>[ \t]*)?(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?"
-_DRESSED = r"(?:\#{{1,6}}[ \t]+)(?P<h>{names})[ \t]*:?[ \t]*\#*[ \t]*$|"
-_BOLD = r"(?P<mark>\*\*|__)(?P<b>{names})[ \t]*:?(?P=mark)[ \t]*:?|"
-_PLAIN = r"(?P<p>{names})[ \t]*:"
+_DRESSED = r"(?:\#{{1,6}}[ \t]+)(?P<h>{names})[ \t]*[:\uff1a]?[ \t]*\#*[ \t]*$|"
+_BOLD = r"(?P<mark>\*\*|__)(?P<b>{names})[ \t]*[:\uff1a]?(?P=mark)[ \t]*[:\uff1a]?|"
+_PLAIN = r"[*_]?(?P<p>{names})[*_]?[ \t]*[:\uff1a][*_]?"
 
 
 def labelled_parts(text: str, labels: Mapping[str, str], *, inline: bool = False) -> dict[str, str]:
@@ -32,7 +33,9 @@ def labelled_parts(text: str, labels: Mapping[str, str], *, inline: bool = False
     outside = blank_code(text)
     found = list(at_line.finditer(outside))
     if inline:
-        within = re.compile(rf"(?<![\w-])(?:\*\*|__)?(?P<p>{words})(?:\*\*|__)?[ \t]*:(?:\*\*|__)?", re.IGNORECASE)
+        within = re.compile(
+            rf"(?<![\w-])(?:\*\*|__)?(?P<p>{words})(?:\*\*|__)?[ \t]*[:\uff1a](?:\*\*|__)?", re.IGNORECASE
+        )
         taken = {match.span(group) for match in found for group in ("h", "b", "p")}
         found += [match for match in within.finditer(outside) if match.span("p") not in taken]
         found.sort(key=lambda match: match.start())

@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import AccordError, BrokenContract, Refused, WrongUsage
+from accord.kernel.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
 from accord.kernel.findings import Finding
 from accord.kernel.git import Git, split_nul
+from accord.kernel.path_patterns import path_patterns
+from accord.kernel.staging import stage_all, submodules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
+SUBMODULE = "160000"
+"""The mode of an entry that is a commit of another repository."""
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
 
@@ -41,18 +45,13 @@ class Change:
     was: str
 
 
-def extract_patch(work_tree: Path, base: str) -> bytes:
+def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    Untracked files are in it, ignored files and droppings are not. Raises WrongUsage outside a repository or for a base
-    that is not there.
+    Untracked files are in it, ignored files, droppings and the file ``without`` are not. Raises WrongUsage outside a
+    repository or for a base that is not there.
     """
-    git = Git(work_tree)
-    start = _merge_base(git, base)
-    with _scratch_index(git) as scratch:
-        scratch("read-tree", "HEAD")
-        scratch("add", "--all", "--", ".")
-        leave_droppings(scratch, start, DROPPINGS)
+    with _staged(work_tree, base, without) as (scratch, start):
         return difference(scratch, start)
 
 
@@ -61,18 +60,37 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 
     The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
     """
-    git = Git(work_tree)
-    start = _merge_base(git, base)
-    with _scratch_index(git) as scratch:
-        scratch("read-tree", "HEAD")
-        scratch("add", "--all", "--", ".")
-        leave_droppings(scratch, start, DROPPINGS)
+    with _staged(work_tree, base) as (scratch, start):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
         for letter in fields:
             old = next(fields) if letter[0] in "RC" else ""
             found.append((letter[0], next(fields), old))
         return found
+
+
+@contextmanager
+def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str]]:
+    """Put all that the work tree has since its merge base into an index; yield git with that index, and the base."""
+    git = Git(work_tree)
+    start = _merge_base(git, base)
+    with _scratch_index(git) as scratch:
+        scratch("read-tree", "HEAD")
+        _forget_new_repositories(scratch, start)
+        place = without.resolve() if without else None
+        top = scratch.directory.resolve()
+        stage_all(scratch, without=[str(place.relative_to(top))] if place and place.is_relative_to(top) else ())
+        leave_droppings(scratch, start, DROPPINGS)
+        yield scratch, start
+
+
+def _forget_new_repositories(scratch: Git, start: str) -> None:
+    """Take the repositories that the agent committed by their id alone out of the index, but for submodules."""
+    known = submodules(scratch)
+    made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
+    left = "\0".join(path for path in made if path not in known).encode("utf-8", "surrogateescape")
+    if left:
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
 
 
 def difference(scratch: Git, start: str) -> bytes:
@@ -132,10 +150,8 @@ def _scratch_index(git: Git) -> Iterator[Git]:
 
 def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
     """Take what agents leave behind out of an index, unless ``start`` has it already; return the paths."""
-    import pathspec
-
     new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
-    spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+    spec = path_patterns(patterns)
     left = [path for path in new if spec.match_file(path)]
     if left:
         paths = "\0".join(left).encode("utf-8", "surrogateescape")
@@ -211,7 +227,7 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
             mend="The branch is as it was. Let the agent work on top of it.",
         )
     reason = " ".join(said.replace("error: ", "").split())[:500]
-    message = f"Git cannot apply the patch: {reason} Let accord take it from the work tree again."
+    message = f"{sentence(f'Git cannot apply the patch: {reason}')} Let accord take it from the work tree again."
     return BrokenContract(message, findings=[Finding("patch-invalid", message, "/patch")])
 
 

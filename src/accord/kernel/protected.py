@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accord.kernel.path_patterns import path_patterns
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -30,8 +32,9 @@ PROTECTED = (
 
 
 def protected_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return those of the paths that are protected, by the patterns here and ``extra`` ones."""
-    import pathspec
+    """Return those of the paths that are protected, by the patterns here and ``extra`` ones.
 
-    spec = pathspec.GitIgnoreSpec.from_lines([*PROTECTED, *extra])
+    Raises WrongUsage for an extra one that is no pattern.
+    """
+    spec = path_patterns([*PROTECTED, *extra])
     return tuple(path for path in paths if spec.match_file(path))

@@ -9,19 +9,20 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.kernel.errors import Refused
 from accord.kernel.git import Git, split_nul
-from accord.kernel.patches import DROPPINGS, changes_between, difference, leave_droppings
+from accord.kernel.patches import DROPPINGS, SUBMODULE, changes_between, difference, leave_droppings
+from accord.kernel.staging import stage_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _DELETED = "000000"
-_SUBMODULE = "160000"
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
 """Where a line is wrapped, as ``accord.kernel.redaction`` sees it."""
@@ -29,13 +30,18 @@ _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse)."""
+    """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse).
+
+    ``uncommitted`` are the files that differed from the commit already, such as what an earlier step made: mode and
+    blob by path, mode ``000000`` for one that was gone.
+    """
 
     top: Path
     commit: str
     objects: Path
     absent: tuple[str, ...] = ()
     object_format: str = "sha1"
+    uncommitted: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,21 +60,38 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     if git.line("rev-parse", "--is-inside-work-tree") != "true":
         return None
     listed = split_nul(git("ls-files", "-t", "-z", "--full-name", ":/"))
-    return Snapshot(
+    clean = Snapshot(
         top=Path(git.line("rev-parse", "--show-toplevel")),
         commit=git.line("rev-parse", "HEAD"),
         objects=Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
         absent=tuple(entry[2:] for entry in listed if entry.startswith("S ")),
         object_format=git.line("rev-parse", "--show-object-format"),
     )
+    if not git("status", "--porcelain", "-z"):
+        return clean
+    with _staged(clean) as ours:
+        found = changes_between(ours, clean.commit, ours.line("write-tree"))
+        return replace(clean, uncommitted={change.path: (change.mode, change.blob) for change in found})
 
 
 def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> WorkTreeChanges:
     """Return what differs from the snapshot, commits and untracked files included.
 
+    A file that was uncommitted before and is as it was then is no change.
+
     Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
     cannot read the work tree.
     """
+    with _staged(snapshot) as ours:
+        _leave_untouched(ours, snapshot)
+        left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
+        _refuse_secrets(ours, snapshot.commit, secrets)
+        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out))
+
+
+@contextmanager
+def _staged(snapshot: Snapshot) -> Iterator[Git]:
+    """Put all of the work tree into an index of our own; yield git with that index and a git directory of our own."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         git = Git(snapshot.top)
         git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
@@ -84,45 +107,24 @@ def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets:
         if snapshot.absent:
             paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
-        nested = _nested_repositories(ours)
-        excluded = [b".", *(b":(exclude,literal)" + os.fsencode(folder) for folder in nested)]
-        ours("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
-        _add_files(ours, nested)
-        left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
-        _refuse_secrets(ours, snapshot.commit, secrets)
-        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out))
+        stage_all(ours)
+        yield ours
 
 
-def _nested_repositories(git: Git) -> list[str]:
-    """List the folders that somebody made repositories of, but for submodules that ``.gitmodules`` knows.
-
-    Git would take no more of one than the id of its commit, which nobody else has.
-    """
-    untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
-    known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
-    submodules = {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
-    return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in submodules]
-
-
-def _add_files(git: Git, folders: Sequence[str]) -> None:
-    """Add the files below these folders as files, but for those that are ignored."""
-    found = [path for folder in folders for path in _files_below(git.directory, folder)]
-    if not found:
+def _leave_untouched(ours: Git, snapshot: Snapshot) -> None:
+    """Put the files that are as they were before back to what the commit has of them, so that nobody takes them."""
+    if not snapshot.uncommitted:
         return
-    ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
-    left = [os.fsencode(path) for path in sorted({*found} - {*split_nul(ignored.stdout)})]
-    git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
-
-
-def _files_below(top: Path, folder: str) -> Iterator[str]:
-    """Yield the files and links below a folder, without what git keeps in ``.git``."""
-    for place, folders, files in os.walk(top / folder):
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        folders[:] = [name for name in folders if name != ".git"]
-        for name in [*links, *files]:
-            path = Path(place, name)
-            if name != ".git" and (path.is_symlink() or path.is_file()):
-                yield str(path.relative_to(top))
+    now = changes_between(ours, snapshot.commit, ours.line("write-tree"))
+    untouched = [
+        os.fsencode(change.path)
+        for change in now
+        if snapshot.uncommitted.get(change.path) == (change.mode, change.blob)
+    ]
+    if untouched:
+        literal = replace(ours, environment={**ours.environment, "GIT_LITERAL_PATHSPECS": "1"})
+        names = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        literal("reset", "--quiet", snapshot.commit, *names, data=b"\0".join(untouched))
 
 
 def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
@@ -148,7 +150,7 @@ def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
 def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
     for change in changes_between(git, before, after):
-        if change.mode in (_DELETED, _SUBMODULE):
+        if change.mode in (_DELETED, SUBMODULE):
             continue
         old = git.attempt("cat-file", "blob", f"{before}:{change.path}")
         new = git("cat-file", "blob", change.blob)

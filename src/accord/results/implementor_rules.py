@@ -40,19 +40,34 @@ _LABELS = {
 _TYPE_WORD = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _ANY_TYPE = re.compile(r"(?<![\w-])(?:" + "|".join(BLOCKERS) + r")(?![\w-])", re.IGNORECASE)
 _OPTION = re.compile(
-    r"^[ \t]*(?:[-*+]|\d{1,2}[.)]|[A-Ha-h][.)]|#{2,6}|(?=\**option\b))[ \t]*(?P<text>\S.*)$",
+    r"^(?P<indent>[ \t]*)(?P<mark>[-*+](?=[ \t])|\d{1,2}[.)]|[A-Ha-h][.)]|#{2,6}|(?=[*_]*option\b))[ \t]*(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
+"""Two letters of a script that puts no space between words: about a word."""
 _PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
 _QUOTED = re.compile(
-    r"[\"\u201c\u201e\u00ab][^\"\u201d\u00bb]{3,}[\"\u201d\u201c\u00bb]|^[ \t]*>[ \t]*\S", re.MULTILINE
+    r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{3,}"
+    r"[\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]|(?<!\w)['\u2018\u201a\u2039][^\n]{3,}['\u2018\u2019\u203a](?!\w)"
+    r"|^[ \t]*>[ \t]*\S",
+    re.MULTILINE,
 )
 _SECTION = re.compile(r"\u00a7|(?<!\w)sections?\b|#[\w-]+", re.IGNORECASE)
+_VALIDATION = {
+    **dict.fromkeys(("step", "failing step", "failed step", "validation step", "failed"), "step"),
+    **dict.fromkeys(("tried", "attempts", "attempted", "what was tried", "what i tried"), "tried"),
+    **dict.fromkeys(("outside", "why outside", "why outside scope", "outside scope", "out of scope"), "outside"),
+}
 _STEP = re.compile(
-    r"\b(?:step|validation|check|test|tests|suite|lint|linter|build|typecheck|compile|compilation|pipeline|job|command)\b",
+    r"\b(?:step|validation|(?:type[ -]?)?check(?:s|er|ing)?|tests?|suite|lint(?:er|ing)?|builds?|typecheck|compil\w+"
+    r"|pipeline|job|commands?|install\w*|format\w*)\b",
     re.IGNORECASE,
 )
-_FAILED = re.compile(r"\b(?:fail\w*|broke\w*|error\w*|red|times? out|timed out|exceed\w*)\b", re.IGNORECASE)
+_FAILED = re.compile(
+    r"\b(?:fail\w*|broke\w*|error\w*|red|times? out|timed out|exceed\w*|crash\w*|abort\w*|(?:could|can|did|does) ?not"
+    r"|cannot|never (?:ends?|passe[sd]))\b",
+    re.IGNORECASE,
+)
 _TRIED = re.compile(
     r"\b(?:tried|try|tries|attempt\w*|retried|reverted|re-?ran|after \w+ (?:runs|fixes))\b", re.IGNORECASE
 )
@@ -130,14 +145,41 @@ def _describes(summary: str, parts: dict[str, str]) -> bool:
     return len(after_type.split()) >= 3 or len(before.split()) >= 5
 
 
+def _options(text: str) -> list[str]:
+    """Return each option with all that is said of it, be that in a list below it or in paragraphs."""
+    text = blank_code(text)
+    marks = list(_OPTION.finditer(text))
+    begun = [mark for mark in marks if _is_beside(mark, marks[0])]
+    ends = [*(mark.start() for mark in begun[1:]), len(text)]
+    return [text[mark.end() : end].strip() for mark, end in zip(begun, ends, strict=False)]
+
+
+def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
+    """Tell whether a mark begins an entry of the same list as the first one, or is a heading of its level."""
+    depth, first_depth = (len(each["indent"].expandtabs(4)) for each in (mark, first))
+    return _kind(mark["mark"]) == _kind(first["mark"]) and depth < first_depth + 2
+
+
+def _kind(mark: str) -> str:
+    if mark.startswith("#"):
+        return mark
+    return "number" if mark[:1].isdigit() else "letter" if mark[:1].isalpha() else "bullet" if mark else "word"
+
+
+def _words(text: str) -> int:
+    return sum(max(1, len(_UNSPACED.findall(word))) for word in text.split())
+
+
 def _option_findings(options: str) -> Iterator[Finding]:
-    found = [match["text"].strip() for match in _OPTION.finditer(blank_code(options))]
+    found = _options(options)
     if len(found) < 2:
         message = f'The summary offers {len(found)} of at least two options. List them under "Options:", one a line.'
         yield Finding("blocker-options", message, "/summary")
     for option in found:
-        if len(option.split()) < _FEWEST_OPTION_WORDS:
-            message = f'The option "{option[:60]}" names no trade-off. Say what it costs and what it gives.'
+        if _words(option) < _FEWEST_OPTION_WORDS:
+            message = (
+                f'The option "{option.splitlines()[0][:60]}" names no trade-off. Say what it costs and what it gives.'
+            )
             yield Finding("blocker-options", message, "/summary")
 
 
@@ -156,14 +198,14 @@ def _spec_findings(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
 
 
 def _validation_findings(summary: str) -> Iterator[Finding]:
-    text = blank_code(summary)
+    text, parts = blank_code(summary), labelled_parts(summary, _VALIDATION)
     missing = []
-    if not (_STEP.search(text) and _FAILED.search(text)):
+    if not parts.get("step") and not (_STEP.search(text) and _FAILED.search(text)):
         missing.append("which validation step failed")
-    if not _TRIED.search(text):
+    if not parts.get("tried") and not _TRIED.search(text):
         missing.append("what was tried")
-    if not _OUTSIDE.search(text):
+    if not parts.get("outside") and not _OUTSIDE.search(text):
         missing.append("why it is outside of the task's scope")
     if missing:
-        message = f"The summary does not say {', nor '.join(missing)}. Say it."
+        message = f"The summary does not say {', nor '.join(missing)}. Say it; labels are sure: Step, Tried, Outside."
         yield Finding("validation-step-missing", message, "/summary")

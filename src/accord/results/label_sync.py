@@ -40,6 +40,10 @@ class LabelAction:
         """Whether the repository is out of step here."""
         return self.action != UP_TO_DATE
 
+    def told(self, outcome: str) -> str:
+        """Say what happens to people: where nothing is written, a label is to be deleted and not deleted."""
+        return f"to be {self.action}" if self.is_change and outcome in ("planned", "drift") else self.action
+
 
 def plan_labels(
     entries: Sequence[LabelEntry],

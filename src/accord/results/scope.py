@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from accord.kernel.path_patterns import path_patterns
 from accord.kernel.protected import protected_paths
 
 if TYPE_CHECKING:
@@ -39,9 +40,7 @@ class ScopeReport:
 
 def audit_scope(touched: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
     """Sort touched paths by the scope of a work item: listed, a test beside something listed, or outside."""
-    import pathspec
-
-    listed = pathspec.GitIgnoreSpec.from_lines(_pattern(path) for path in scope)
+    listed = path_patterns(_pattern(path) for path in scope)
     groups: dict[str, list[str]] = {"in": [], "tests": [], "outside": []}
     paths = list(dict.fromkeys(touched))
     for path in paths:
@@ -94,8 +93,9 @@ def _test_names(stem: str, extension: str) -> set[str]:
 
 
 def _pattern(path: str) -> str:
-    """Anchor a path of a work item at the root, and keep what it means: a file, a folder, or a glob."""
-    escaped = (
-        path.replace("\\", "\\\\").replace("#", "\\#").replace("!", "\\!") if not re.search(r"[*?\[]", path) else path
-    )
-    return "/" + escaped.lstrip("/")
+    """Anchor a path of a work item at the root, and keep what it means: a file, a folder, or a glob.
+
+    Only stars and question marks make a glob: brackets belong to the names of files, as in ``app/[slug]/page.tsx``.
+    """
+    taken_as_they_are = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
+    return "/" + re.sub(taken_as_they_are, r"\\\1", path).lstrip("/")

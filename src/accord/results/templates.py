@@ -60,6 +60,9 @@ _QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:]*+:[^\w]*+\w", re.IGNORECAS
 _CODE_SPAN = re.compile(r"(`+)\s?(.+?)\s?\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\[`*([^\]`]+)`*\]\(")
+_EMPHASISED = re.compile(r"(\*\*|[\"'])(?!/)([^\s*]+)(?<!/)\1(?=[\s:,;]|$)")
+_NAMED_LATER = re.compile(r"`([^`\s()]*[./][^`\s()]*)`")
+_LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
 
 
 @dataclass(frozen=True)
@@ -171,11 +174,13 @@ def _paths(section: Section | None) -> tuple[str, ...]:
 
 
 def _path(entry: str) -> str:
-    """Return the path an entry begins with, normalised; empty when it begins with prose.
+    """Return the path an entry begins with, else the first one in backticks, normalised; empty when there is none.
 
     A guard that keeps ``src/@types`` from being a mention belongs to the text, not to the path.
     """
     entry = entry.replace(GUARD, "")
+    if dressed := _EMPHASISED.match(entry):
+        entry = dressed.group(2) + entry[dressed.end() :]
     if marked := _CODE_SPAN.match(entry) or _LINK.match(entry):
         candidate = marked.group(marked.lastindex or 1)
     else:
@@ -183,7 +188,9 @@ def _path(entry: str) -> str:
         candidate = words[0].rstrip(",;:") if words else ""
         looks_like_path = len(words) == 1 or any(sign in candidate for sign in "/.*") or words[1][0] in _AFTER_PATH
         if not looks_like_path or _NONE.fullmatch(candidate):
-            return ""
+            later = _NAMED_LATER.search(entry)
+            candidate = later.group(1) if later else ""
+    candidate = _LINES.sub("", candidate)
     return posixpath.normpath(candidate) if candidate else ""
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.kernel.errors import sentence
 from accord.kernel.terminal import as_seen
 from accord.runner.error_rules import (
     BROAD_KINDS,
@@ -248,4 +249,4 @@ def _classification(hit: _Hit) -> Classification:
 
 def _summary(means: str, message: str, mend: str) -> str:
     what = f"{means}: {message}" if message else means
-    return cut(f"{what}{'' if what.endswith(('.', '!', '?', '…')) else '.'} {mend}".strip(), SUMMARY_CHARS)
+    return cut(f"{sentence(what)} {mend}".strip(), SUMMARY_CHARS)

@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from accord.kernel.documents import shown
+from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding, pointer, warning
+from accord.kernel.path_patterns import path_patterns
 from accord.kernel.redaction import is_secret_name
 
 if TYPE_CHECKING:
@@ -51,6 +53,15 @@ def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _secret_findings(agent)
     yield from _environment_findings(agent)
     yield from _path_findings(agent)
+    yield from _dropping_findings(agent)
+
+
+def _dropping_findings(agent: Agent) -> Iterator[Finding]:
+    for i, pattern in enumerate(agent.droppings):
+        try:
+            path_patterns([pattern])
+        except WrongUsage as error:
+            yield Finding("pattern-invalid", str(error), pointer("droppings", i))
 
 
 def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:

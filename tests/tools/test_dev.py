@@ -1,0 +1,35 @@
+"""What ``./dev`` does around the programs that it starts; here they are scripts that tell how they were called."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def script(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout whose environment is set up already, and whose command prints its folder and its words."""
+    place = tmp_path / "accord"
+    script(place / "actions" / "setup" / "uv.sh", "echo /bin/true")
+    script(place / ".venv" / "bin" / "accord", 'pwd; printf "%s\\n" "$@"')
+    shutil.copy(ROOT / "dev", place / "dev")
+    return place
+
+
+def test_a_file_named_to_dev_accord_is_looked_for_where_the_user_stands(checkout: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "my repository"
+    mine.mkdir()
+    command = [str(checkout / "dev"), "accord", "check", "my plan.json"]
+    done = subprocess.run(command, cwd=mine, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [str(mine), "check", "my plan.json"]
