@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.disks import FaultyDisk, fails
-from support.session_processes import HISTORY, act, killed, writer
+from support.disks import CrashImages, FaultyDisk, contents, fails
+from support.session_processes import HISTORY, act, copied, crashes, killed, writer
 from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
 from accord.kernel.errors import BrokenContract, WrongUsage
@@ -23,10 +23,6 @@ from accord.sessions.store import append_history, change_status, change_tasks, c
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 ACTIONS = ["advance", "task", "history", "create"]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def issue(text: str) -> Any:
@@ -54,26 +50,40 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
     }
 
 
-@pytest.mark.parametrize("moment", ["before", "within", "after"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_alike(
-    tmp_path: Path, action: str, moment: str
+    tmp_path: Path, action: str
 ) -> None:
-    clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
-    old = contents(clean)
+    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    old = contents(before)
+    clean = copied(before, tmp_path / "clean")
     act(action, clean, FaultyDisk())
     new = contents(clean)
-    for nth in range(1, 20):
-        folder = make_session(tmp_path / str(nth), "APPROVE_DESIGN")
-        if not killed(action, folder, nth, moment):
-            break
+    moments = []
+    for moment, folder in crashes(action, before, tmp_path / "crashes"):
+        moments.append(moment)
         left = {name: raw for name, raw in contents(folder).items() if name in FILES and not name.endswith("jsonl")}
         if action != "create":
-            assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items())
-        assert not any(Part(name, raw).defect for name, raw in left.items())
+            assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items()), moment
+        assert not any(Part(name, raw).defect for name, raw in left.items()), moment
         act(action, folder, FaultyDisk())
-        assert contents(folder) == new
-    assert nth > 2
+        assert contents(folder) == new, moment
+    assert len(moments) > 2
+
+
+@pytest.mark.parametrize("action", ["advance", "history"])
+def test_what_a_killed_process_leaves_is_what_was_kept_of_that_moment_and_its_lock_is_gone(
+    tmp_path: Path, action: str
+) -> None:
+    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    images = CrashImages(copied(before, tmp_path / "images"))
+    act(action, images.folder, images)
+    for nth, moment in images.kept:
+        folder = copied(before, tmp_path / f"{nth}-{moment}")
+        assert killed(action, folder, nth, moment)
+        assert sorted(contents(folder).values()) == sorted(images.kept[nth, moment].values())
+        act(action, folder, FaultyDisk())
+        assert contents(folder) == contents(images.folder)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])

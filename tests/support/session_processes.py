@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sys
 from functools import cache
 from multiprocessing import forkserver
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
     from accord.kernel.store import Disk
@@ -86,6 +87,28 @@ def take(name: str, folder: Path, disk: Disk) -> None:
     role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
     output = AgentOutput.model_validate(agent_output(status=status))
     take(folder, "T-001", role, output, clock=clock(), disk=disk)
+
+
+def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
+    """Make a change once; yield for each moment of it a session as a process leaves it that is killed then.
+
+    Moments that leave the same are one. ``before`` is the session to begin with, and stays; sessions are made in ``root``.
+    """
+    from support.disks import CrashImages
+
+    images = CrashImages(copied(before, root / "run"))
+    act(name, images.folder, images)
+    for i, (moment, image) in enumerate(images.distinct()):
+        folder = root / str(i) / before.parent.name / before.name
+        folder.mkdir(parents=True)
+        for file, raw in image.items():
+            (folder / file).write_bytes(raw)
+        yield moment, folder
+
+
+def copied(folder: Path, root: Path) -> Path:
+    """Return a copy of a session in a repository of its own."""
+    return Path(shutil.copytree(folder, root / folder.parent.name / folder.name))
 
 
 @cache
