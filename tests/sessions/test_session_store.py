@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import CrashImages, FaultyDisk, contents, fails
-from support.session_processes import HISTORY, act, copied, crashes, killed, writer
+from support.session_processes import OUTPUT, act, copied, crashes, killed, writer
 from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.store import NotWritten
 from accord.sessions.folder import FILES, Part, check_session, read_session
 from accord.sessions.moves import advance, move_task
-from accord.sessions.store import append_history, change_status, change_tasks, create_status, status_value
+from accord.sessions.store import append_output, change_status, change_tasks, create_status, status_value
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
-ACTIONS = ["advance", "task", "history", "create"]
+ACTIONS = ["advance", "task", "output", "create"]
 
 
 def issue(text: str) -> Any:
@@ -71,7 +71,7 @@ def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_a
     assert len(moments) > 2
 
 
-@pytest.mark.parametrize("action", ["advance", "history"])
+@pytest.mark.parametrize("action", ["advance", "output"])
 def test_what_a_killed_process_leaves_is_what_was_kept_of_that_moment_and_its_lock_is_gone(
     tmp_path: Path, action: str
 ) -> None:
@@ -229,7 +229,7 @@ def test_several_tasks_are_moved_together_or_not_at_all(tmp_path: Path) -> None:
     assert [task.status for task in tasks.tasks] == ["blocked", "blocked"]
 
 
-@pytest.mark.parametrize("action", ["advance", "task", "history"])
+@pytest.mark.parametrize("action", ["advance", "task", "output"])
 def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> None:
     folder = make_session(tmp_path, "DONE")
     before = contents(folder)
@@ -238,22 +238,20 @@ def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> Non
     assert contents(folder) == before
 
 
-def test_history_grows_by_one_line_an_event_and_is_the_orchestrators(tmp_path: Path) -> None:
+def test_what_agents_gave_back_grows_by_one_line_an_event_and_is_written_by_the_orchestrator(tmp_path: Path) -> None:
     torn = b'{"at": "2026-01'
-    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": torn.decode()})
-    for answer in ("changes-requested: smaller", "changes-requested: \u2028 larger", "changes-requested: smaller"):
-        append_history(folder, {**HISTORY, "answer": answer}, role="Orchestrator", clock=clock())
-    raw = (folder / "approve-design-history.jsonl").read_bytes()
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"outputs.jsonl": torn.decode() + "\n"})
+    for summary in ("Smaller.", "\u2028 larger", "\u2028 larger", "Smaller."):
+        append_output(folder, {**OUTPUT, "summary": summary}, role="Orchestrator", clock=clock())
+    raw = (folder / "outputs.jsonl").read_bytes()
     assert raw.startswith(torn)
-    assert [entry.answer for entry in read_session(folder).history] == [
-        "changes-requested: smaller",
-        "changes-requested: \u2028 larger",
-    ]
+    said = [entry.summary for entry in read_session(folder).outputs]
+    assert said == ["Smaller.", "\u2028 larger"], "one moment and one text are one event"
     with pytest.raises(BrokenContract, match="not by Architect"):
-        append_history(folder, HISTORY, role="Architect", clock=clock())
+        append_output(folder, OUTPUT, role="Architect", clock=clock())
     with pytest.raises(BrokenContract):
-        append_history(folder, {**HISTORY, "answer": "approved"}, role="Orchestrator", clock=clock())
-    assert (folder / "approve-design-history.jsonl").read_bytes() == raw
+        append_output(folder, {**OUTPUT, "agent": "Nobody"}, role="Orchestrator", clock=clock())
+    assert (folder / "outputs.jsonl").read_bytes() == raw
 
 
 def test_a_session_is_begun_once(tmp_path: Path) -> None:

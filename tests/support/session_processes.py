@@ -29,6 +29,14 @@ HISTORY = {
     "answer": "changes-requested: smaller",
     "state_context": "APPROVE_DESIGN",
 }
+OUTPUT = {
+    "at": "2026-01-31T09:30:00Z",
+    "task_id": "T-001",
+    "agent": "Reviewer",
+    "status": "OK",
+    "summary": "Looked at.",
+    "security_concerns": 0,
+}
 
 
 def act(name: str, folder: Path, disk: Disk) -> None:
@@ -43,8 +51,8 @@ def act(name: str, folder: Path, disk: Disk) -> None:
         moves.advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), disk=disk, blocker="x")
     elif name == "task":
         moves.move_task(folder, "T-001", "blocked", role="QA", clock=clock(), disk=disk)
-    elif name == "history":
-        store.append_history(folder, HISTORY, role="Orchestrator", clock=clock(), disk=disk)
+    elif name == "output":
+        store.append_output(folder, OUTPUT, role="Orchestrator", clock=clock(), disk=disk)
     else:
         (folder / "status.json").unlink(missing_ok=True)
         store.create_status(folder, status(), role="SpecAgent", clock=clock(), disk=disk)
@@ -92,7 +100,7 @@ def take(name: str, folder: Path, disk: Disk) -> None:
 def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
     """Make a change once; yield for each moment of it a session as a process leaves it that is killed then.
 
-    Moments that leave the same are one. ``before`` is the session to begin with, and stays; sessions are made in ``root``.
+    Moments that leave the same are one. ``before`` is the session to begin with, and stays; all others are in ``root``.
     """
     from support.disks import CrashImages
 

@@ -136,6 +136,19 @@ def answered(session: Session, answers: Mapping[str, str], *, now: datetime, is_
     return _unanswered(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_all else value
 
 
+def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> dict[str, Any] | None:
+    """Make the line of the history for an answer that asks for changes of a design that waits for approval."""
+    decision, said = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
+    if decision is None or decision.status != "pending" or not asks_changes(said.strip()):
+        return None
+    return {
+        "at": timestamp(now),
+        "decision_id": APPROVE_DESIGN,
+        "answer": normalised(APPROVE_DESIGN, said),
+        "state_context": "APPROVE_DESIGN",
+    }
+
+
 def unanswered(session: Session, decision_ids: Collection[str], *, now: datetime) -> dict[str, Any]:
     """Cancel those of these questions that still wait: they were put, and nobody answered."""
     return _unanswered(status_value(session), decision_ids, now)

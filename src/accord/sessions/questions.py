@@ -6,12 +6,10 @@ again a few times with what was captured; whatever ends the process, the same co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from accord.kernel.clock import timestamp
 from accord.kernel.store import DISK
 from accord.sessions.folder import read_session
-from accord.sessions.models import APPROVE_DESIGN
 from accord.sessions.protocol import (
     Resumed,
     adopted,
@@ -20,13 +18,12 @@ from accord.sessions.protocol import (
     closed,
     corrected,
     dispatched,
+    history_line,
     left,
-    normalised,
     resumed,
     status_of,
 )
-from accord.sessions.rules import asks_changes
-from accord.sessions.store import append_history, change_status, status_value
+from accord.sessions.store import change_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from accord.kernel.store import Disk
     from accord.sessions.models import Status
     from accord.sessions.protocol import Question
+    from accord.sessions.store import StatusStep
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
@@ -54,22 +52,15 @@ def answer(
     What reached the history before a crash is taken for given first, so that the same answer again adds no line.
     """
     now = clock.now()
-    session = read_session(folder)
-    if session.status and adopted(session) != status_value(session):
-        _write(folder, adopted, clock, disk)
-        session = read_session(folder)
-    pending = [decision.decision_id for decision in status_of(session).pending]
-    answered(session, answers, now=now, is_all=is_all)  # all of it is legal, or nothing is written
-    said = answers.get(APPROVE_DESIGN, "")
-    if APPROVE_DESIGN in pending and asks_changes(said.strip()):
-        entry: dict[str, Any] = {
-            "at": timestamp(now),
-            "decision_id": APPROVE_DESIGN,
-            "answer": normalised(APPROVE_DESIGN, said),
-            "state_context": "APPROVE_DESIGN",
-        }
-        append_history(folder, entry, role=ROLE, clock=clock, disk=disk)
-    return _write(folder, lambda known: answered(known, answers, now=now, is_all=is_all), clock, disk)
+    _write(folder, adopted, clock, disk)
+    return change_status(
+        folder,
+        lambda session: answered(session, answers, now=now, is_all=is_all),
+        role=ROLE,
+        clock=clock,
+        disk=disk,
+        history=lambda session: history_line(session, answers, now=now),
+    )
 
 
 def close(
@@ -107,5 +98,5 @@ def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resu
     return found
 
 
-def _write(folder: Path, step: Any, clock: Clock, disk: Disk) -> Status:
+def _write(folder: Path, step: StatusStep, clock: Clock, disk: Disk) -> Status:
     return change_status(folder, step, role=ROLE, clock=clock, disk=disk)

@@ -34,7 +34,7 @@ from accord.sessions.folder import (
 )
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import TASK, TaskFacts
-from accord.sessions.models import ROLES, OutputEntry, Status, Tasks
+from accord.sessions.models import ROLES, Status, Tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
 """From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
+
+LineStep = Callable[[Session], Mapping[str, Any] | None]
+"""From a session as it is now to a line that must be durable before ``status.json`` changes; None where none must."""
 
 TasksStep = Callable[[Session], Mapping[str, str]]
 """From a session as it is now to the new status of some tasks, by their ids. Pure."""
@@ -59,9 +62,14 @@ def status_value(session: Session) -> dict[str, Any]:
     return value
 
 
-def change_status(folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
-    """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written."""
-    return _change_status(folder, step, role, Storage(clock, disk))
+def change_status(
+    folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK, history: LineStep | None = None
+) -> Status:
+    """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written.
+
+    ``history`` makes the line of ``approve-design-history.jsonl`` that goes with the change and is written before it.
+    """
+    return _change_status(folder, step, role, Storage(clock, disk), history=history)
 
 
 def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -> Status:
@@ -69,7 +77,15 @@ def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -
     return _change_status(folder, step, "Orchestrator", Storage(clock, disk), reopens=True)
 
 
-def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, *, reopens: bool = False) -> Status:
+def _change_status(
+    folder: Path,
+    step: StatusStep,
+    role: str,
+    storage: Storage,
+    *,
+    reopens: bool = False,
+    history: LineStep | None = None,
+) -> Status:
     def change(before: bytes) -> bytes:
         session = _readable(folder, STATUS_FILE, before)
         if not reopens:
@@ -83,6 +99,8 @@ def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, 
             raise refuse("The role may not write this.", found)
         after = _json(value, before)
         _judged(STATUS_FILE, after)
+        if history and (entry := history(session)):
+            _append(session, HISTORY_FILE, entry, storage)
         return after
 
     written = _change(folder, STATUS_FILE, change, storage)
@@ -152,46 +170,27 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Ite
                 yield Finding("illegal-move", f"{name}: {said}")
 
 
-def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
-    """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
-    _append(folder, HISTORY_FILE, entry, role, Storage(clock, disk), lambda _: False)
-
-
 def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
     """Add what an agent gave back to ``outputs.jsonl``; what was the last word on its task already is not repeated."""
-    said = {key: value for key, value in entry.items() if key != "at"}
-
-    def is_known(session: Session) -> bool:
-        last = last_output(session, entry["task_id"])
-        return last is not None and last.model_dump(exclude={"at"}) == said
-
-    _append(folder, OUTPUTS_FILE, entry, role, Storage(clock, disk), is_known)
-
-
-def last_output(session: Session, task_id: str) -> OutputEntry | None:
-    """Return what was given back for a task last."""
-    return next((output for output in reversed(session.outputs) if output.task_id == task_id), None)
-
-
-def _append(
-    folder: Path,
-    name: str,
-    entry: Mapping[str, Any],
-    role: str,
-    storage: Storage,
-    is_known: Callable[[Session], bool],
-) -> None:
     if role != "Orchestrator":
-        raise refuse("The role may not write this.", _not_by(role, name, frozenset({"Orchestrator"})))
-    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
-    _judged(name, line + b"\n")
+        raise refuse("The role may not write this.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
+    storage = Storage(clock, disk)
+    said = {key: value for key, value in entry.items() if key != "at"}
     with _held(folder, storage):
         session = read_session(folder)
         _writable(session)
-        if said := session.parts[name].unreadable:
-            raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
-        if not is_known(session):
-            append_once(folder / name, line, storage)
+        last = next((output for output in reversed(session.outputs) if output.task_id == entry["task_id"]), None)
+        if last is None or last.model_dump(exclude={"at"}) != said:
+            _append(session, OUTPUTS_FILE, entry, storage)
+
+
+def _append(session: Session, name: str, entry: Mapping[str, Any], storage: Storage) -> None:
+    """Add a line to a file that only grows, once. For who holds the lock of the session."""
+    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
+    _judged(name, line + b"\n")
+    if said := session.parts[name].unreadable:
+        raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
+    append_once(session.folder / name, line, storage)
 
 
 def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
