@@ -48,7 +48,7 @@ def extract_patch(work_tree: Path, base: str) -> bytes:
     that is not there.
     """
     git = Git(work_tree)
-    start = _merge_base(git, base)
+    start = merge_base(git, base)
     with _scratch_index(git) as scratch:
         scratch("read-tree", "HEAD")
         scratch("add", "--all", "--", ".")
@@ -62,7 +62,7 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
     The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
     """
     git = Git(work_tree)
-    start = _merge_base(git, base)
+    start = merge_base(git, base)
     with _scratch_index(git) as scratch:
         scratch("read-tree", "HEAD")
         scratch("add", "--all", "--", ".")
@@ -99,7 +99,8 @@ def _is_utf8(patch: bytes) -> bool:
     return True
 
 
-def _merge_base(git: Git, base: str) -> str:
+def merge_base(git: Git, base: str) -> str:
+    """Name the commit at which this checkout left ``base``. Raises WrongUsage where there is none."""
     if git.attempt("rev-parse", "--git-dir").returncode:
         raise WrongUsage(f"{git.directory} is no git repository.", mend="Run this in the agent's work tree.")
     if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
