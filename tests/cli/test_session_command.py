@@ -11,7 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, decision, make_session
+from support.sessions import (
+    ARCHITECTURE,
+    GATES,
+    NAME,
+    REPORT,
+    SPEC,
+    TASKS,
+    acceptance,
+    agent_output,
+    decision,
+    make_session,
+)
 
 from accord.sandbox.seed import STRANGER_TOKEN
 from accord.sessions.models import ROLES
@@ -275,6 +286,8 @@ def test_every_agent_is_given_a_valid_input(accord: Accord, repository: Path, ro
     assert given["task"].get("session_changed_files") == (changed if role == "Reviewer" else [])
     names = [Path(name).name for name in given["task"]["context_files"]]
     assert ("header.md" in names) == (role in ("Planner", "Coder", "Reviewer"))
+    play.run("dispatch", str(repository), task, "--to", role, "--into", "tried", "--dry-run")
+    assert not Path("tried").exists()
     statuses = json.loads(Path("out/schema.json").read_text())["properties"]["status"]["enum"]
     extra = {"Researcher": "NEEDS_INFO", "Security": "NEEDS_DECISION"}.get(role)
     assert statuses == ["OK", "BLOCKED", "FAIL", *([extra] if extra else [])]
@@ -349,6 +362,21 @@ def test_a_question_about_security_is_asked_again_when_the_work_on_it_did_not_se
         ("T-002: The port is open.", "pending"),
         ("T-001: The port is open.", "pending"),
     ]
+
+
+def test_a_file_that_is_not_the_roles_to_change_is_told_when_its_output_is_taken(
+    accord: Accord, tmp_path: Path
+) -> None:
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
+    names = ["src/app.py", f".agents-work/{NAME}/spec.md", str(tmp_path / "README.md"), ".agents-work/<session>/x.md"]
+    artifacts = {**agent_output()["artifacts"], "files_changed": names}
+    output = str(accord.file("output.json", agent_output(artifacts=artifacts)))
+    for role, wrong in (("Docs", [0, 1]), ("Coder", [1]), ("Reviewer", [0, 1, 2])):
+        found = play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)["findings"]
+        assert [one["path"] for one in found] == [f"/artifacts/files_changed/{i}" for i in wrong]
+        assert {(one["code"], one["severity"]) for one in found} == {("role-forbidden", "warning")}
+    ended = accord("dispatch", str(play.folder), "T-001", "--to", "Docs", "--take", output)
+    assert (ended.code, "Docs says that it changed src/app.py" in ended.out) == (0, True)
 
 
 def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(accord: Accord, tmp_path: Path) -> None:
