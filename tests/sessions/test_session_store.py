@@ -17,9 +17,9 @@ from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.store import NotWritten
-from accord.sessions.folder import FILES, Part, check_session, read_session
+from accord.sessions.folder import FILES, Part, check_session, read_session, status_value
 from accord.sessions.moves import advance, move_task
-from accord.sessions.store import append_output, change_status, change_tasks, create_status, status_value
+from accord.sessions.store import append_output, change_status, change_tasks, create_status
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 ACTIONS = ["advance", "task", "output", "create"]

@@ -158,8 +158,9 @@ def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
 
 def _write(folder: str, who: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
+    from accord.sessions.folder import status_value
     from accord.sessions.moves import move_task
-    from accord.sessions.store import change_status, status_value
+    from accord.sessions.store import change_status
 
     clock, place = SystemClock(), Path(folder)
     task = {"a": "T-001", "b": "T-002"}[who]
@@ -192,8 +193,8 @@ def _ask(folder: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
     from accord.kernel.errors import BrokenContract
     from accord.sessions import questions
-    from accord.sessions.folder import read_session
-    from accord.sessions.protocol import Question, status_of
+    from accord.sessions.folder import read_session, status_of
+    from accord.sessions.protocol import Question
 
     clock, place = SystemClock(), Path(folder)
     for i in range(rounds):
@@ -211,9 +212,8 @@ def _move(folder: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
     from accord.kernel.errors import BrokenContract
     from accord.sessions import questions
-    from accord.sessions.folder import read_session
+    from accord.sessions.folder import read_session, status_of
     from accord.sessions.moves import advance
-    from accord.sessions.protocol import status_of
 
     clock, place = SystemClock(), Path(folder)
     for _ in range(rounds):

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from accord.github.comments import Comment, CommentPort
 from accord.github.once import send_once
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
-from accord.sessions.protocol import status_of
+from accord.sessions.folder import read_session, status_of
 from accord.sessions.questions import answer, ask, close
 from accord.sessions.questions_comment import read_asked, still_asked, write_questions
 from accord.sessions.said import Heard, authors, commands, hear

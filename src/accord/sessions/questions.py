@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
+from accord.sessions.folder import read_session, status_of
 from accord.sessions.protocol import (
     Resumed,
     adopted,
@@ -21,7 +21,6 @@ from accord.sessions.protocol import (
     history_line,
     left,
     resumed,
-    status_of,
 )
 from accord.sessions.store import change_status
 

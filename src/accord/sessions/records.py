@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
-from accord.sessions.models import GATES
+from accord.sessions.models import GATE_OF
 from accord.sessions.moments import read_moment
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def ask_again(session: Session, entry: Record, question: str, *, now: datetime) 
 
 def waits_again(session: Session, value: dict[str, Any], *, now: datetime) -> dict[str, Any]:
     """Let the question of a gate wait again when a session that it had blocked is back at the gate."""
-    gate_id = next((name for name, gate in GATES.items() if gate == value["current_state"]), "")
-    entry = record(value, gate_id)
+    entry = record(value, GATE_OF.get(value["current_state"], ""))
     if entry is not None and entry["status"] == "cancelled":
         ask_again(session, entry, entry["question"], now=now)
     return value

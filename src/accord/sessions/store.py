@@ -9,7 +9,6 @@ Raises ``BrokenContract`` where a rule forbids it, ``NotWritten`` where the disk
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -32,9 +31,8 @@ from accord.sessions.folder import (
     Session,
     read_session,
 )
-from accord.sessions.gates import open_gates
-from accord.sessions.machine import TASK, TaskFacts
 from accord.sessions.models import ROLES, Status, Tasks
+from accord.sessions.plan import refused_tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
     from accord.kernel.store import Disk
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
-"""From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
+"""From a session as it is now to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
 
 LineStep = Callable[[Session], Mapping[str, Any] | None]
 """From a session as it is now to a line that must be durable before ``status.json`` changes; None where none must."""
@@ -54,12 +52,6 @@ TasksStep = Callable[[Session], Mapping[str, str]]
 
 _NAMES = frozenset(FILES)
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
-
-
-def status_value(session: Session) -> dict[str, Any]:
-    """Return a copy of ``status.json`` with every key that it has, to be changed and given back."""
-    value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
-    return value
 
 
 def change_status(
@@ -149,25 +141,6 @@ def change_tasks(
     written = _change(folder, TASKS_FILE, change, Storage(clock, disk))
     tasks: Tasks = Part(TASKS_FILE, written).model
     return tasks
-
-
-def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Iterator[Finding]:
-    """Find which of these moves of tasks the lifecycle, the role, or a review that was not passed forbids."""
-    if role not in ROLES:
-        yield role_unknown(role)
-        return
-    tasks = session.tasks
-    for name, target in wanted.items():
-        task = tasks.task(name) if tasks else None
-        if tasks is None or task is None:
-            known = ", ".join(task.id for task in tasks.tasks) if tasks else "none"
-            yield Finding("task-unknown", f'"{name}" is no task. The tasks are: {known}.')
-        elif target != task.status:
-            ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
-            waits_for = tuple(other for other in task.depends_on if other not in ready)
-            facts = TaskFacts(role, waits_for, open_gates(task, session.outputs))
-            if said := TASK.refusal(task.status, target, facts):
-                yield Finding("illegal-move", f"{name}: {said}")
 
 
 def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:

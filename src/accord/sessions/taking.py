@@ -13,11 +13,12 @@ from accord.kernel.clock import timestamp
 from accord.kernel.documents import shown
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
+from accord.sessions.folder import read_session, status_of
+from accord.sessions.models import CORRECTORS
 from accord.sessions.moments import is_before
 from accord.sessions.moves import move_task
-from accord.sessions.policy import Place, forbidden_path, refuse
-from accord.sessions.protocol import Question, status_of
+from accord.sessions.policy import Place, forbidden_path, refuse, task_unknown
+from accord.sessions.protocol import Question
 from accord.sessions.questions import ROLE, ask, complete_correction
 from accord.sessions.rules import SECURITY, is_about_security
 from accord.sessions.stages import working_state
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from accord.kernel.store import Disk
     from accord.sessions.folder import Session
     from accord.sessions.models import AgentOutput
-
-CORRECTORS = ("SpecAgent", "Architect", "Designer")
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,9 @@ def _not_its_own(session: Session, role: str, output: AgentOutput) -> Iterator[F
 
 
 def _follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
-    task = session.tasks.task(task_id) if session.tasks else None
+    task = session.task(task_id)
     if task is None and task_id != "meta":
-        raise refuse("There is no such task.", Finding("task-unknown", f'"{task_id}" is no task of the session.'))
+        raise refuse("There is no such task.", task_unknown(session, task_id))
     if output.status == "NEEDS_DECISION":
         return Taken(question=_question(session, task_id, output))
     if output.status in ("BLOCKED", "FAIL"):
@@ -86,11 +85,9 @@ def _follows(session: Session, task_id: str, role: str, output: AgentOutput) -> 
         begun = ("in-progress", "implemented")
         ways = {"blocked": begun, "not-started": begun, "in-progress": begun[1:]}
         return Taken(task_status=ways.get(task.status, ()))
-    status = session.status
-    is_correction = (
-        role in CORRECTORS and task_id == "meta" and status is not None and status.current_state == "APPROVE_DESIGN"
-    )
-    return Taken(completes_correction=bool(is_correction and status and status.correction_status == "dispatched"))
+    status = status_of(session)
+    is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
+    return Taken(completes_correction=role in CORRECTORS and task_id == "meta" and is_sent)
 
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> Question | None:
@@ -98,8 +95,11 @@ def _question(session: Session, task_id: str, output: AgentOutput) -> Question |
     text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
     others = [one for one in session.outputs if one.task_id == task_id]
     others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
-    decisions = session.status.user_decisions if session.status else []
-    asked = [one.asked_at for one in decisions if one.question == text and is_about_security(one.category)]
+    asked = [
+        one.asked_at
+        for one in status_of(session).user_decisions
+        if one.question == text and is_about_security(one.category)
+    ]
     if any(not others or is_before(others[-1].at, at) for at in asked):
         return None
     return Question(text, category=SECURITY)
