@@ -22,7 +22,7 @@ from accord.sessions import questions
 from accord.sessions.documents import STATUS
 from accord.sessions.folder import Part, read_session
 from accord.sessions.moves import advance
-from accord.sessions.protocol import Question, answered, normalised, resumed
+from accord.sessions.protocol import Question, answered, dispatched, normalised, resumed
 
 
 class Hasty(Disk):
@@ -144,23 +144,36 @@ def test_an_answer_that_a_crash_kept_from_the_status_is_in_the_history_once_when
     assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
 
 
+class Overtaken(Disk):
+    """A disk on which another process has written the status right before it is read for the second time."""
+
+    def __init__(self, folder: Path, value: dict[str, Any]) -> None:
+        self.folder, self.value, self.reads = folder, value, 0
+
+    def read(self, path: Path) -> bytes:
+        self.reads += 1
+        if self.reads == 2:
+            (self.folder / "status.json").write_text(json.dumps(self.value))
+        return super().read(path)
+
+
+def test_two_who_resume_at_once_do_not_both_send_an_agent(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    other = dispatched(read_session(folder), "Designer", now=clock().now())
+    found = questions.resume(folder, agent="Architect", clock=clock(), disk=Overtaken(folder, other))
+    assert found.next == "verify-correction"
+    assert json.loads((folder / "status.json").read_text()) == other
+
+
 def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: Path) -> None:
     """Somebody else answers right before the answer takes the lock: it is refused, and nothing of it is kept."""
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
-    looked = read_session(folder)
-
-    class Overtaken(Disk):
-        """A disk on which another answer is there as soon as somebody looks at the status."""
-
-        def read(self, path: Path) -> bytes:
-            if read_session(folder).status == looked.status:
-                kept = answered(looked, {DESIGN: "approved"}, now=clock().now())
-                (folder / "status.json").write_text(json.dumps(kept))
-            return super().read(path)
-
+    other = answered(read_session(folder), {DESIGN: "approved"}, now=clock().now())
     said = {DESIGN: "changes-requested: smaller"}
-    refused("decision-resolved", questions.answer, folder, said, clock=clock(), disk=Overtaken())
+    refused("decision-resolved", questions.answer, folder, said, clock=clock(), disk=Overtaken(folder, other))
     assert not (folder / "approve-design-history.jsonl").exists()
     assert entry(folder, DESIGN)["answer"] == "approved"
 

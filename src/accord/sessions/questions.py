@@ -6,10 +6,10 @@ again a few times with what was captured; whatever ends the process, the same co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session, status_of
+from accord.sessions.folder import read_session, status_of, status_value
 from accord.sessions.protocol import (
     Resumed,
     adopted,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
+    from accord.sessions.folder import Session
     from accord.sessions.models import Status
     from accord.sessions.protocol import Question
     from accord.sessions.store import StatusStep
@@ -86,14 +87,19 @@ def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resu
     ``agent`` is who is sent to correct the design.
     """
     before = read_session(folder)
+    found = resumed(before)
     if status_of(before).current_state == "DONE":
-        return resumed(before)
+        return found
     _write(folder, adopted, clock, disk)
-    found = resumed(read_session(folder))
-    if found.next == "dispatch-correction":
-        _write(folder, lambda session: dispatched(session, agent, now=clock.now()), clock, disk)
-    elif found.next == "continue":
-        _write(folder, left, clock, disk)
+
+    def step(session: Session) -> dict[str, Any]:
+        nonlocal found
+        found = resumed(session)  # under the lock, so that two who resume at once do not both send an agent
+        if found.next == "dispatch-correction":
+            return dispatched(session, agent, now=clock.now())
+        return left(session) if found.next == "continue" else status_value(session)
+
+    _write(folder, step, clock, disk)
     return found
 
 
