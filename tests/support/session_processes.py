@@ -5,23 +5,17 @@ Each process imports this module: nothing slow in here. What is slow to make is 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import shutil
-import sys
-from functools import cache
-from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from support.killing import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
     from accord.kernel.store import Disk
-
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["support.session_models"])
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
@@ -119,20 +113,8 @@ def copied(folder: Path, root: Path) -> Path:
     return Path(shutil.copytree(folder, root / folder.parent.name / folder.name))
 
 
-@cache
-def _server() -> None:
-    """Start the server of the processes, which finds modules where this process does."""
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-    try:
-        forkserver.ensure_running()
-    finally:
-        os.environ["PYTHONPATH"] = before
-
-
 def _start(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
-    _server()
-    process = _FORKS.Process(target=work, args=arguments)
+    process = forked(work, *arguments)
     process.start()
     return process
 
