@@ -252,13 +252,8 @@ class RetryCounts(Open):
 
     def of(self, loop: str) -> int:
         """Return the count of one loop."""
-        counts = {
-            "FIX_REVIEW": self.fix_review,
-            "FIX_TESTS": self.fix_tests,
-            "FIX_SECURITY": self.fix_security,
-            "FIX_BUILD": self.fix_build,
-        }
-        return counts.get(loop, 0)
+        count: int = getattr(self, loop.lower())
+        return count
 
 
 class Status(Open):
