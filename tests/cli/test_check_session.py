@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 
 from accord.cli.machine import MACHINES
+from accord.kernel.git import Git
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Accord
 
 
@@ -43,6 +44,14 @@ def test_a_folder_of_no_kind_is_wrong_usage(accord: Accord, tmp_path: Path) -> N
     assert accord("check", str(tmp_path)).code == 2
     assert accord("check", "--kind", "session", str(tmp_path / "nothing")).code == 2
     assert accord("check", "--kind", "session-status", str(tmp_path)).code == 2
+
+
+@pytest.mark.parametrize("folders", [[], [f".agents-work/{NAME}"]])
+def test_a_base_that_is_not_there_is_wrong_usage(accord: Accord, folders: list[str]) -> None:
+    make_session(Path.cwd())
+    Git(Path.cwd())("init", "--quiet")
+    ended = accord("session", "check", *folders, "--base", "origin/none")
+    assert (ended.code, "origin/none" in ended.err) == (2, True)
 
 
 def test_who_speaks_may_be_said(accord: Accord) -> None:

@@ -16,15 +16,22 @@ from accord.sessions.moves import advance
 from accord.sessions.protocol import Question
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from accord.kernel.findings import Finding
 
 READY = TASKS.replace("status: not-started  # by the Coder", "status: implemented")
 
 
 def refused(folder: Path, task: str, role: str = "Coder") -> list[str]:
+    return [finding.code for finding in findings(folder, task, role)]
+
+
+def findings(folder: Path, task: str, role: str = "Coder") -> Sequence[Finding]:
     with pytest.raises(BrokenContract) as caught:
         agent_input(read_session(folder), task, role)
-    return [finding.code for finding in caught.value.findings]
+    return caught.value.findings
 
 
 @pytest.mark.parametrize(("state", "task"), [("DONE", "T-001"), ("APPROVE_DESIGN", "T-001"), ("BLOCKED", "T-001")])
@@ -44,7 +51,9 @@ def test_a_task_waits_for_those_that_it_depends_on(tmp_path: Path) -> None:
 def test_a_context_file_of_the_task_that_is_not_there_stops_the_dispatch(tmp_path: Path) -> None:
     tasks = TASKS.replace("    owner: 'nobody'", "    context_files: [docs/none.md]")
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts={"tasks.yaml": tasks})
-    assert refused(folder, "T-001") == ["context-file-missing"]
+    (said,) = findings(folder, "T-001")
+    assert (said.code, said.path) == ("context-file-missing", "/task/context_files/3")
+    assert "docs/none.md" in said.message
 
 
 @pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])

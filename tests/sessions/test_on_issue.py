@@ -126,6 +126,18 @@ def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path
     assert kept(folder) == {"UD-1": "the first"}
 
 
+def test_an_app_that_did_not_say_who_it_is_leaves_no_comment_that_nobody_finds_again(
+    stage: Stage, folder: Path
+) -> None:
+    with pytest.raises(Refused, match=r"writes as helper\[bot\]") as refused:
+        ask_on(place(stage, folder, token="helper"), [Question("Which one?")])
+    assert "--identity 'helper[bot]'" in refused.value.mend
+    assert bodies(stage) == []
+    for action in ("created", "unchanged"):
+        shown = ask_on(place(stage, folder, token="helper", identity="helper[bot]"), [Question("Which one?")])
+        assert shown.action == action
+
+
 def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: Stage, folder: Path) -> None:
     ask_on(place(stage, folder), [Question("Which one?")])
     (body,) = bodies(stage)

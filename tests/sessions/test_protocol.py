@@ -22,7 +22,7 @@ from accord.sessions import questions
 from accord.sessions.documents import STATUS
 from accord.sessions.folder import Part, read_session
 from accord.sessions.moves import advance
-from accord.sessions.protocol import Question, normalised, resumed
+from accord.sessions.protocol import Question, answered, dispatched, normalised, resumed
 
 
 class Hasty(Disk):
@@ -142,6 +142,63 @@ def test_an_answer_that_a_crash_kept_from_the_status_is_in_the_history_once_when
     questions.answer(folder, {DESIGN: "changes-requested: smaller"}, clock=later)
     assert (folder / "approve-design-history.jsonl").read_bytes() == lines
     assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
+
+
+class Overtaken(Disk):
+    """A disk on which another process has written the status right before it is read for the second time."""
+
+    def __init__(self, folder: Path, value: dict[str, Any]) -> None:
+        self.folder, self.value, self.reads = folder, value, 0
+
+    def read(self, path: Path) -> bytes:
+        self.reads += 1
+        if self.reads == 2:
+            (self.folder / "status.json").write_text(json.dumps(self.value))
+        return super().read(path)
+
+
+def test_two_who_resume_at_once_do_not_both_send_an_agent(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
+    other = dispatched(read_session(folder), "Designer", now=clock().now())
+    found = questions.resume(folder, agent="Architect", clock=clock(), disk=Overtaken(folder, other))
+    assert found.next == "verify-correction"
+    assert json.loads((folder / "status.json").read_text()) == other
+
+
+def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: Path) -> None:
+    """Somebody else answers right before the answer takes the lock: it is refused, and nothing of it is kept."""
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    other = answered(read_session(folder), {DESIGN: "approved"}, now=clock().now())
+    said = {DESIGN: "changes-requested: smaller"}
+    refused("decision-resolved", questions.answer, folder, said, clock=clock(), disk=Overtaken(folder, other))
+    assert not (folder / "approve-design-history.jsonl").exists()
+    assert entry(folder, DESIGN)["answer"] == "approved"
+
+
+def with_line(**wrong: str) -> dict[str, str | None]:
+    line = {"at": "2026-02-01T09:30:00Z", "decision_id": DESIGN, "answer": "changes-requested: x", **wrong}
+    return {"approve-design-history.jsonl": json.dumps({**line, "state_context": "APPROVE_DESIGN"}) + "\n"}
+
+
+@pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"answer": "approved"}, {"decision_id": "UD-1"}])
+def test_a_broken_line_of_the_history_is_taken_for_no_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
+    asked = [decision(DESIGN)]
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line(**wrong))
+    assert questions.resume(folder, agent="Architect", clock=clock()).next == "ask"
+    assert entry(folder, DESIGN)["status"] == "pending"
+
+
+def test_a_moment_that_is_none_is_a_finding_until_the_question_is_asked_again(tmp_path: Path) -> None:
+    asked = [decision(DESIGN, asked_at="soon")]
+    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line())
+    refused("timestamp-invalid", questions.resume, folder, agent="Architect", clock=clock())
+    cancelled = decision(DESIGN, "cancelled", asked_at="soon")
+    (folder / "status.json").write_text(json.dumps(status("APPROVE_DESIGN", mode="full", user_decisions=[cancelled])))
+    ask(folder, "Approve?", decision_id=DESIGN)
+    assert entry(folder, DESIGN)["asked_at"] == "2026-02-01T09:30:01Z", "later than the last line of the history"
 
 
 def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:

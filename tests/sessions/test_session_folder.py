@@ -12,8 +12,7 @@ from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS,
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Severity
-from accord.sessions.folder import check_session, read_session
-from accord.sessions.folder_rules import missing_context
+from accord.sessions.folder import check_session, missing_files, read_session
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 
@@ -182,7 +181,7 @@ def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -
     texts: dict[str, str | None] = {"tasks.yaml": done(), "outputs.jsonl": outputs(("Reviewer", "OK"), ("QA", "FAIL"))}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     assert found(folder) == [("", "(review-open)")] * 2
-    first, second = (finding.message for finding in read_session(folder).findings)
+    first, second = (finding.message for finding in check_session(folder)[0][2])
     assert first.startswith("T-001 is completed, but not passed are: QA.")
     assert second.startswith("T-002 is completed, but not passed are: Reviewer, QA.")
 
@@ -208,9 +207,7 @@ def test_a_context_file_that_is_missing_is_noticed(tmp_path: Path) -> None:
 def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path))
     paths = [".agents-work/<session>/spec.md", "README.md", "../outside", f".agents-work/{NAME}/tasks.yaml#T-001"]
-    found = missing_context(session, paths)
-    assert [finding.path for finding in found] == ["/task/context_files/1", "/task/context_files/2"]
-    assert "README.md" in found[0].message
+    assert missing_files(session, paths) == {"README.md", "../outside"}
 
 
 def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Path) -> None:
@@ -219,7 +216,7 @@ def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Pa
     (session.folder / "inside.md").symlink_to("spec.md")
     (session.folder / "outside.md").symlink_to(tmp_path / "secret")
     paths = [".agents-work/<session>/inside.md", ".agents-work/<session>/outside.md"]
-    assert [finding.path for finding in missing_context(session, paths)] == ["/task/context_files/1"]
+    assert missing_files(session, paths) == {paths[1]}
 
 
 def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:

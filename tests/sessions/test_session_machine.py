@@ -15,7 +15,7 @@ from support.sessions import GATES, TASKS, clock, decision, done, make_session, 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import has_errors
 from accord.sessions.artifacts import read_outputs
-from accord.sessions.folder import read_session
+from accord.sessions.folder import check_session, read_session
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
 from accord.sessions.models import LOOPS, ROLES, STATES, Task
@@ -180,7 +180,7 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
         ("pending", "Which one?", None)
     ]
     assert status.pending[0].asked_at > put_off["asked_at"]
-    assert not has_errors(read_session(folder).findings)
+    assert not has_errors(check_session(folder)[0][2])
 
 
 def test_a_task_waits_for_what_it_depends_on(tmp_path: Path) -> None:
@@ -283,4 +283,4 @@ def test_no_sequence_of_moves_breaks_a_document(
                 advance(folder, first, role=role, clock=clock(), task="T-001")
         session = read_session(folder)
         assert [session.defect(name) for name in ("status.json", "tasks.yaml")] == ["", ""]
-        assert not has_errors(session.findings)
+        assert not has_errors(check_session(folder)[0][2])

@@ -11,22 +11,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.disks import FaultyDisk, fails
-from support.session_processes import HISTORY, act, killed, writer
+from support.disks import CrashImages, FaultyDisk, contents, fails
+from support.session_processes import OUTPUT, act, copied, crashes, killed, writer
 from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.store import NotWritten
-from accord.sessions.folder import FILES, Part, check_session, read_session
+from accord.sessions.folder import FILES, Part, check_session, read_session, status_value
 from accord.sessions.moves import advance, move_task
-from accord.sessions.store import append_history, change_status, change_tasks, create_status, status_value
+from accord.sessions.store import append_output, change_status, change_tasks, create_status
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
-ACTIONS = ["advance", "task", "history", "create"]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+ACTIONS = ["advance", "task", "output", "create"]
 
 
 def issue(text: str) -> Any:
@@ -54,26 +50,40 @@ def test_a_session_as_tools_leave_it_is_written_again_without_losing_anything(tm
     }
 
 
-@pytest.mark.parametrize("moment", ["before", "within", "after"])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_alike(
-    tmp_path: Path, action: str, moment: str
+    tmp_path: Path, action: str
 ) -> None:
-    clean = make_session(tmp_path / "clean", "APPROVE_DESIGN")
-    old = contents(clean)
+    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    old = contents(before)
+    clean = copied(before, tmp_path / "clean")
     act(action, clean, FaultyDisk())
     new = contents(clean)
-    for nth in range(1, 20):
-        folder = make_session(tmp_path / str(nth), "APPROVE_DESIGN")
-        if not killed(action, folder, nth, moment):
-            break
+    moments = []
+    for moment, folder in crashes(action, before, tmp_path / "crashes"):
+        moments.append(moment)
         left = {name: raw for name, raw in contents(folder).items() if name in FILES and not name.endswith("jsonl")}
         if action != "create":
-            assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items())
-        assert not any(Part(name, raw).defect for name, raw in left.items())
+            assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items()), moment
+        assert not any(Part(name, raw).defect for name, raw in left.items()), moment
         act(action, folder, FaultyDisk())
-        assert contents(folder) == new
-    assert nth > 2
+        assert contents(folder) == new, moment
+    assert len(moments) > 2
+
+
+@pytest.mark.parametrize("action", ["advance", "output"])
+def test_what_a_killed_process_leaves_is_what_was_kept_of_that_moment_and_its_lock_is_gone(
+    tmp_path: Path, action: str
+) -> None:
+    before = make_session(tmp_path / "before", "APPROVE_DESIGN")
+    images = CrashImages(copied(before, tmp_path / "images"))
+    act(action, images.folder, images)
+    for nth, moment in images.kept:
+        folder = copied(before, tmp_path / f"{nth}-{moment}")
+        assert killed(action, folder, nth, moment)
+        assert sorted(contents(folder).values()) == sorted(images.kept[nth, moment].values())
+        act(action, folder, FaultyDisk())
+        assert contents(folder) == contents(images.folder)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
@@ -99,7 +109,7 @@ def test_a_disk_that_fails_for_good_is_told_and_nothing_changed(tmp_path: Path, 
 
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    rounds = 100
+    rounds = 30
     folder = make_session(tmp_path, "DESIGN")
     writers = [writer(folder, who, rounds) for who in "ab"]
     looks = 0
@@ -219,7 +229,7 @@ def test_several_tasks_are_moved_together_or_not_at_all(tmp_path: Path) -> None:
     assert [task.status for task in tasks.tasks] == ["blocked", "blocked"]
 
 
-@pytest.mark.parametrize("action", ["advance", "task", "history"])
+@pytest.mark.parametrize("action", ["advance", "task", "output"])
 def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> None:
     folder = make_session(tmp_path, "DONE")
     before = contents(folder)
@@ -228,22 +238,20 @@ def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> Non
     assert contents(folder) == before
 
 
-def test_history_grows_by_one_line_an_event_and_is_the_orchestrators(tmp_path: Path) -> None:
+def test_what_agents_gave_back_grows_by_one_line_an_event_and_is_written_by_the_orchestrator(tmp_path: Path) -> None:
     torn = b'{"at": "2026-01'
-    folder = make_session(tmp_path, "APPROVE_DESIGN", texts={"approve-design-history.jsonl": torn.decode()})
-    for answer in ("changes-requested: smaller", "changes-requested: \u2028 larger", "changes-requested: smaller"):
-        append_history(folder, {**HISTORY, "answer": answer}, role="Orchestrator", clock=clock())
-    raw = (folder / "approve-design-history.jsonl").read_bytes()
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"outputs.jsonl": torn.decode() + "\n"})
+    for summary in ("Smaller.", "\u2028 larger", "\u2028 larger", "Smaller."):
+        append_output(folder, {**OUTPUT, "summary": summary}, role="Orchestrator", clock=clock())
+    raw = (folder / "outputs.jsonl").read_bytes()
     assert raw.startswith(torn)
-    assert [entry.answer for entry in read_session(folder).history] == [
-        "changes-requested: smaller",
-        "changes-requested: \u2028 larger",
-    ]
+    said = [entry.summary for entry in read_session(folder).outputs]
+    assert said == ["Smaller.", "\u2028 larger"], "one moment and one text are one event"
     with pytest.raises(BrokenContract, match="not by Architect"):
-        append_history(folder, HISTORY, role="Architect", clock=clock())
+        append_output(folder, OUTPUT, role="Architect", clock=clock())
     with pytest.raises(BrokenContract):
-        append_history(folder, {**HISTORY, "answer": "approved"}, role="Orchestrator", clock=clock())
-    assert (folder / "approve-design-history.jsonl").read_bytes() == raw
+        append_output(folder, {**OUTPUT, "agent": "Nobody"}, role="Orchestrator", clock=clock())
+    assert (folder / "outputs.jsonl").read_bytes() == raw
 
 
 def test_a_session_is_begun_once(tmp_path: Path) -> None:

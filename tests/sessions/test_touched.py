@@ -46,6 +46,14 @@ def test_only_sessions_that_the_change_touches_are_named(tmp_path: Path) -> None
     assert [path.name for path in touched_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
 
 
+def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
+    folder = repository(tmp_path, "DONE")
+    folder.rename(folder.with_name("2026-03-01_new"))
+    commit(tmp_path)
+    assert [path.name for path in touched_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
+    assert codes(tmp_path) == ["session-done", "history-shortened"]
+
+
 def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
     (folder / "spec.md").write_text("changed")

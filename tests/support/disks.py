@@ -1,4 +1,8 @@
-"""Disks on which accidents happen on purpose: the n-th call fails, writes half, or is the last of its process."""
+"""Disks on which accidents happen on purpose: the n-th call fails, writes half, or is the last of its process.
+
+A killed process leaves what its files hold at that moment, and nothing else: ``CrashImages`` keeps just that for every
+moment of one run, so that no process has to end for each. ``LastCall`` ends one; a test holds both against each other.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from accord.kernel.store import Disk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+Contents = dict[str, bytes]
+"""The files of a folder by their names."""
 
 COUNTED = ("read", "create", "replace", "sync", "append")
 
@@ -88,3 +95,57 @@ class LastCall(Disk):
             return result
 
         return counted
+
+
+def contents(folder: Path) -> Contents:
+    """Read the files of a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+class CrashImages(Disk):
+    """A real disk that keeps what ``folder`` holds before, in the middle of, and after each call.
+
+    ``kept`` has an image for each call, counted from 1, and moment; only writes have a middle.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.nth = 0
+        self.kept: dict[tuple[int, str], Contents] = {}
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name not in COUNTED:
+            return found
+
+        def counted(*arguments: Any) -> Any:
+            self.nth += 1
+            self.keep("before")
+            if name in ("create", "append"):
+                self.keep_half(name, *arguments)
+            result = found(*arguments)
+            self.keep("after")
+            return result
+
+        return counted
+
+    def keep(self, moment: str) -> None:
+        self.kept[self.nth, moment] = contents(self.folder)
+
+    def keep_half(self, name: str, path: Path, data: bytes, *more: Any) -> None:
+        """Write half, keep that, and take it back."""
+        there = path.read_bytes() if path.exists() else None
+        getattr(Disk, name)(self, path, data[: len(data) // 2], *more)
+        self.keep("within")
+        if there is None:
+            path.unlink()
+        else:
+            path.write_bytes(there)
+
+    def distinct(self) -> Iterator[tuple[str, Contents]]:
+        """Yield each image once, with the first moment that leaves it."""
+        seen: list[Contents] = []
+        for (nth, moment), image in self.kept.items():
+            if image not in seen:
+                seen.append(image)
+                yield f"{moment} call {nth}", image

@@ -8,11 +8,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+from functools import cache
+from multiprocessing import forkserver
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from multiprocessing.context import ForkServerProcess
 
     from support.stage import Stage
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
 _FORKS = multiprocessing.get_context("forkserver")
+_COMMANDS += ["accord.cli.session", "accord.sessions.on_issue", "support.session_models"]
 _COMMANDS += ["accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
 _FORKS.set_forkserver_preload(
     [
@@ -34,6 +39,23 @@ _FORKS.set_forkserver_preload(
 )
 
 
+@cache
+def _server() -> None:
+    """Start the one server of this process, which finds modules where this process does."""
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ["PYTHONPATH"] = before
+
+
+def forked(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
+    """Make a process for some work; whoever gets it starts it."""
+    _server()
+    return _FORKS.Process(target=work, args=arguments)
+
+
 def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) -> None:
     """Run accord on the stage, and kill it, and what it started, before the answer to its n-th request leaves.
 
@@ -46,7 +68,7 @@ def kill_at(nth: int, arguments: Sequence[str], stage: Stage, **variables: str) 
         "GITHUB_REPOSITORY": stage.repository,
         **variables,
     }
-    process = _FORKS.Process(target=_run_accord, args=(arguments, environment))
+    process = forked(_run_accord, arguments, environment)
     started = threading.Event()
     seen = 0
 

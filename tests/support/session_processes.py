@@ -5,28 +5,31 @@ Each process imports this module: nothing slow in here. What is slow to make is 
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import sys
-from functools import cache
-from multiprocessing import forkserver
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from support.killing import forked
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
     from accord.kernel.store import Disk
-
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["support.session_models"])
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
     "decision_id": "UD-APPROVE-DESIGN",
     "answer": "changes-requested: smaller",
     "state_context": "APPROVE_DESIGN",
+}
+OUTPUT = {
+    "at": "2026-01-31T09:30:00Z",
+    "task_id": "T-001",
+    "agent": "Reviewer",
+    "status": "OK",
+    "summary": "Looked at.",
+    "security_concerns": 0,
 }
 
 
@@ -42,8 +45,8 @@ def act(name: str, folder: Path, disk: Disk) -> None:
         moves.advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), disk=disk, blocker="x")
     elif name == "task":
         moves.move_task(folder, "T-001", "blocked", role="QA", clock=clock(), disk=disk)
-    elif name == "history":
-        store.append_history(folder, HISTORY, role="Orchestrator", clock=clock(), disk=disk)
+    elif name == "output":
+        store.append_output(folder, OUTPUT, role="Orchestrator", clock=clock(), disk=disk)
     else:
         (folder / "status.json").unlink(missing_ok=True)
         store.create_status(folder, status(), role="SpecAgent", clock=clock(), disk=disk)
@@ -88,20 +91,30 @@ def take(name: str, folder: Path, disk: Disk) -> None:
     take(folder, "T-001", role, output, clock=clock(), disk=disk)
 
 
-@cache
-def _server() -> None:
-    """Start the server of the processes, which finds modules where this process does."""
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-    try:
-        forkserver.ensure_running()
-    finally:
-        os.environ["PYTHONPATH"] = before
+def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
+    """Make a change once; yield for each moment of it a session as a process leaves it that is killed then.
+
+    Moments that leave the same are one. ``before`` is the session to begin with, and stays; all others are in ``root``.
+    """
+    from support.disks import CrashImages
+
+    images = CrashImages(copied(before, root / "run"))
+    act(name, images.folder, images)
+    for i, (moment, image) in enumerate(images.distinct()):
+        folder = root / str(i) / before.parent.name / before.name
+        folder.mkdir(parents=True)
+        for file, raw in image.items():
+            (folder / file).write_bytes(raw)
+        yield moment, folder
+
+
+def copied(folder: Path, root: Path) -> Path:
+    """Return a copy of a session in a repository of its own."""
+    return Path(shutil.copytree(folder, root / folder.parent.name / folder.name))
 
 
 def _start(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
-    _server()
-    process = _FORKS.Process(target=work, args=arguments)
+    process = forked(work, *arguments)
     process.start()
     return process
 
@@ -127,8 +140,9 @@ def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
 
 def _write(folder: str, who: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
+    from accord.sessions.folder import status_value
     from accord.sessions.moves import move_task
-    from accord.sessions.store import change_status, status_value
+    from accord.sessions.store import change_status
 
     clock, place = SystemClock(), Path(folder)
     task = {"a": "T-001", "b": "T-002"}[who]
@@ -161,8 +175,8 @@ def _ask(folder: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
     from accord.kernel.errors import BrokenContract
     from accord.sessions import questions
-    from accord.sessions.folder import read_session
-    from accord.sessions.protocol import Question, status_of
+    from accord.sessions.folder import read_session, status_of
+    from accord.sessions.protocol import Question
 
     clock, place = SystemClock(), Path(folder)
     for i in range(rounds):
@@ -180,9 +194,8 @@ def _move(folder: str, rounds: int) -> None:
     from accord.kernel.clock import SystemClock
     from accord.kernel.errors import BrokenContract
     from accord.sessions import questions
-    from accord.sessions.folder import read_session
+    from accord.sessions.folder import read_session, status_of
     from accord.sessions.moves import advance
-    from accord.sessions.protocol import status_of
 
     clock, place = SystemClock(), Path(folder)
     for _ in range(rounds):

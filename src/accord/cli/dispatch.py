@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.kernel.findings import Finding
+    from accord.sessions.taking import Taken
 
 
 @click.command()
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
 )
 @click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
-@click.option("--dry-run", is_flag=True, help="With --take: say what would change, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; with --take, say what would change.")
 @format_option
 @click.pass_context
 def dispatch(
@@ -65,19 +66,20 @@ def dispatch(
         if output is None:
             kind = project_type or ""
             given = agent_input(session, task, role, project_type=kind, base=base, constraints=constraints)
-            if into is not None:
+            if into is not None and not dry_run:
                 _put(given, role, into)
             print_json(given)
             return
         with tried(folder, is_dry_run=dry_run) as place:
-            said = _take(place, task, role, output)
+            taken, warnings = _take(place, task, role, output)
     except BrokenContract as broken:
         _refuse(ctx, broken.findings, output or str(folder), output_format)
         return
     if output_format == "json":
-        print_json({"ok": True, "changed": said, "findings": []})
+        print_json({"ok": True, "changed": taken.said, "findings": [finding.as_json() for finding in warnings]})
     else:
-        click.echo(one_line("; ".join(said) or "nothing to change"))
+        print_findings(warnings, output)
+        click.echo(one_line("; ".join(taken.said) or "nothing to change"))
 
 
 def _put(given: dict[str, Any], role: str, into: Path) -> None:
@@ -90,19 +92,18 @@ def _put(given: dict[str, Any], role: str, into: Path) -> None:
     write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
 
 
-def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
+def _take(folder: Path, task: str, role: str, output: str) -> tuple[Taken, list[Finding]]:
     from accord.cli.step_files import redact
     from accord.kernel.clock import SystemClock
     from accord.sessions.documents import OUTPUT
-    from accord.sessions.rules import output_findings
     from accord.sessions.taking import take
 
-    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(output)))
-    found = [*(found if model is None else output_findings(model, role))]
+    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(output)), role)
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
     model = model.model_copy(update={"summary": redact(model.summary)})
-    return take(folder, task, role, model, clock=SystemClock()).said
+    taken = take(folder, task, role, model, clock=SystemClock())
+    return taken, [*found, *taken.findings]
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], path: str, output_format: str) -> None:

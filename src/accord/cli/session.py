@@ -15,12 +15,11 @@ from accord.cli.session_shown import Showing, carry_out, refuse, show, showing_o
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.sessions.folder import read_session
-from accord.sessions.models import LOOPS, ROLES, STATES
+from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 _ROLE = click.option("--as", "role", required=True, type=click.Choice(ROLES), help="The agent that writes.")
-_CORRECTORS = ("SpecAgent", "Architect", "Designer")
 
 
 @click.group()
@@ -86,7 +85,7 @@ def watch_session(folder: Path) -> None:
 @session.command("resume")
 @_FOLDER
 @click.option(
-    "--agent", type=click.Choice(_CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
+    "--agent", type=click.Choice(CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
 )
 @click.option("--dry-run", is_flag=True, help="Tell what is next, and write nothing.")
 @format_option

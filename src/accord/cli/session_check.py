@@ -12,6 +12,8 @@ from accord.cli.output import format_option
 from accord.cli.step_files import leave_outputs, leave_summary, redact
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors
+from accord.kernel.git import Git
+from accord.kernel.patches import merge_base
 from accord.sessions.dashboard import counts, page
 from accord.sessions.folder import Session, check_session, read_session
 from accord.sessions.touched import change_findings, touched_sessions
@@ -39,17 +41,18 @@ def check_folders(ctx: click.Context, /, folders: Sequence[str], base: str, outp
     if not folders and not base:
         raise WrongUsage("No session is named.", mend="Name folders below .agents-work, or a --base to compare with.")
     root = Path.cwd()
-    paths = [Path(folder) for folder in folders] or [path.relative_to(root) for path in touched_sessions(root, base)]
+    start = merge_base(Git(root), base) if base else ""
+    paths = [Path(folder) for folder in folders] or [path.relative_to(root) for path in touched_sessions(root, start)]
     sessions = [read_session(path) for path in paths if path.is_dir()]
-    documents = [document for path in paths for document in _checked(path, root, base)]
+    documents = [document for path in paths for document in _checked(path, root, start)]
     print_checks(documents, output_format)
     _report(documents, sessions)
     ctx.exit(1 if any(has_errors(found) for _, _, found in documents) else 0)
 
 
-def _checked(path: Path, root: Path, base: str) -> list[Checked]:
-    of_change = list(change_findings(root, path.name, base)) if base else []
-    if base and not path.is_dir():
+def _checked(path: Path, root: Path, start: str) -> list[Checked]:
+    of_change = list(change_findings(root, path.name, start)) if start else []
+    if start and not path.is_dir():
         return [(str(path), "session", of_change)]
     found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
     return [(*found[0][:2], [*found[0][2], *of_change]), *found[1:]]

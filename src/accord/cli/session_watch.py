@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.output import one_line
-from accord.sessions.dashboard import SIGNS, bar, counts, next_step
+from accord.sessions.dashboard import SIGNS, next_step, progress
 from accord.sessions.folder import FILES, read_session
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def screen(session: Session) -> list[str]:
     if status.blocker:
         lines.append(click.style(f"blocked: {one_line(status.blocker)}", fg="red"))
     if tasks:
-        by_status = counts(session)
-        lines += ["", click.style(bar(by_status["completed"], len(tasks.tasks)), fg="green")]
+        lines += ["", click.style(progress(session), fg="green")]
         for task in tasks.tasks:
             colored = click.style(f"{SIGNS[task.status]} {task.status:<12}", fg=_COLORS.get(task.status))
             lines.append(f"  {colored} {one_line(task.id):<7} {one_line(task.title or task.goal)}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from accord.github.limits import PAGE_SIZE
 from accord.github.port import NotThere
 from accord.github.rest import Rest
+from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +69,20 @@ class CommentMethods(Rest):
             self._transport.call("DELETE", f"{self._root}/issues/comments/{comment_id}")
         except NotThere:
             return
+
+
+def refuse_lost(github: CommentPort, made: Comment, *, is_ours: bool) -> None:
+    """Take back a comment that was just made where its author is not us. Raises Refused then.
+
+    Nobody would find it again by its marker, so each run would make another.
+    """
+    if is_ours:
+        return
+    github.delete_comment(made.id)
+    raise Refused(
+        f"The token writes as {made.author}, which is not who it is said to be.",
+        mend=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
+    )
 
 
 def read_comment(data: dict[str, Any]) -> Comment:

@@ -73,7 +73,7 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str]]:
     """Put all that the work tree has since its merge base into an index; yield git with that index, and the base."""
     git = Git(work_tree)
-    start = _merge_base(git, base)
+    start = merge_base(git, base)
     with _scratch_index(git) as scratch:
         scratch("read-tree", "HEAD")
         _forget_new_repositories(scratch, start)
@@ -117,7 +117,8 @@ def _is_utf8(patch: bytes) -> bool:
     return True
 
 
-def _merge_base(git: Git, base: str) -> str:
+def merge_base(git: Git, base: str) -> str:
+    """Name the commit at which this checkout left ``base``. Raises WrongUsage where there is none."""
     if git.attempt("rev-parse", "--git-dir").returncode:
         raise WrongUsage(f"{git.directory} is no git repository.", mend="Run this in the agent's work tree.")
     if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from accord.github.chain import Chain, Link, append
 from accord.github.chain import newest as newest_link
-from accord.github.comments import Comment, CommentPort
+from accord.github.comments import Comment, CommentPort, refuse_lost
 from accord.github.once import send_once
 from accord.github.port import NotThere
 from accord.github.refs import RefPort
@@ -172,12 +172,7 @@ def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
             return found
     body = _comment(place, kept)
     made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
-    if not place.is_ours(made.author):
-        place.github.delete_comment(made.id)  # nobody would find it again, so each write would make another
-        raise Refused(
-            f"The token writes as {made.author}, which is not who it is said to be.",
-            mend=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
-        )
+    refuse_lost(place.github, made, is_ours=place.is_ours(made.author))
     return _ours(place) or (made,)
 
 

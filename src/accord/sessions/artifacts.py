@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, warning
+from accord.kernel.findings import Finding, has_errors, warning
 from accord.kernel.markdown import sections
 from accord.kernel.shapes import read_shape
 from accord.sessions.models import APPROVE_DESIGN, HistoryEntry, OutputEntry
@@ -82,8 +82,12 @@ def _says_something(found: list[Section], position: int) -> bool:
 
 
 def read_history(raw: bytes) -> tuple[list[HistoryEntry], list[Finding]]:
-    """Read the lines of ``approve-design-history.jsonl``; a line that cannot be read is a finding with its number."""
-    return _read_lines(raw, HistoryEntry, _history_findings)
+    """Read the lines of ``approve-design-history.jsonl``; a line that cannot be read is a finding with its number.
+
+    A line with an error is no entry: it must not be taken for an answer of the user.
+    """
+    entries, found = _read_lines(raw, HistoryEntry, _history_findings)
+    return [entry for entry in entries if not has_errors(_history_findings(entry))], found
 
 
 def read_outputs(raw: bytes) -> tuple[list[OutputEntry], list[Finding]]:

@@ -31,12 +31,6 @@ _BAR = 20
 _ROWS = 100
 
 
-def bar(done: int, total: int) -> str:
-    """Draw how much of something is done."""
-    filled = _BAR * done // total if total else 0
-    return f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total}"
-
-
 def counts(session: Session) -> dict[str, int]:
     """Count the tasks by their status, in the order of a task's life."""
     counted = Counter(task.status for task in session.tasks.tasks) if session.tasks else Counter()
@@ -46,7 +40,9 @@ def counts(session: Session) -> dict[str, int]:
 def progress(session: Session) -> str:
     """Draw how many tasks are completed."""
     by_status = counts(session)
-    return bar(by_status["completed"], sum(by_status.values()))
+    done, total = by_status["completed"], sum(by_status.values())
+    filled = _BAR * done // total if total else 0
+    return f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total}"
 
 
 def next_step(session: Session) -> str:

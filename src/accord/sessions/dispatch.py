@@ -6,23 +6,24 @@ Source: global agent contract, "Universal Input JSON" and "Context files enforce
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.findings import Finding, has_errors
+from accord.kernel.documents import shown
+from accord.kernel.findings import Finding, has_errors, pointer
 from accord.kernel.git import Git
 from accord.kernel.markdown_text import fenced
 from accord.kernel.patches import changed_paths
 from accord.kernel.schemas import strict_schema
 from accord.sessions.documents import INPUT
-from accord.sessions.folder import STATUS_FILE, Session
-from accord.sessions.folder_rules import missing_context
+from accord.sessions.folder import STATUS_FILE, Session, missing_files, status_of
 from accord.sessions.models import AgentOutput
-from accord.sessions.policy import WORK, refuse
+from accord.sessions.policy import WORK, refuse, task_unknown
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
 from accord.sessions.stages import is_at_least, working_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from accord.sessions.models import Task
 
@@ -70,41 +71,58 @@ def agent_input(
     ``base`` is what the session's changes are counted from, else the commit before its folder appeared. Raises
     BrokenContract with the files that are missing or broken: the agent could not start.
     """
-    if session.status is None:
-        raise refuse("The session cannot be read.", list(session.parts[STATUS_FILE].findings))
     _may_be_dispatched(session, task_id, role)
-    lacking = [said for name in REQUIRED[role] if (said := session.defect(name))]
-    if lacking:
+    if lacking := [said for name in REQUIRED[role] if (said := session.defect(name))]:
         raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", said) for said in lacking])
-    context = context_files(session, role, _find(session, task_id))
-    git = Git(session.root)
-    has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
+    around = _gathered(session, task_id, role, base)
+    status = status_of(session)
     document = {
         "task": {
             **_task(session, task_id),
-            "context_files": context,
-            "session_changed_files": changed_files(session, base) if role == "Reviewer" and has_git else [],
+            "context_files": list(around.context),
+            "session_changed_files": list(around.changed),
             "constraints": list(constraints),
         },
-        "project_type": project_type or (session.status.model_extra or {}).get("project_type") or "mixed",
-        "repo_state": {
-            "branch": git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD",
-            "ci_status": session.status.last_ci_result,
-            "last_failed_step": None,
-        },
+        "project_type": project_type or (status.model_extra or {}).get("project_type") or "mixed",
+        "repo_state": {"branch": around.branch, "ci_status": status.last_ci_result, "last_failed_step": None},
         "tools_available": list(TOOLS),
         "artifact_list": [_path(session, name) for name, part in session.parts.items() if part.raw is not None],
         "agent": role,
     }
     _, found = INPUT.read_model(INPUT.read(json.dumps(document).encode()))
-    found = [*found, *missing_context(session, context)]
+    found = [*found, *_missing_context(around)]
     if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", list(found))
     return document
 
 
-def _find(session: Session, task_id: str) -> Task | None:
-    return next((task for task in session.tasks.tasks if task.id == task_id), None) if session.tasks else None
+@dataclass(frozen=True)
+class _Around:
+    """What an input says that does not stand in the documents of the session: which files are there, and git's word.
+
+    ``context`` are the files that the agent is to read, ``missing`` those of them that it cannot.
+    """
+
+    context: tuple[str, ...]
+    missing: frozenset[str]
+    branch: str
+    changed: tuple[dict[str, str], ...]
+
+
+def _gathered(session: Session, task_id: str, role: str, base: str) -> _Around:
+    git = Git(session.root)
+    has_git = not git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode
+    branch = git.line("rev-parse", "--abbrev-ref", "HEAD") if has_git else "HEAD"
+    changed = changed_files(session, base) if role == "Reviewer" and has_git else ()
+    context = tuple(context_files(session, role, session.task(task_id)))
+    return _Around(context, missing_files(session, context), branch, tuple(changed))
+
+
+def _missing_context(around: _Around) -> Iterator[Finding]:
+    for i, path in enumerate(around.context):
+        if path in around.missing:
+            message = f'"{shown(path)}" is to be read, and is not there. The agent is blocked until it is.'
+            yield Finding("context-file-missing", message, pointer("task", "context_files", i))
 
 
 def _task(session: Session, task_id: str) -> dict[str, Any]:
@@ -122,12 +140,9 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
             ],
             "risk_flags": ["none"],
         }
-    task = _find(session, task_id)
+    task = session.task(task_id)
     if task is None:
-        known = ", ".join(task.id for task in session.tasks.tasks) if session.tasks else "none"
-        raise refuse(
-            "There is no such task.", Finding("task-unknown", f'"{task_id}" is no task. The tasks are: {known}.')
-        )
+        raise refuse("There is no such task.", task_unknown(session, task_id))
     return {
         "id": task.id,
         "title": task.title or task.goal,
@@ -140,18 +155,17 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 
 def _may_be_dispatched(session: Session, task_id: str, role: str) -> None:
     """Refuse what would go past a gate: nothing in a state that ended, and no task before its plan may be worked on."""
-    status = session.status
-    state = status.current_state if status else ""
+    status = status_of(session)
+    state = status.current_state
     if state in ("DONE", "BLOCKED"):
         raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", f"The session is {state}."))
-    task = _find(session, task_id)
-    if role != "Coder" or task is None or status is None or session.tasks is None:
+    task = session.task(task_id)
+    if role != "Coder" or task is None or session.tasks is None:
         return
     if not is_at_least(working_state(status), "IMPLEMENT_LOOP", session.mode):
         message = f"The session is in {state}; tasks are worked on from IMPLEMENT_LOOP on. Pass the gates first."
         raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
-    ready = {other.id for other in session.tasks.tasks if other.status in ("implemented", "completed")}
-    if waits := [other for other in task.depends_on if other not in ready]:
+    if waits := session.tasks.waits_for(task):
         message = f"{task_id} waits for {', '.join(waits)}; implement these first."
         raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
 

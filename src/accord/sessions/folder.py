@@ -6,6 +6,7 @@ what is missing or broken is a finding of its file.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,16 @@ from accord.kernel.findings import Finding, Severity
 from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, read_outputs, text_findings
 from accord.sessions.documents import ACCEPTANCE, STATUS, TASKS
 from accord.sessions.folder_rules import folder_findings
+from accord.sessions.policy import refuse
+from accord.sessions.rules import is_inside
 from accord.sessions.stages import working_state
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from accord.kernel.kinds import Kind
-    from accord.sessions.models import Acceptance, HistoryEntry, Mode, OutputEntry, Status, Tasks
+    from accord.sessions.models import Acceptance, HistoryEntry, Mode, OutputEntry, Status, Task, Tasks
 
 STATUS_FILE = "status.json"
 TASKS_FILE = "tasks.yaml"
@@ -114,11 +117,6 @@ class Session:
     folder: Path
     parts: Mapping[str, Part]
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What was found in no single file."""
-        return tuple(folder_findings(self))
-
     @property
     def name(self) -> str:
         """The session's name, which is that of its folder."""
@@ -140,6 +138,10 @@ class Session:
         """``tasks.yaml``, None where it is missing or has another shape."""
         model: Tasks | None = self.parts[TASKS_FILE].model
         return model
+
+    def task(self, task_id: str) -> Task | None:
+        """Return the task with this id, None also where ``tasks.yaml`` has no shape."""
+        return self.tasks.task(task_id) if self.tasks else None
 
     @property
     def acceptance(self) -> Acceptance | None:
@@ -173,6 +175,19 @@ class Session:
         return self.parts[name].defect
 
 
+def status_of(session: Session) -> Status:
+    """Return a session's status. Raises BrokenContract where it cannot be read."""
+    if session.status is None:
+        raise refuse("The session cannot be read.", list(session.parts[STATUS_FILE].findings))
+    return session.status
+
+
+def status_value(session: Session) -> dict[str, Any]:
+    """Return a copy of ``status.json`` with every key that it has, to be changed and given back."""
+    value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
+    return value
+
+
 def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage when there is no such folder."""
     if not folder.is_dir():
@@ -198,6 +213,20 @@ def _read_file(path: Path) -> bytes | None:
         return file.read(MAX_BYTES + 1)
 
 
+def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
+    """Look which of these context files no agent can read; ``<session>`` stands for the session's name.
+
+    They lie below the repository's root. Nobody is sent to read what a link leads to outside of it.
+    """
+    root = session.root.resolve()
+
+    def is_there(path: str) -> bool:
+        place = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
+        return place.exists() and place.is_relative_to(root)
+
+    return frozenset(path for path in paths if not is_inside(path) or not is_there(path))
+
+
 def is_session(folder: Path) -> bool:
     """Tell whether a folder looks like that of a session."""
     return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == ".agents-work"
@@ -206,8 +235,9 @@ def is_session(folder: Path) -> bool:
 def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
     """Check a session's folder: what concerns several files first, then every file that is there."""
     session = read_session(folder)
+    context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
     parts = [part for part in session.parts.values() if not part.is_missing]
     return [
-        (folder, "session", list(session.findings)),
+        (folder, "session", folder_findings(session, missing_files(session, context))),
         *((folder / part.name, part.kind, list(part.findings)) for part in parts),
     ]

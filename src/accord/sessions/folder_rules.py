@@ -11,20 +11,21 @@ from accord.kernel.documents import shown
 from accord.kernel.findings import Finding, pointer, warning
 from accord.sessions.gates import open_gates
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
-from accord.sessions.rules import asks_changes, is_approval, is_inside, session_name_findings
+from accord.sessions.rules import asks_changes, is_inside, passes_gate, session_name_findings
 from accord.sessions.stages import files_needed, is_at_least, working_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
     from accord.sessions.folder import Session
     from accord.sessions.models import Status, Tasks
 
 
-def folder_findings(session: Session) -> list[Finding]:
+def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]:
     """Check what concerns more than one file; a file whose shape is wrong is left out.
 
-    A finding's path is a pointer into the folder: the name of a file, and the place in it.
+    ``missing`` are those context files of its tasks that are not there. A finding's path is a pointer into the folder:
+    the name of a file, and the place in it.
     """
     found = [*session_name_findings(session.name)]
     status, tasks = session.status, session.tasks
@@ -37,7 +38,7 @@ def folder_findings(session: Session) -> list[Finding]:
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_counted_tasks(status, tasks)]
     if tasks:
-        found += [*_context_files(session, tasks), *_reviews(session, tasks)]
+        found += [*_context_files(tasks, missing), *_reviews(session, tasks)]
     return found
 
 
@@ -62,11 +63,10 @@ def gate_defect(status: Status, decision_id: str) -> str:
         return f"{decision_id} was never asked."
     if decision.status != "answered" or not decision.answer:
         return f"{decision_id} is {decision.status}, not answered."
-    if decision_id == APPROVE_DESIGN and not is_approval(decision.answer):
-        return f'{decision_id} is not answered with "approved".'
-    if decision_id == REVIEW_STRATEGY and decision.answer not in ("per-batch", "single-final"):
-        return f'{decision_id} is not answered with "per-batch" or "single-final".'
-    return ""
+    if passes_gate(decision_id, decision.answer):
+        return ""
+    wanted = {APPROVE_DESIGN: '"approved"', REVIEW_STRATEGY: '"per-batch" or "single-final"'}
+    return f"{decision_id} is not answered with {wanted[decision_id]}."
 
 
 def _gates(session: Session, status: Status) -> Iterator[Finding]:
@@ -122,31 +122,9 @@ def _reviews(session: Session, tasks: Tasks) -> Iterator[Finding]:
             yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"))
 
 
-def _context_files(session: Session, tasks: Tasks) -> Iterator[Finding]:
+def _context_files(tasks: Tasks, missing: Collection[str]) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         for j, path in enumerate(task.context_files):
-            if is_inside(path) and not is_there(session, path):
+            if path in missing and is_inside(path):
                 message = f'{task.id} is to be read with "{shown(path)}", which is not there. Write it or correct it.'
                 yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
-
-
-def missing_context(session: Session, paths: Sequence[str]) -> list[Finding]:
-    """Find which files an agent is to read that are not there; ``paths`` are the context files of its input."""
-    return [
-        Finding(
-            "context-file-missing",
-            f'"{shown(path)}" is to be read, and is not there. The agent is blocked until it is.',
-            pointer("task", "context_files", i),
-        )
-        for i, path in enumerate(paths)
-        if not is_inside(path) or not is_there(session, path)
-    ]
-
-
-def is_there(session: Session, path: str) -> bool:
-    """Tell whether a context file exists, below the repository's root; ``<session>`` stands for the session's name.
-
-    Nobody is sent to read what a link leads to outside of the repository.
-    """
-    place = (session.root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
-    return place.exists() and place.is_relative_to(session.root.resolve())

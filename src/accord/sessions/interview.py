@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.kernel.errors import BrokenContract, Stopped
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
+from accord.sessions.folder import read_session, status_of
 from accord.sessions.models import GATES
-from accord.sessions.protocol import MOST_ASKED, must_be_answered, normalised, status_of, unanswered
+from accord.sessions.protocol import MOST_ASKED, must_be_answered, normalised, unanswered
 from accord.sessions.questions import ROLE, answer, close
 from accord.sessions.store import change_status
 

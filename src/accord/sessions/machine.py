@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.kernel.machine import Edge, Machine
+from accord.sessions.folder import status_of
 from accord.sessions.folder_rules import gate_defect
 from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY
 from accord.sessions.rules import MOST_RETRIES
@@ -44,21 +45,19 @@ class Facts:
 
 def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> Facts:
     """Gather the facts of a session whose status can be read; ``task`` is the one that a loop of fixes is for."""
-    status = session.status
-    if status is None:
-        raise ValueError(f"{session.folder} has no status that can be read")
+    status = status_of(session)
     tasks = session.tasks.tasks if session.tasks else []
     return Facts(
-        {name: session.defect(name) for name in session.parts},
-        {decision_id: gate_defect(status, decision_id) for decision_id in GATES},
-        {decision.decision_id: decision.state_context for decision in status.pending},
-        tuple(item.id for item in tasks if item.status != "completed"),
-        status.last_ci_result,
-        return_state(status),
-        status.blocked_from or "",
-        task,
-        {loop: status.retries(task, loop) for loop in LOOPS},
-        reopens,
+        defects={name: session.defect(name) for name in session.parts},
+        gates={decision_id: gate_defect(status, decision_id) for decision_id in GATES},
+        pending={decision.decision_id: decision.state_context for decision in status.pending},
+        unfinished=tuple(item.id for item in tasks if item.status != "completed"),
+        ci_result=status.last_ci_result,
+        returns_to=return_state(status),
+        blocked_from=status.blocked_from or "",
+        task=task,
+        retries={loop: status.retries(task, loop) for loop in LOOPS},
+        reopens=reopens,
     )
 
 

@@ -44,6 +44,7 @@ State = Literal[
     "FIX_BUILD",
     "BLOCKED",
 ]
+Corrector = Literal["SpecAgent", "Architect", "Designer"]
 Loop = Literal["FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY", "FIX_BUILD"]
 Mode = Literal["full", "lean"]
 TaskStatus = Literal["not-started", "in-progress", "implemented", "completed", "blocked"]
@@ -57,11 +58,15 @@ CiStatus = Literal["unknown", "green", "red"]
 ROLES: tuple[str, ...] = get_args(Role)
 STATES: tuple[str, ...] = get_args(State)
 LOOPS: tuple[str, ...] = get_args(Loop)
+CORRECTORS: tuple[str, ...] = get_args(Corrector)
+"""Who is sent to correct a design that the user wants changed."""
 
 APPROVE_DESIGN = "UD-APPROVE-DESIGN"
 REVIEW_STRATEGY = "UD-REVIEW-STRATEGY"
 GATES: dict[str, State] = {APPROVE_DESIGN: "APPROVE_DESIGN", REVIEW_STRATEGY: "REVIEW_STRATEGY"}
 """The decisions that every full session needs, each with the state that asks for it."""
+GATE_OF: dict[str, str] = {state: decision_id for decision_id, state in GATES.items()}
+"""The other way round: the decision that a state asks for."""
 
 _DECISION_ID = r"^UD-([1-9][0-9]{0,8}|APPROVE-DESIGN|REVIEW-STRATEGY)$"
 _TASK_ID = r"^T-[0-9]{3,}$"
@@ -210,7 +215,7 @@ class Decision(Open):
 class CorrectionDispatch(Open):
     """The last agent that was sent to correct the design."""
 
-    agent: Literal["SpecAgent", "Architect", "Designer"] | None = Field(None, description="The agent.")
+    agent: Corrector | None = Field(None, description="The agent.")
     task_id: Literal["meta"] | None = Field(None, description="Always meta.")
     at: str | None = Field(None, description="When, ISO-8601.")
 
@@ -247,13 +252,8 @@ class RetryCounts(Open):
 
     def of(self, loop: str) -> int:
         """Return the count of one loop."""
-        counts = {
-            "FIX_REVIEW": self.fix_review,
-            "FIX_TESTS": self.fix_tests,
-            "FIX_SECURITY": self.fix_security,
-            "FIX_BUILD": self.fix_build,
-        }
-        return counts.get(loop, 0)
+        count: int = getattr(self, loop.lower())
+        return count
 
 
 class Status(Open):
@@ -335,6 +335,11 @@ class Tasks(Open):
     def task(self, task_id: str) -> Task | None:
         """Return the task with this id."""
         return next((task for task in self.tasks if task.id == task_id), None)
+
+    def waits_for(self, task: Task) -> tuple[str, ...]:
+        """Return the dependencies of a task that are not implemented yet."""
+        ready = {other.id for other in self.tasks if other.status in ("implemented", "completed")}
+        return tuple(name for name in task.depends_on if name not in ready)
 
 
 class Criterion(Open):

@@ -29,18 +29,27 @@ def moment_findings(text: str | None, path: str) -> Iterator[Finding]:
 
 def is_moment(text: str) -> bool:
     """Tell whether a text is a date, or a date with a time, that exists."""
+    return read_moment(text) is not None
+
+
+def read_moment(text: str) -> datetime | None:
+    """Read a date, or a date with a time, with or without a zone; None where there is no such moment."""
     if not (_WITH_TIME.match(text) or _DAY.match(text)):
-        return False
+        return None
     try:
-        datetime.fromisoformat(text.replace(",", "."))
+        return datetime.fromisoformat(text.replace(",", "."))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def is_before(moment: str, other: str) -> bool:
-    """Tell whether a timestamp is earlier than another; where only one has a zone, it is left out of account."""
-    first, second = (datetime.fromisoformat(text.replace(",", ".")) for text in (moment, other))
+    """Tell whether a timestamp is earlier than another; where only one has a zone, it is left out of account.
+
+    What is no timestamp is not earlier than any, and none is earlier than it.
+    """
+    first, second = read_moment(moment), read_moment(other)
+    if first is None or second is None:
+        return False
     if (first.tzinfo is None) != (second.tzinfo is None):
         first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
     return first < second

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from accord.github.comments import Comment, CommentPort
+from accord.github.comments import Comment, CommentPort, refuse_lost
 from accord.github.once import send_once
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
-from accord.sessions.protocol import status_of
+from accord.sessions.folder import read_session, status_of
 from accord.sessions.questions import answer, ask, close
 from accord.sessions.questions_comment import read_asked, still_asked, write_questions
 from accord.sessions.said import Heard, authors, commands, hear
@@ -69,6 +68,7 @@ class Shown:
 class _Thread:
     """The comments of an issue, oldest first; ``ours`` are those that ask for this session, with what they ask."""
 
+    identity: Identity
     comments: tuple[Comment, ...]
     ours: tuple[tuple[Comment, dict[str, Asked]], ...]
 
@@ -106,7 +106,7 @@ def _read(place: Place) -> _Thread:
         for comment in comments
         if identity.counts(comment.author) and (asked := read_asked(comment.body, name)) is not None
     ]
-    return _Thread(comments, tuple(ours))
+    return _Thread(identity, comments, tuple(ours))
 
 
 def _heard(place: Place, thread: _Thread) -> Heard:
@@ -129,6 +129,7 @@ def _show(place: Place, thread: _Thread, heard: Heard) -> Shown:
             lambda: next((comment for comment, _ in _read(place).ours), None),
             place.clock,
         )
+        refuse_lost(place.github, made, is_ours=thread.identity.counts(made.author))
         return Shown("created", made.url)
     first = thread.ours[0][0]
     for spare, _ in thread.ours[1:]:

@@ -17,6 +17,8 @@ from accord.sessions.models import ROLES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from accord.sessions.folder import Session
+
 WORK = ".agents-work"
 
 ORCHESTRATOR_KEYS = frozenset(
@@ -124,6 +126,12 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
 def role_unknown(role: str) -> Finding:
     """Make the finding for a name that is no agent's."""
     return Finding("role-unknown", f'"{role}" is no agent. The canonical names are {", ".join(ROLES)}.')
+
+
+def task_unknown(session: Session, task_id: str) -> Finding:
+    """Make the finding for a name that is no task of the session."""
+    known = ", ".join(task.id for task in session.tasks.tasks) if session.tasks else "none"
+    return Finding("task-unknown", f'"{task_id}" is no task. The tasks are: {known}.')
 
 
 def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:

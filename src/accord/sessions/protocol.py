@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from accord.kernel.clock import timestamp
 from accord.kernel.findings import Finding
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
+from accord.sessions.folder import status_of, status_value
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.moments import is_before
-from accord.sessions.moves import moved
+from accord.sessions.plan import moved
 from accord.sessions.policy import refuse
 from accord.sessions.records import ask_again, pending_record, record
-from accord.sessions.rules import NO_RESPONSE, asks_changes, is_about_security, is_approval, is_silence
+from accord.sessions.rules import NO_RESPONSE, asks_changes, is_about_security, is_approval, is_silence, passes_gate
 from accord.sessions.stages import return_state, working_state
-from accord.sessions.store import status_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -91,7 +91,7 @@ def asked(session: Session, questions: Sequence[Question], *, now: datetime) -> 
             raise _refused("decision-order", f"The next number is {_next_number(value)}. Leave the id out to get it.")
         category = question.category.strip().lower()
         value["user_decisions"].append(pending_record(wanted, question.shown, context, now, category=category))
-    if state in GATES.values() or state == "ASK_USER":
+    if state in GATE_OF or state == "ASK_USER":
         return value
     return {**value, "current_state": "ASK_USER"}
 
@@ -116,7 +116,7 @@ def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Q
             raise _refused(
                 "history-missing", "The answer must be in approve-design-history.jsonl before it is asked again."
             )
-    elif _passes(gate_id, entry.get("answer") or ""):
+    elif passes_gate(gate_id, entry.get("answer") or ""):
         raise _refused("gate-decided", f"{gate_id} is answered: {entry['answer']}. It is not asked again.")
     ask_again(session, entry, question.shown, now=now)
 
@@ -134,6 +134,19 @@ def answered(session: Session, answers: Mapping[str, str], *, now: datetime, is_
             if decision_id == APPROVE_DESIGN:
                 _set_correction(value, "queued" if asks_changes(entry["answer"]) else "none")
     return _unanswered(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_all else value
+
+
+def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> dict[str, Any] | None:
+    """Make the line of the history for an answer that asks for changes of a design that waits for approval."""
+    decision, said = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
+    if decision is None or decision.status != "pending" or not asks_changes(said.strip()):
+        return None
+    return {
+        "at": timestamp(now),
+        "decision_id": APPROVE_DESIGN,
+        "answer": normalised(APPROVE_DESIGN, said),
+        "state_context": "APPROVE_DESIGN",
+    }
 
 
 def unanswered(session: Session, decision_ids: Collection[str], *, now: datetime) -> dict[str, Any]:
@@ -239,25 +252,19 @@ def resumed(session: Session) -> Resumed:
         return Resumed(state, "blocked", pending, status.blocker or "")
     if pending:
         return Resumed(state, "ask", pending)
-    if state == "APPROVE_DESIGN":
-        return _resumed_design(status)
-    if state == "REVIEW_STRATEGY":
-        decision = status.decision(REVIEW_STRATEGY)
-        if decision is None:
-            return Resumed(state, "ask", (), f"{REVIEW_STRATEGY} was never asked.")
-        passes = decision.status == "answered" and _passes(REVIEW_STRATEGY, decision.answer or "")
-        return Resumed(state, "continue" if passes else "re-ask")
+    if state in GATE_OF:
+        return _resumed_gate(status, GATE_OF[state])
     if state == "ASK_USER":
         return Resumed(return_state(status) or state, "continue")
     return Resumed(state, "continue")
 
 
-def _resumed_design(status: Status) -> Resumed:
-    state, decision = status.current_state, status.decision(APPROVE_DESIGN)
+def _resumed_gate(status: Status, gate_id: str) -> Resumed:
+    state, decision = status.current_state, status.decision(gate_id)
     if decision is None:
-        return Resumed(state, "ask", (), f"{APPROVE_DESIGN} was never asked.")
-    answer = decision.answer or ""
-    if decision.status == "answered" and asks_changes(answer):
+        return Resumed(state, "ask", (), f"{gate_id} was never asked.")
+    answer = (decision.answer or "") if decision.status == "answered" else ""
+    if gate_id == APPROVE_DESIGN and asks_changes(answer):
         steps: dict[str, Next] = {
             "none": "dispatch-correction",
             "queued": "dispatch-correction",
@@ -265,8 +272,7 @@ def _resumed_design(status: Status) -> Resumed:
             "completed": "re-ask",
         }
         return Resumed(state, steps[status.correction_status], (), answer)
-    passes = decision.status == "answered" and is_approval(answer)
-    return Resumed(state, "continue" if passes else "re-ask")
+    return Resumed(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
 
 
 def left(session: Session) -> dict[str, Any]:
@@ -275,10 +281,6 @@ def left(session: Session) -> dict[str, Any]:
     if status.current_state != "ASK_USER" or status.pending:
         return status_value(session)
     return moved(session, return_state(status))
-
-
-def _passes(decision_id: str, answer: str) -> bool:
-    return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in ("per-batch", "single-final")
 
 
 def _set_correction(value: dict[str, Any], wanted: str) -> None:
@@ -321,13 +323,6 @@ def _next_number(value: Mapping[str, Any]) -> str:
         int(found.group(1)) for entry in value["user_decisions"] if (found := _NUMBER.match(entry["decision_id"]))
     ]
     return f"UD-{max(numbers, default=0) + 1}"
-
-
-def status_of(session: Session) -> Status:
-    """Return a session's status. Raises BrokenContract where it cannot be read."""
-    if session.status is None:
-        raise refuse("The session cannot be read.", list(session.parts["status.json"].findings))
-    return session.status
 
 
 def _refused(code: str, message: str) -> Exception:

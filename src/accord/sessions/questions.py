@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.kernel.clock import timestamp
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
-from accord.sessions.models import APPROVE_DESIGN
+from accord.sessions.folder import read_session, status_of, status_value
 from accord.sessions.protocol import (
     Resumed,
     adopted,
@@ -20,13 +18,11 @@ from accord.sessions.protocol import (
     closed,
     corrected,
     dispatched,
+    history_line,
     left,
-    normalised,
     resumed,
-    status_of,
 )
-from accord.sessions.rules import asks_changes
-from accord.sessions.store import append_history, change_status, status_value
+from accord.sessions.store import change_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +30,10 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
+    from accord.sessions.folder import Session
     from accord.sessions.models import Status
     from accord.sessions.protocol import Question
+    from accord.sessions.store import StatusStep
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
@@ -54,22 +52,15 @@ def answer(
     What reached the history before a crash is taken for given first, so that the same answer again adds no line.
     """
     now = clock.now()
-    session = read_session(folder)
-    if session.status and adopted(session) != status_value(session):
-        _write(folder, adopted, clock, disk)
-        session = read_session(folder)
-    pending = [decision.decision_id for decision in status_of(session).pending]
-    answered(session, answers, now=now, is_all=is_all)  # all of it is legal, or nothing is written
-    said = answers.get(APPROVE_DESIGN, "")
-    if APPROVE_DESIGN in pending and asks_changes(said.strip()):
-        entry: dict[str, Any] = {
-            "at": timestamp(now),
-            "decision_id": APPROVE_DESIGN,
-            "answer": normalised(APPROVE_DESIGN, said),
-            "state_context": "APPROVE_DESIGN",
-        }
-        append_history(folder, entry, role=ROLE, clock=clock, disk=disk)
-    return _write(folder, lambda known: answered(known, answers, now=now, is_all=is_all), clock, disk)
+    _write(folder, adopted, clock, disk)
+    return change_status(
+        folder,
+        lambda session: answered(session, answers, now=now, is_all=is_all),
+        role=ROLE,
+        clock=clock,
+        disk=disk,
+        history=lambda session: history_line(session, answers, now=now),
+    )
 
 
 def close(
@@ -96,16 +87,21 @@ def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resu
     ``agent`` is who is sent to correct the design.
     """
     before = read_session(folder)
+    found = resumed(before)
     if status_of(before).current_state == "DONE":
-        return resumed(before)
+        return found
     _write(folder, adopted, clock, disk)
-    found = resumed(read_session(folder))
-    if found.next == "dispatch-correction":
-        _write(folder, lambda session: dispatched(session, agent, now=clock.now()), clock, disk)
-    elif found.next == "continue":
-        _write(folder, left, clock, disk)
+
+    def step(session: Session) -> dict[str, Any]:
+        nonlocal found
+        found = resumed(session)  # under the lock, so that two who resume at once do not both send an agent
+        if found.next == "dispatch-correction":
+            return dispatched(session, agent, now=clock.now())
+        return left(session) if found.next == "continue" else status_value(session)
+
+    _write(folder, step, clock, disk)
     return found
 
 
-def _write(folder: Path, step: Any, clock: Clock, disk: Disk) -> Status:
+def _write(folder: Path, step: StatusStep, clock: Clock, disk: Disk) -> Status:
     return change_status(folder, step, role=ROLE, clock=clock, disk=disk)

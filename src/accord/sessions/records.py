@@ -6,14 +6,16 @@ mapping as it stands in the document, so that keys of others in it stay.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
-from accord.sessions.models import GATES
+from accord.sessions.models import GATE_OF
+from accord.sessions.moments import read_moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from accord.sessions.folder import Session
 
@@ -42,16 +44,14 @@ def pending_record(decision_id: str, question: str, context: str, at: datetime, 
 
 def ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
     """Put a question again in its one record: later than its last answer, so that none is taken for the new one."""
-    last = [datetime.fromisoformat(line.at) for line in session.history]
-    last += [datetime.fromisoformat(entry["asked_at"].replace(",", "."))]
-    at = max([now, *(moment + timedelta(seconds=1) for moment in last if moment.tzinfo)])
+    last = [read_moment(text) for text in (*(line.at for line in session.history), entry["asked_at"])]
+    at = max([now, *(moment + timedelta(seconds=1) for moment in last if moment and moment.tzinfo)])
     entry.update(pending_record(entry["decision_id"], question, entry["state_context"], at))
 
 
 def waits_again(session: Session, value: dict[str, Any], *, now: datetime) -> dict[str, Any]:
     """Let the question of a gate wait again when a session that it had blocked is back at the gate."""
-    gate_id = next((name for name, gate in GATES.items() if gate == value["current_state"]), "")
-    entry = record(value, gate_id)
+    entry = record(value, GATE_OF.get(value["current_state"], ""))
     if entry is not None and entry["status"] == "cancelled":
         ask_again(session, entry, entry["question"], now=now)
     return value

@@ -59,7 +59,7 @@ class Listening:
     def create_comment(self, number: int, body: str) -> Comment:  # noqa: ARG002 - as the port has it
         """Remember what would be commented."""
         self.said.append(body)
-        return Comment(0, "", body, "")
+        return Comment(0, "", body, self.identity().login)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
         """Remember what the comment would say."""

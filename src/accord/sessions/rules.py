@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from datetime import date
 from pathlib import PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from accord.kernel.documents import shown
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.graph import find_cycle
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, ROLES
+from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY, ROLES, RiskFlag
 from accord.sessions.moments import moment_findings
 
 if TYPE_CHECKING:
@@ -250,9 +250,14 @@ def asks_changes(answer: str) -> bool:
     return bool(_CHANGES.match(answer))
 
 
+def passes_gate(decision_id: str, answer: str) -> bool:
+    """Tell whether an answer lets a session pass the gate that it was asked at."""
+    return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in _STRATEGIES
+
+
 def _retries(status: Status) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
-        for loop in ("FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY", "FIX_BUILD"):
+        for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
                 message = f"{shown(task)} went into {loop} more than {MOST_RETRIES} times. Ask the user what to do."
                 yield Finding("retry-budget", message, pointer("retry_counts", task, loop))
@@ -308,8 +313,8 @@ def tasks_findings(tasks: Tasks) -> list[Finding]:
 
 def _known_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     for i, flag in enumerate(flags):
-        if flag not in ("security", "perf", "breaking-change", "none"):
-            message = f'"{shown(flag)}" is no flag that agents know: security, perf, breaking-change or none.'
+        if flag not in get_args(RiskFlag):
+            message = f'"{shown(flag)}" is no flag that agents know: {", ".join(get_args(RiskFlag))}.'
             yield warning("risk-flag-unknown", message, place + pointer(i))
 
 

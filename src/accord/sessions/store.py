@@ -9,7 +9,6 @@ Raises ``BrokenContract`` where a rule forbids it, ``NotWritten`` where the disk
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -32,9 +31,8 @@ from accord.sessions.folder import (
     Session,
     read_session,
 )
-from accord.sessions.gates import open_gates
-from accord.sessions.machine import TASK, TaskFacts
-from accord.sessions.models import ROLES, OutputEntry, Status, Tasks
+from accord.sessions.models import ROLES, Status, Tasks
+from accord.sessions.plan import refused_tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 
 if TYPE_CHECKING:
@@ -44,7 +42,10 @@ if TYPE_CHECKING:
     from accord.kernel.store import Disk
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
-"""From a session as it is now to the whole new ``status.json``. Pure; begin with ``status_value``."""
+"""From a session as it is now to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
+
+LineStep = Callable[[Session], Mapping[str, Any] | None]
+"""From a session as it is now to a line that must be durable before ``status.json`` changes; None where none must."""
 
 TasksStep = Callable[[Session], Mapping[str, str]]
 """From a session as it is now to the new status of some tasks, by their ids. Pure."""
@@ -53,15 +54,14 @@ _NAMES = frozenset(FILES)
 _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
-def status_value(session: Session) -> dict[str, Any]:
-    """Return a copy of ``status.json`` with every key that it has, to be changed and given back."""
-    value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
-    return value
+def change_status(
+    folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK, history: LineStep | None = None
+) -> Status:
+    """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written.
 
-
-def change_status(folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
-    """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written."""
-    return _change_status(folder, step, role, Storage(clock, disk))
+    ``history`` makes the line of ``approve-design-history.jsonl`` that goes with the change and is written before it.
+    """
+    return _change_status(folder, step, role, Storage(clock, disk), history=history)
 
 
 def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -> Status:
@@ -69,7 +69,15 @@ def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -
     return _change_status(folder, step, "Orchestrator", Storage(clock, disk), reopens=True)
 
 
-def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, *, reopens: bool = False) -> Status:
+def _change_status(
+    folder: Path,
+    step: StatusStep,
+    role: str,
+    storage: Storage,
+    *,
+    reopens: bool = False,
+    history: LineStep | None = None,
+) -> Status:
     def change(before: bytes) -> bytes:
         session = _readable(folder, STATUS_FILE, before)
         if not reopens:
@@ -83,6 +91,8 @@ def _change_status(folder: Path, step: StatusStep, role: str, storage: Storage, 
             raise refuse("The role may not write this.", found)
         after = _json(value, before)
         _judged(STATUS_FILE, after)
+        if history and (entry := history(session)):
+            _append(session, HISTORY_FILE, entry, storage)
         return after
 
     written = _change(folder, STATUS_FILE, change, storage)
@@ -133,65 +143,27 @@ def change_tasks(
     return tasks
 
 
-def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Iterator[Finding]:
-    """Find which of these moves of tasks the lifecycle, the role, or a review that was not passed forbids."""
-    if role not in ROLES:
-        yield role_unknown(role)
-        return
-    tasks = session.tasks
-    for name, target in wanted.items():
-        task = tasks.task(name) if tasks else None
-        if tasks is None or task is None:
-            known = ", ".join(task.id for task in tasks.tasks) if tasks else "none"
-            yield Finding("task-unknown", f'"{name}" is no task. The tasks are: {known}.')
-        elif target != task.status:
-            ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
-            waits_for = tuple(other for other in task.depends_on if other not in ready)
-            facts = TaskFacts(role, waits_for, open_gates(task, session.outputs))
-            if said := TASK.refusal(task.status, target, facts):
-                yield Finding("illegal-move", f"{name}: {said}")
-
-
-def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
-    """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
-    _append(folder, HISTORY_FILE, entry, role, Storage(clock, disk), lambda _: False)
-
-
 def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
     """Add what an agent gave back to ``outputs.jsonl``; what was the last word on its task already is not repeated."""
-    said = {key: value for key, value in entry.items() if key != "at"}
-
-    def is_known(session: Session) -> bool:
-        last = last_output(session, entry["task_id"])
-        return last is not None and last.model_dump(exclude={"at"}) == said
-
-    _append(folder, OUTPUTS_FILE, entry, role, Storage(clock, disk), is_known)
-
-
-def last_output(session: Session, task_id: str) -> OutputEntry | None:
-    """Return what was given back for a task last."""
-    return next((output for output in reversed(session.outputs) if output.task_id == task_id), None)
-
-
-def _append(
-    folder: Path,
-    name: str,
-    entry: Mapping[str, Any],
-    role: str,
-    storage: Storage,
-    is_known: Callable[[Session], bool],
-) -> None:
     if role != "Orchestrator":
-        raise refuse("The role may not write this.", _not_by(role, name, frozenset({"Orchestrator"})))
-    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
-    _judged(name, line + b"\n")
+        raise refuse("The role may not write this.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
+    storage = Storage(clock, disk)
+    said = {key: value for key, value in entry.items() if key != "at"}
     with _held(folder, storage):
         session = read_session(folder)
         _writable(session)
-        if said := session.parts[name].unreadable:
-            raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
-        if not is_known(session):
-            append_once(folder / name, line, storage)
+        last = next((output for output in reversed(session.outputs) if output.task_id == entry["task_id"]), None)
+        if last is None or last.model_dump(exclude={"at"}) != said:
+            _append(session, OUTPUTS_FILE, entry, storage)
+
+
+def _append(session: Session, name: str, entry: Mapping[str, Any], storage: Storage) -> None:
+    """Add a line to a file that only grows, once. For who holds the lock of the session."""
+    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
+    _judged(name, line + b"\n")
+    if said := session.parts[name].unreadable:
+        raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
+    append_once(session.folder / name, line, storage)
 
 
 def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: Storage) -> bytes:

@@ -6,22 +6,26 @@ output is what an agent says; the session changes only as far as that agent's ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.kernel.clock import timestamp
-from accord.kernel.findings import Finding
+from accord.kernel.documents import shown
+from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.store import DISK
-from accord.sessions.folder import read_session
+from accord.sessions.folder import read_session, status_of
+from accord.sessions.models import CORRECTORS
 from accord.sessions.moments import is_before
 from accord.sessions.moves import move_task
-from accord.sessions.policy import refuse
+from accord.sessions.policy import Place, forbidden_path, refuse, task_unknown
 from accord.sessions.protocol import Question
 from accord.sessions.questions import ROLE, ask, complete_correction
 from accord.sessions.rules import SECURITY, is_about_security
+from accord.sessions.stages import working_state
 from accord.sessions.store import append_output
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from accord.kernel.clock import Clock
@@ -29,16 +33,18 @@ if TYPE_CHECKING:
     from accord.sessions.folder import Session
     from accord.sessions.models import AgentOutput
 
-CORRECTORS = ("SpecAgent", "Architect", "Designer")
-
 
 @dataclass(frozen=True)
 class Taken:
-    """What follows an output. ``task_status`` is the task's next one, each step of the way to it."""
+    """What follows an output. ``task_status`` is the task's next one, each step of the way to it.
+
+    ``findings`` are warnings: files that the agent says it changed, and that are not its to change.
+    """
 
     task_status: tuple[str, ...] = ()
     question: Question | None = None
     completes_correction: bool = False
+    findings: tuple[Finding, ...] = ()
 
     @property
     def said(self) -> list[str]:
@@ -50,9 +56,23 @@ class Taken:
 
 def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
     """Decide what an output changes."""
-    task = session.tasks.task(task_id) if session.tasks else None
+    return replace(_follows(session, task_id, role, output), findings=tuple(_not_its_own(session, role, output)))
+
+
+def _not_its_own(session: Session, role: str, output: AgentOutput) -> Iterator[Finding]:
+    """Find the files that an agent says it changed, and that the contract keeps from it."""
+    place = Place(session.name, working_state(status_of(session)), session.mode == "lean")
+    for i, path in enumerate(output.artifacts.files_changed):
+        inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
+        if said := forbidden_path(role, inside, place):
+            message = f"{role} says that it changed {shown(path)}. {said} Look at the change before you go on."
+            yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i))
+
+
+def _follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
+    task = session.task(task_id)
     if task is None and task_id != "meta":
-        raise refuse("There is no such task.", Finding("task-unknown", f'"{task_id}" is no task of the session.'))
+        raise refuse("There is no such task.", task_unknown(session, task_id))
     if output.status == "NEEDS_DECISION":
         return Taken(question=_question(session, task_id, output))
     if output.status in ("BLOCKED", "FAIL"):
@@ -65,11 +85,9 @@ def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> T
         begun = ("in-progress", "implemented")
         ways = {"blocked": begun, "not-started": begun, "in-progress": begun[1:]}
         return Taken(task_status=ways.get(task.status, ()))
-    status = session.status
-    is_correction = (
-        role in CORRECTORS and task_id == "meta" and status is not None and status.current_state == "APPROVE_DESIGN"
-    )
-    return Taken(completes_correction=bool(is_correction and status and status.correction_status == "dispatched"))
+    status = status_of(session)
+    is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
+    return Taken(completes_correction=role in CORRECTORS and task_id == "meta" and is_sent)
 
 
 def _question(session: Session, task_id: str, output: AgentOutput) -> Question | None:
@@ -77,8 +95,11 @@ def _question(session: Session, task_id: str, output: AgentOutput) -> Question |
     text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
     others = [one for one in session.outputs if one.task_id == task_id]
     others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
-    decisions = session.status.user_decisions if session.status else []
-    asked = [one.asked_at for one in decisions if one.question == text and is_about_security(one.category)]
+    asked = [
+        one.asked_at
+        for one in status_of(session).user_decisions
+        if one.question == text and is_about_security(one.category)
+    ]
     if any(not others or is_before(others[-1].at, at) for at in asked):
         return None
     return Question(text, category=SECURITY)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding
-from accord.kernel.git import Git, GitFailed, split_nul
+from accord.kernel.git import Git, split_nul
 from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, Part
 from accord.sessions.policy import WORK
 
@@ -20,26 +19,18 @@ if TYPE_CHECKING:
     from accord.sessions.models import Status
 
 
-def touched_sessions(root: Path, base: str) -> list[Path]:
-    """Name the folders of sessions whose files differ from where this checkout left ``base``; new files count."""
+def touched_sessions(root: Path, start: str) -> list[Path]:
+    """Name the folders of sessions whose files differ from those of a commit; new files count, and moved ones twice."""
     git = Git(root)
-    try:
-        start = git.line("merge-base", "--end-of-options", base, "HEAD")
-        changed = split_nul(git("diff", "--name-only", "--relative", "-z", start, "--", WORK))
-        changed += split_nul(git("ls-files", "--others", "--exclude-standard", "-z", "--", WORK))
-    except GitFailed as failed:
-        raise WrongUsage(
-            f"What changed since {base} cannot be told: {failed.message}",
-            mend="Check out with fetch-depth: 0, and name a commit or branch that is there (origin/main).",
-        ) from None
+    changed = split_nul(git("diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", WORK))
+    changed += split_nul(git("ls-files", "--others", "--exclude-standard", "-z", "--", WORK))
     names = sorted({path.split("/")[1] for path in changed if path.count("/") > 1})
     return [root / WORK / name for name in names]
 
 
-def change_findings(root: Path, name: str, base: str) -> Iterator[Finding]:
-    """Find what a change did to a session that the session forbids: going on when done, shortening its history."""
+def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
+    """Find what was done to a session since a commit that the session forbids: going on when done, losing history."""
     git = Git(root)
-    start = git.line("merge-base", "--end-of-options", base, "HEAD")
     folder = f"{WORK}/{name}"
     before = _content(git, start, f"{folder}/{STATUS_FILE}")
     status = Part(STATUS_FILE, before).model if before is not None else None
