@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from accord.github.limits import PAGE_SIZE
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
@@ -67,11 +66,8 @@ class VerdictMethods(Rest):
 
     def check_run(self, sha: str, name: str) -> Shown | None:
         """GET …/commits/{ref}/check-runs with the name."""
-        params = {"check_name": name, "filter": "latest", "per_page": PAGE_SIZE}
-        for page in self._transport.pages(f"{self._root}/commits/{quote(sha, safe='')}/check-runs", params):
-            for found in page.read(lambda data: [_check_run(run) for run in data["check_runs"]]):
-                return found
-        return None
+        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
+        return next(self._listed(path, _check_run, key="check_runs", check_name=name, filter="latest"), None)
 
     def create_check_run(self, sha: str, verdict: Verdict) -> Shown:
         """POST …/check-runs."""
@@ -88,11 +84,8 @@ class VerdictMethods(Rest):
     def commit_status(self, sha: str, name: str) -> Shown | None:
         """GET …/commits/{ref}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        for page in self._transport.pages(path, {"per_page": PAGE_SIZE}):
-            for entry in page.read(lambda data: list(data["statuses"])):
-                if entry["context"] == name:
-                    return _status(entry)
-        return None
+        named = self._listed(path, lambda data: (data["context"], _status(data)), key="statuses")
+        return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: Verdict) -> Shown:
         """POST …/statuses/{sha}."""
