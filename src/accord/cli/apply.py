@@ -16,7 +16,7 @@ from accord.cli.output import Progress, format_option, one_line, print_findings,
 from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 from accord.kernel.store import can_be_written, write_whole
 from accord.results.receipts import Outcome, Receipt
 
@@ -66,7 +66,7 @@ def apply(
     else:
         report = _apply(subject, run_key, dry_run, options)
     if receipt:
-        write_whole(receipt, redactor_for(os.environ)(json.dumps(report.as_json(), indent=2, ensure_ascii=True)) + "\n")
+        write_whole(receipt, json.dumps(redacted(report.as_json(), redactor_for(os.environ)), indent=2) + "\n")
     report_receipt(report, result, receipt)
     if output_format == "json":
         print_json(report.as_json())

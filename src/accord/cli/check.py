@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +35,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
     Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
     """
     from accord.cli.step import report_checks
+    from accord.cli.step_files import as_output
 
     contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
     documents: list[Checked] = []
@@ -48,7 +48,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
     print_checks(documents, output_format)
     handed_on = ""
     if is_ok and len(paths) == len(contents) == 1:
-        handed_on = json.dumps(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
+        handed_on = as_output(KINDS[documents[0][1] or ""].read(contents[paths[0]]).value)
     report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
 

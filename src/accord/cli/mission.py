@@ -117,9 +117,8 @@ def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, ou
         return
     click.echo(f"{click.style(wp, bold=True)} {found.execution_mode} in {one_line(found.workspace_path)}")
     if found.branch_name:
-        click.echo(
-            f"  branch {one_line(found.branch_name)}, {found.lane_id} with {one_line(', '.join(found.lane_wp_ids))}"
-        )
+        lane = f"{found.lane_id} with {', '.join(found.lane_wp_ids)}"
+        click.echo(f"  branch {one_line(found.branch_name)}, {one_line(lane)}")
     for text in found.diagnostics:
         click.echo(click.style(f"  {one_line(text)}", dim=True))
 

@@ -5,7 +5,6 @@ Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHU
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.apply import issue_or_commit, sanitised_line
-from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.cli.step_files import as_output, leave_outputs, leave_summary, redact
 from accord.cli.step_files import redacted_cell as cell
 from accord.gha.commands import annotate, command
 from accord.kernel import markdown_text
 from accord.kernel.findings import Finding, has_errors
 from accord.kernel.markdown_text import table
-from accord.kernel.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +31,9 @@ if TYPE_CHECKING:
 
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
+_DETAILS = ("revision", "review")
+"""What only some kinds of results have, as outputs of the same names."""
+
 _ROWS = 200
 _NODES = 100
 
@@ -68,8 +69,8 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     _outputs(
         {
             "outcome": receipt.outcome.value,
-            "items": _compact(receipt.as_json()["items"]),
-            **{name: _json_or_nothing(receipt.details.get(name)) for name in ("revision", "review")},
+            "items": as_output(receipt.as_json()["items"]),
+            **{name: as_output(receipt.details[name]) if name in receipt.details else "" for name in _DETAILS},
             "run-key": receipt.run_key,
             "receipt": str(receipt_path or ""),
         }
@@ -105,7 +106,7 @@ def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> N
         {
             "ok": str(document["ok"]).lower(),
             "status": document["status"] or "",
-            "blocking-reasons": _compact(document["blockingReasons"]),
+            "blocking-reasons": as_output(document["blockingReasons"]),
         }
     )
     item = f" of #{document['workItem']}" if document["workItem"] else ""
@@ -125,14 +126,10 @@ def report_patch(outcome: str, files: int) -> None:
     leave_summary(f"### accord patch: {cell(outcome)}\n\nFiles in the patch: {files}.")
 
 
-def _json_or_nothing(value: object) -> str:
-    return "" if value is None else json.dumps(value)
-
-
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
-    _outputs({"outcome": outcome, "labels": _compact(labels)})
+    _outputs({"outcome": outcome, "labels": as_output(labels)})
     changed = [[cell(action.name), action.action, cell(action.error)] for action in actions if action.is_change]
     shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
@@ -142,7 +139,7 @@ def report_kit(
     command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[Synced] = ()
 ) -> None:
     """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
-    _outputs({"outcome": outcome, "repositories": _compact([entry.as_json() for entry in synced])})
+    _outputs({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
     shown = [f"### accord {command}: {outcome}"]
     for head, files in parts:
         rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:_ROWS]]
@@ -153,11 +150,6 @@ def report_kit(
     errors = [(entry.repository, entry.error) for entry in synced if entry.error]
     shown += [f"{cell(name)}: {cell(error.message)} {cell(error.mend)}" for name, error in errors]
     leave_summary("\n\n".join(shown))
-
-
-def _compact(document: Any) -> str:
-    """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
-    return json.dumps(redacted(document, redact))
 
 
 def report_error(message: str, mend: str) -> None:

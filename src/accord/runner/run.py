@@ -184,7 +184,7 @@ def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, starte
         started_at=started_at,
         duration_seconds=round(seconds, 3),
         patch_sha256=notes.patch_sha256,
-        warnings=tuple(job.redactor(text) for text in notes.warnings),
+        warnings=tuple(redact(text) for text in notes.warnings),
     )
 
 
