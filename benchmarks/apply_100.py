@@ -27,7 +27,8 @@ from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
 from accord.results.models import PlannerResult
 from accord.results.rules import read_plan
-from accord.results.run import Setting, apply_plan
+from accord.results.run import apply_plan
+from accord.results.setting import Setting
 from accord.sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_body, posted_paths, posted_review
-from accord.results.review_facts import Facts
+from accord.results.review_facts import ReviewFacts
 from accord.results.review_layout import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
@@ -79,8 +79,8 @@ def draft(result: dict[str, Any]) -> Draft:
     return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
 
 
-def facts(result: dict[str, Any], login: str = "reviewer") -> Facts:
-    return Facts(Identity(login, True), PULL, draft(result), anchors=DIFF)
+def facts(result: dict[str, Any], login: str = "reviewer") -> ReviewFacts:
+    return ReviewFacts(Identity(login, True), PULL, draft(result), anchors=DIFF)
 
 
 def places(result: dict[str, Any]) -> list[str]:

@@ -77,7 +77,7 @@ def apply(
 
 def _apply(subject: Subject, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.kernel.clock import SystemClock
-    from accord.results.run import Setting
+    from accord.results.setting import Setting
 
     choices = Choices(**{name: options.pop(name) for name in Choices.__dataclass_fields__})
     progress = Progress()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accord.kernel.findings import Finding
     from accord.results.models import ImplementorResult, ReviewerResult
     from accord.results.receipts import Receipt
-    from accord.results.run import Setting
+    from accord.results.setting import Setting
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -131,7 +131,7 @@ def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receip
 
 def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.kernel.branches import DEFAULT_AUTHOR, check_author
-    from accord.results.implement_apply import Implementation
+    from accord.results.implement_facts import Implementation
     from accord.results.implement_run import apply_implementation
 
     for name in filter(None, (choices.author, *choices.co_author)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from accord.github.once import send_once
 from accord.github.port import IssueChange, NotThere
@@ -28,6 +28,7 @@ from accord.results.operations import (
     Entry,
     NameOwners,
     Operation,
+    PlanOperation,
     Status,
     UpdateWorkItem,
 )
@@ -38,22 +39,10 @@ if TYPE_CHECKING:
 
     from accord.github.port import GitHub, Identity, Issue
     from accord.kernel.clock import Clock
+    from accord.results.setting import Tell
 
 
-class Findable(Protocol):
-    """An operation of any kind of result: it knows whether an earlier run did its work."""
-
-    @property
-    def found(self) -> Status | None:
-        """Whether the work is done already."""
-        ...
-
-
-Op = TypeVar("Op", bound=Findable)
-
-Tell: TypeAlias = "Callable[[Entry, int, int], None]"
-"""Called with each operation as it ends, how many ended, and how many there are."""
-
+Op = TypeVar("Op", bound=Operation)
 
 STALE_SECONDS = 30
 """How long an issue that was read is taken to be as it was."""
@@ -79,7 +68,7 @@ class Ledger:
 
 
 def carry_out(
-    github: GitHub, operations: Sequence[Operation], ledger: Ledger, clock: Clock, tell: Tell
+    github: GitHub, operations: Sequence[PlanOperation], ledger: Ledger, clock: Clock, tell: Tell
 ) -> tuple[list[Entry], AccordError | None]:
     """Carry out the operations of a planner's result."""
     return in_order(
@@ -112,7 +101,7 @@ def in_order(
     return entries, problem
 
 
-def _do(github: GitHub, operation: Operation, ledger: Ledger, clock: Clock) -> None:
+def _do(github: GitHub, operation: PlanOperation, ledger: Ledger, clock: Clock) -> None:
     match operation:
         case CreateWorkItem():
             ledger.issues[operation.key] = _create(github, operation, ledger, clock)
@@ -157,8 +146,7 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, clock: Cl
 
 def _add_dependency(github: GitHub, operation: AddDependency, ledger: Ledger, clock: Clock) -> None:
     waiting = ledger.issues[operation.item]
-    blocker = operation.blocker
-    blocker = ledger.issues[blocker] if isinstance(blocker, str) else blocker
+    blocker = operation.existing or ledger.issues[operation.blocker]
     if ledger.has_dependencies:
         number, blocker_id = waiting.number, blocker.id
         try:
@@ -207,7 +195,7 @@ def _write_body(github: GitHub, issue: Issue, parts: Parts) -> Issue:
     return replace(issue, body=body)
 
 
-def entry_of(operation: Operation, status: Status, ledger: Ledger) -> Entry:
+def entry_of(operation: PlanOperation, status: Status, ledger: Ledger) -> Entry:
     """Write the receipt's line of an operation."""
     match operation:
         case CreateWorkItem() | NameOwners():

@@ -3,149 +3,122 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from accord.github.markers import find_markers
-from accord.kernel.findings import Finding, warning
-from accord.results.operations import MoveWorkItem
-from accord.results.revision_texts import OUTCOME, REVISION, runs_before
+from accord.kernel.errors import BrokenContract
+from accord.kernel.findings import Finding, has_errors, warning
+from accord.results.implement_operations import (
+    CreateRevision,
+    ImplementOperation,
+    LabelRevision,
+    PushBranch,
+    UpdateRevision,
+    WriteComment,
+)
+from accord.results.operations import adopted, moving, skipped
+from accord.results.revision_texts import (
+    OUTCOME,
+    REVISION,
+    outcome_comment,
+    pull_body,
+    pull_title,
+    runs_before,
+    runs_told,
+)
+from accord.results.revisions import is_comment_of, our_comment, our_pull
+from accord.results.scope import audit_scope
+from accord.results.status import plan_move
+from accord.results.templates import read_body
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from accord.github.comments import Comment
-    from accord.github.port import Identity
     from accord.github.pull_port import Pull
-    from accord.results.operations import Status
+    from accord.results.implement_facts import Branch, Request, RevisionFacts
+    from accord.results.operations import MoveWorkItem
     from accord.results.scope import ScopeReport
 
 NEEDS_HUMAN = "needs-human"
+TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}
+"""Where an outcome moves the work item (workflow contracts, "ImplementorResult")."""
 
 
-@dataclass(frozen=True, slots=True)
-class PushBranch:
-    """Put a commit on the work item's branch."""
+@dataclass(frozen=True)
+class RevisionPlan:
+    """What a result comes to, and what a person should know of it; ``pull`` is the pull request that is there."""
 
-    op: ClassVar[str] = "push-branch"
-    branch: str
-    commit: str
-    expected: str
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The branch."""
-        return self.branch
+    operations: tuple[ImplementOperation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    scope: ScopeReport | None = None
+    pull: Pull | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WriteRevision:
-    """Open the pull request, or bring the open one up to date."""
-
-    pull: Pull | None
-    branch: str
-    base: str
-    title: str
-    body: str
-    is_draft: bool
-    found: Status | None
-
-    @property
-    def op(self) -> str:
-        """What it comes to."""
-        return "update-revision" if self.pull and not self.found else "create-revision"
-
-    @property
-    def key(self) -> str:
-        """The branch."""
-        return self.branch
+def plan_revision(facts: RevisionFacts, request: Request) -> RevisionPlan:
+    """Turn the result into operations. Raises BrokenContract for what must not be pushed, and for an illegal move."""
+    result, branch = request.result, facts.branch
+    if facts.is_superseded:
+        return _superseded()
+    if branch is None:
+        return _not_completed(facts, result.outcome, result.summary)
+    if branch.is_empty:
+        reason = f"The patch changes nothing on {facts.base}, so the work is not done.\n\n{result.summary}"
+        return _not_completed(facts, "validation-failure", reason)
+    if has_errors(branch.findings):
+        raise BrokenContract("The patch has what must not be pushed.", findings=branch.findings)
+    return _completed(facts, branch, request)
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRevision:
-    """Ask for a person on the pull request."""
-
-    op: ClassVar[str] = "label-revision"
-    branch: str
-    label: str
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The label."""
-        return self.label
-
-
-@dataclass(frozen=True, slots=True)
-class WriteComment:
-    """Say on the work item why it is not done, in the one comment that is ours."""
-
-    op: ClassVar[str] = "comment-work-item"
-    number: int
-    comment: Comment | None
-    body: str
-    found: Status | None
-
-    @property
-    def key(self) -> str:
-        """The work item."""
-        return f"#{self.number}"
+def _completed(facts: RevisionFacts, branch: Branch, request: Request) -> RevisionPlan:
+    name = request.work.branch
+    scope = audit_scope(branch.touched, read_body(facts.issue.body).in_scope, request.work.protected)
+    pull, is_written = our_pull(facts.pulls, facts.identity, facts.token, branch.since)
+    operations: list[ImplementOperation] = [
+        PushBranch(name, adopted(branch.is_pushed), name, branch.commit, branch.tip),
+        _revision(facts, branch, request, scope, pull, is_written=is_written),
+    ]
+    if scope.protected:
+        found = skipped(pull is not None and NEEDS_HUMAN in pull.labels)
+        operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
+    operations += _move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
+    return RevisionPlan(tuple(operations), (*branch.findings, *scope_findings(scope, pull)), scope, pull)
 
 
-ImplementOperation = PushBranch | WriteRevision | LabelRevision | WriteComment | MoveWorkItem
+def _revision(
+    facts: RevisionFacts, branch: Branch, request: Request, scope: ScopeReport, pull: Pull | None, *, is_written: bool
+) -> CreateRevision | UpdateRevision:
+    """Plan the one pull request of the work item; what an earlier run wrote stands."""
+    name, title = request.work.branch, pull_title(facts.title)
+    earlier = [*(runs_told(pull.body, REVISION) if pull else ()), *branch.runs]
+    body = pull_body(request.result.summary, request.work.number, scope, facts.token, request.desk, earlier)
+    if pull and not is_written:
+        return UpdateRevision(name, None, pull, title, body)
+    return CreateRevision(name, adopted(is_written), name, facts.base, title, body, is_draft=bool(scope.protected))
 
 
-def our_pull(
-    pulls: Sequence[Pull], identity: Identity, token: str, commits: Collection[str] = ()
-) -> tuple[Pull | None, bool]:
-    """Choose the pull request of the branch that this run goes on with; tell whether this run wrote it already.
-
-    An open one comes first. One that this run wrote counts when it was merged, and when a person closed it while it
-    had the run's commit (``commits`` are that one and those after it): there is nothing to open again then.
-    """
-    written = [pull for pull in pulls if _is_of_run(pull, identity, token)]
-    still = [pull for pull in pulls if pull.state == "open"]
-    if still:
-        return next(((pull, True) for pull in still if pull in written), (still[0], False))
-    return next(((pull, True) for pull in written if pull.is_merged or pull.head_sha in commits), (None, False))
+def _not_completed(facts: RevisionFacts, outcome: str, summary: str) -> RevisionPlan:
+    number = facts.issue.number
+    comment = our_comment(facts.comments, facts.identity, number)
+    if comment and facts.token in runs_before(comment.body, OUTCOME):
+        return _superseded()
+    told = runs_told(comment.body, OUTCOME) if comment else []
+    is_written = comment is not None and is_comment_of(comment, facts.token)
+    body = outcome_comment(outcome, summary, number, facts.token, told)
+    write = WriteComment(f"#{number}", skipped(is_written), number, comment, body)
+    return RevisionPlan((write, *_move(facts, TARGETS[outcome], is_settled=is_written)))
 
 
-def is_over(pulls: Sequence[Pull], identity: Identity, token: str, *, has_branch: bool) -> bool:
-    """Tell whether this run's pull request was merged, and the branch is gone or another one is open for it."""
-    is_merged = any(pull.is_merged and _is_of_run(pull, identity, token) for pull in pulls)
-    return is_merged and (not has_branch or any(pull.state == "open" for pull in pulls))
-
-
-def was_followed(pulls: Sequence[Pull], identity: Identity, token: str) -> bool:
-    """Tell whether a later run wrote what the open pull request says, also when it had nothing to commit."""
-    ours = (pull for pull in pulls if pull.state == "open" and identity.counts(pull.author))
-    return any(token in runs_before(pull.body, REVISION) for pull in ours)
-
-
-def _is_of_run(pull: Pull, identity: Identity, token: str) -> bool:
-    marks = find_markers(pull.body, REVISION) if identity.counts(pull.author) else []
-    return any(fields.get("run") == token for fields in marks)
-
-
-def superseded() -> Finding:
-    """Say that a result is older than what the branch or its pull request has."""
+def _superseded() -> RevisionPlan:
+    """Do nothing for a result that is older than what the branch or its pull request has."""
     message = "The work went on after this result (by a later result, or a merge), so it changes nothing any more."
-    return warning("revision-superseded", message)
+    return RevisionPlan(findings=(warning("revision-superseded", message),))
 
 
-def our_comment(comments: Sequence[Comment], identity: Identity, number: int) -> Comment | None:
-    """Find the one comment in which we tell of this work item's outcome."""
-    for comment in comments:
-        if identity.counts(comment.author) and any(
-            fields.get("item") == str(number) for fields in find_markers(comment.body, OUTCOME)
-        ):
-            return comment
-    return None
-
-
-def is_comment_of(comment: Comment, token: str) -> bool:
-    """Tell whether this run wrote the comment's present text."""
-    return any(fields.get("run") == token for fields in find_markers(comment.body, OUTCOME))
+def _move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
+    """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
+    try:
+        return [moving(plan_move(facts.issue, target))]
+    except BrokenContract:
+        if is_settled:
+            return []
+        raise
 
 
 def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:

@@ -35,8 +35,9 @@ from accord.results.operations import (
     CloseWorkItem,
     CreateWorkItem,
     NameOwners,
-    Operation,
+    PlanOperation,
     UpdateWorkItem,
+    adopted,
     skipped,
 )
 from accord.results.rules import Plan, item_number, length_findings
@@ -87,7 +88,7 @@ def name_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]
             yield Finding("secret-in-name", message, path)
 
 
-def plan_operations(plan: Plan, facts: Facts) -> list[Operation]:
+def plan_operations(plan: Plan, facts: Facts) -> list[PlanOperation]:
     """Turn the result into operations: creates in dependency order, then dependencies, names, closes, updates.
 
     The texts of the result are as they are posted. Operations whose work an earlier run did are in the list too,
@@ -106,8 +107,9 @@ def plan_operations(plan: Plan, facts: Facts) -> list[Operation]:
 def _creates(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
     for i in order:
         item = plan.result.create[i]
-        labels = distinct(item.labels)
-        yield CreateWorkItem(item.temp_id, item.title, item.body, labels, facts.items.get(item.temp_id))
+        made = facts.items.get(item.temp_id)
+        found = adopted(made is not None)
+        yield CreateWorkItem(item.temp_id, found, item.title, item.body, distinct(item.labels), made)
 
 
 def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
@@ -117,11 +119,15 @@ def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
         for j in plan.blockers(i):
             name = plan.result.create[j].temp_id
             blocker = facts.items.get(name)
-            yield AddDependency(item.temp_id, name, skipped(blocker is not None and blocker.number in there))
+            yield _dependency(item.temp_id, name, None, is_there=blocker is not None and blocker.number in there)
         for number in plan.existing_blockers(i):
             issue = facts.existing[number]
             if issue:
-                yield AddDependency(item.temp_id, issue, skipped(number in there))
+                yield _dependency(item.temp_id, f"#{number}", issue, is_there=number in there)
+
+
+def _dependency(item: str, blocker: str, existing: Issue | None, *, is_there: bool) -> AddDependency:
+    return AddDependency(f"{item} blocked by {blocker}", skipped(is_there), item, blocker, existing)
 
 
 def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwners]:
@@ -136,10 +142,10 @@ def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwner
         if owners_named(text, names if issue else names - numbered):
             late.append(i)
         numbered.add(item.temp_id)
-    yield from (NameOwners(plan.result.create[i].temp_id) for i in sorted(late))
+    yield from (NameOwners(plan.result.create[i].temp_id, None) for i in sorted(late))
 
 
-def adoption_findings(operations: Sequence[Operation], token: str) -> Iterator[Finding]:
+def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterator[Finding]:
     """Say where an earlier run made an item from other words: adopting changes nothing, so the new words are lost."""
     for operation in operations:
         if isinstance(operation, CreateWorkItem) and operation.adopted:
@@ -161,7 +167,7 @@ def _closes(plan: Plan, facts: Facts) -> Iterator[CloseWorkItem]:
     for reference in dict.fromkeys(map(item_number, plan.result.close)):
         issue = facts.existing.get(reference) if reference else None
         if issue:
-            yield CloseWorkItem(issue, skipped(not issue.is_open))
+            yield CloseWorkItem(f"#{issue.number}", skipped(not issue.is_open), issue)
 
 
 def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
@@ -171,7 +177,7 @@ def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
             content = update.body
             labels = None if update.labels is None else labels_after_update(issue, update.labels)
             done = not issue.is_open or _updated_by_us(issue, facts) or _is_in_state(issue, content, labels, facts)
-            yield UpdateWorkItem(issue, content, labels, skipped(done))
+            yield UpdateWorkItem(f"#{issue.number}", skipped(done), issue, content, labels)
 
 
 def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:

@@ -18,8 +18,8 @@ from accord.results.review_operations import (
     DeletePending,
     DismissReview,
     FollowUp,
-    Operation,
     PostReview,
+    ReviewOperation,
 )
 from accord.results.review_plan import (
     OPPOSABLE,
@@ -34,12 +34,12 @@ from accord.results.status_run import carry_out_move
 if TYPE_CHECKING:
     from accord.github.pull_port import Review
     from accord.kernel.clock import Clock
-    from accord.results.apply import Tell
-    from accord.results.review_facts import Facts, Reviewing
+    from accord.results.review_facts import ReviewFacts, Reviewing
+    from accord.results.setting import Tell
 
 
 def carry_out(
-    github: Reviewing, facts: Facts, state: State, clock: Clock, tell: Tell
+    github: Reviewing, facts: ReviewFacts, state: State, clock: Clock, tell: Tell
 ) -> tuple[State, list[Entry], AccordError | None]:
     """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
     while True:
@@ -59,18 +59,18 @@ def carry_out(
             tell(entry_of(replace(operation, found=status), facts), position + 1, len(operations))
 
 
-def entries_of(operations: list[Operation], facts: Facts) -> list[Entry]:
+def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[Entry]:
     """Write the receipt's lines."""
     return [entry_of(operation, facts) for operation in operations]
 
 
-def entry_of(operation: Operation, facts: Facts) -> Entry:
+def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> Entry:
     """Write the receipt's line of an operation."""
     number = operation.move.issue.number if isinstance(operation, MoveWorkItem) else facts.pull.number
     return Entry(operation.op, operation.key, operation.found or Status.PLANNED, str(number))
 
 
-def _do(github: Reviewing, operation: Operation, facts: Facts, state: State, clock: Clock) -> State:
+def _do(github: Reviewing, operation: ReviewOperation, facts: ReviewFacts, state: State, clock: Clock) -> State:
     number = facts.pull.number
     match operation:
         case DeletePending():
@@ -92,11 +92,11 @@ def _do(github: Reviewing, operation: Operation, facts: Facts, state: State, clo
     return _with_done(state, operation)
 
 
-def _with_done(state: State, operation: Operation) -> State:
+def _with_done(state: State, operation: ReviewOperation) -> State:
     return replace(state, done=state.done | {(operation.op, operation.key)})
 
 
-def _post(github: Reviewing, operation: PostReview, facts: Facts, state: State, clock: Clock) -> State:
+def _post(github: Reviewing, operation: PostReview, facts: ReviewFacts, state: State, clock: Clock) -> State:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> Review | None:
@@ -116,7 +116,9 @@ def _post(github: Reviewing, operation: PostReview, facts: Facts, state: State, 
     return _with_done(replace(state, review=review), operation)
 
 
-def _comment_on_file(github: Reviewing, operation: CommentOnFile, facts: Facts, state: State, clock: Clock) -> State:
+def _comment_on_file(
+    github: Reviewing, operation: CommentOnFile, facts: ReviewFacts, state: State, clock: Clock
+) -> State:
     number, draft, at = facts.pull.number, facts.draft, operation.note.at
 
     def find() -> str | None:
@@ -133,7 +135,7 @@ def _comment_on_file(github: Reviewing, operation: CommentOnFile, facts: Facts, 
     return _with_done(state, operation)
 
 
-def _follow_up(github: Reviewing, operation: FollowUp, facts: Facts, clock: Clock) -> None:
+def _follow_up(github: Reviewing, operation: FollowUp, facts: ReviewFacts, clock: Clock) -> None:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> str | None:
@@ -143,7 +145,7 @@ def _follow_up(github: Reviewing, operation: FollowUp, facts: Facts, clock: Cloc
     send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
 
 
-def _dismiss(github: Reviewing, operation: DismissReview, facts: Facts, state: State) -> State:
+def _dismiss(github: Reviewing, operation: DismissReview, facts: ReviewFacts, state: State) -> State:
     """Dismiss; where GitHub will not, the label still tells the verdict, so the run goes on and says so.
 
     A dismissal that is sent again after its answer was lost is refused, so a look tells whether it is done.

@@ -15,14 +15,14 @@ from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.findings import Finding, warning
 from accord.results.anchors import Anchors, anchors_of
 from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
-from accord.results.status import Move, plan_move
-from accord.results.status_run import gather_move
+from accord.results.status import MoveFacts
+from accord.results.status_run import find_work_item, move_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from accord.github.comments import Comment
-    from accord.github.port import Identity, Repository
+    from accord.github.port import Identity, Issue, Repository
     from accord.github.pull_port import Pull, PullFile, Review
     from accord.results.models import ReviewerResult
 
@@ -55,11 +55,13 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReviewFacts:
     """The pull request as a review needs it.
 
     ``mine`` is the review that an earlier run of this result posted, with its ``marks``; ``standing`` are our reviews
     of other results, oldest first. ``on_files`` and ``parts`` are the comments of this run that are there already.
+    ``item`` is the work item whose status the verdict decides, None where there is none to touch, and ``known`` what
+    its move is judged by.
     """
 
     identity: Identity
@@ -74,7 +76,8 @@ class Facts:
     standing: tuple[Review, ...] = ()
     on_files: frozenset[int] = frozenset()
     parts: frozenset[int] = frozenset()
-    move: Move | None = None
+    item: Issue | None = None
+    known: MoveFacts = field(default_factory=MoveFacts)
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -83,7 +86,7 @@ class Facts:
         return self.mine is not None and any(review.id > self.mine.id for review in self.standing)
 
 
-def gather(github: Reviewing, request: Request) -> Facts:
+def gather(github: Reviewing, request: Request) -> ReviewFacts:
     """Read what the plan depends on. Raises BrokenContract for what is not there, Refused where nothing may be said.
 
     Costs: one request each for who we are, what the repository is, the pull request, each hundred of its reviews, each
@@ -93,13 +96,14 @@ def gather(github: Reviewing, request: Request) -> Facts:
     repository = github.repository()
     pull = github.pull(request.pull)
     if pull is None:
-        raise _rejected("unknown-reference", f"There is no pull request #{request.pull} in this repository. Name one.")
+        message = f"There is no pull request #{request.pull} in this repository. Name one."
+        raise BrokenContract.of(Finding("unknown-reference", message))
     _require_voice(repository, identity, pull)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), request.token, identity)
     mine, token = _posted_before(reviews, request)
     commit = (mine.commit if mine else "") or request.commit or pull.head_sha
     draft = replace(draft_of(request.result, request.names, token, pull.url, commit), same=request.same)
-    facts = Facts(
+    facts = ReviewFacts(
         identity,
         pull,
         draft,
@@ -186,7 +190,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, request: Reques
     return found
 
 
-def _with_places(github: Reviewing, facts: Facts) -> Facts:
+def _with_places(github: Reviewing, facts: ReviewFacts) -> ReviewFacts:
     """Learn where comments can go, or for a review that is there, which of its comments are."""
     if facts.mine is None:
         return _with_anchors(github, facts) if facts.draft.notes else facts
@@ -216,7 +220,7 @@ def found_numbers(
     return frozenset(found)
 
 
-def _with_anchors(github: Reviewing, facts: Facts) -> Facts:
+def _with_anchors(github: Reviewing, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff of the commit that was reviewed: the files of the pull request only tell about its head."""
     pull, commit = facts.pull, facts.draft.commit
     files: Sequence[PullFile] | None = None
@@ -235,32 +239,19 @@ def _with_anchors(github: Reviewing, facts: Facts) -> Facts:
     return replace(facts, findings=(*facts.findings, warning("files-unknown", message)))
 
 
-def _with_work_item(github: Reviewing, facts: Facts, request: Request) -> Facts:
-    """Plan the move of the work item. Only one that is in review, or there already, is touched; all else is said."""
+def _with_work_item(github: Reviewing, facts: ReviewFacts, request: Request) -> ReviewFacts:
+    """Read the work item, and what its move is judged by. One that the user named must be there."""
     number, finding = _work_item(facts.pull, request)
-    move = None
+    item, known = None, MoveFacts()
     if number and not facts.is_superseded:
-        target = TARGETS[request.result.review.verdict]
         try:
-            issue, known = gather_move(github, number, target)
-            move = plan_move(issue, target, known)
+            item = find_work_item(github, number)
+            known = move_facts(github, item, TARGETS[facts.draft.verdict])
         except BrokenContract as broken:
-            if number == request.work_item and any(f.code == "unknown-reference" for f in broken.findings):
+            if number == request.work_item:
                 raise
             finding = warning("status-not-review", f"{broken.message} Its status label is left as it is.")
-        if move and move.source not in ("review", target):
-            message = f"#{number} is in {move.source}, not in review. Its status label is left as it is."
-            move, finding = None, warning("status-not-review", message)
-    if move and move.is_change and move.target == "approved" and facts.draft.commit != facts.pull.head_sha:
-        read, head = facts.draft.commit[:12], facts.pull.head_sha[:12]
-        message = f"#{number} is not approved: {read} was read, and the head of #{facts.pull.number} is {head} by now."
-        move, finding = None, warning("head-moved", message)
-    if move and move.is_change and not facts.may_label:
-        raise Refused(
-            f"{facts.identity.login} may not label issues here.",
-            mend="Use a token of somebody with the role Triage or more.",
-        )
-    return replace(facts, move=move, findings=(*facts.findings, *([finding] if finding else [])))
+    return replace(facts, item=item, known=known, findings=(*facts.findings, *([finding] if finding else [])))
 
 
 def _work_item(pull: Pull, request: Request) -> tuple[int | None, Finding | None]:
@@ -273,7 +264,3 @@ def _work_item(pull: Pull, request: Request) -> tuple[int | None, Finding | None
     says = f"names several work items ({names})" if numbers else "names no work item"
     message = f'#{pull.number} {says}, so no status label is written. Pass --work-item, or write "Closes #n" in it.'
     return None, warning("work-item-unknown", message)
-
-
-def _rejected(code: str, message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message)])

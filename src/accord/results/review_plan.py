@@ -9,26 +9,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.github.markers import find_markers
 from accord.github.pull_port import InlineComment, NewReview
+from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.findings import Finding, pointer, warning
-from accord.results.operations import MoveWorkItem, Status
-from accord.results.review_layout import Marks, Place, bodies, event_of, file_comment, place_notes
+from accord.results.operations import Status, adopted, moving
+from accord.results.review_facts import TARGETS
+from accord.results.review_layout import REVIEW, Marks, Place, bodies, event_of, file_comment, place_notes
 from accord.results.review_operations import (
     AmendReview,
     CommentOnFile,
     DeletePending,
     DismissReview,
     FollowUp,
-    Operation,
     PostReview,
+    ReviewOperation,
 )
+from accord.results.status import plan_move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from accord.github.pull_port import Review
-    from accord.results.review_facts import Facts
+    from accord.results.review_facts import ReviewFacts
     from accord.results.review_layout import Note
+    from accord.results.status import Move
 
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 """The states that GitHub lets anybody dismiss; all others are refused with 422."""
@@ -51,8 +56,15 @@ class State:
     failed: frozenset[tuple[str, str]] = frozenset()
     findings: tuple[Finding, ...] = ()
 
+    def became(self, operation: ReviewOperation) -> Status | None:
+        """Return what became of an operation, in this run or before it; None where it is to do."""
+        name = (operation.op, operation.key)
+        if name in self.done:
+            return Status.DONE
+        return Status.FAILED if name in self.failed else operation.found
 
-def start(facts: Facts) -> State:
+
+def start(facts: ReviewFacts) -> State:
     """Begin where an earlier run stopped, or before anything is posted."""
     if facts.mine:
         return State(facts.marks, facts.mine)
@@ -94,7 +106,7 @@ def without_file(state: State, note: Note, reason: str) -> State:
     return replace(state, marks=marks, is_stale=True, findings=(*state.findings, finding))
 
 
-def plan_findings(facts: Facts) -> Iterator[Finding]:
+def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
     """Say what of the facts keeps operations from being planned."""
     if facts.is_superseded:
         message = "A later review of ours took the place of this one, so nothing is changed any more."
@@ -102,57 +114,90 @@ def plan_findings(facts: Facts) -> Iterator[Finding]:
     elif not facts.may_dismiss and any(review.state in OPPOSABLE for review in facts.standing):
         message = f"{facts.identity.login} has no write access, so earlier reviews are not dismissed."
         yield warning("not-dismissed", message)
+    _, finding = planned_move(facts)
+    if finding:
+        yield finding
 
 
-def plan_operations(facts: Facts, state: State) -> list[Operation]:
+def planned_move(facts: ReviewFacts) -> tuple[Move | None, Finding | None]:
+    """Plan the move of the work item. Only one that is in review, or there already, is touched; all else is said."""
+    if facts.item is None:
+        return None, None
+    number, target = facts.item.number, TARGETS[facts.draft.verdict]
+    try:
+        move = plan_move(facts.item, target, facts.known)
+    except BrokenContract as broken:
+        return None, warning("status-not-review", f"{broken.message} Its status label is left as it is.")
+    if move.source not in ("review", target):
+        message = f"#{number} is in {move.source}, not in review. Its status label is left as it is."
+        return None, warning("status-not-review", message)
+    if move.is_change and target == "approved" and facts.draft.commit != facts.pull.head_sha:
+        read, head = facts.draft.commit[:12], facts.pull.head_sha[:12]
+        message = f"#{number} is not approved: {read} was read, and the head of #{facts.pull.number} is {head} by now."
+        return None, warning("head-moved", message)
+    return move, None
+
+
+def require_allowed(facts: ReviewFacts) -> None:
+    """Raise Refused for what GitHub would refuse part-way.
+
+    It allows one pending review a person; one that is not accord's is theirs to submit.
+    """
+    pending = facts.pending
+    if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
+        raise Refused(
+            f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub takes no second one.",
+            mend=f"Submit or discard it first: {pending.url}",
+        )
+    move, _ = planned_move(facts)
+    if move and move.is_change and not facts.may_label:
+        raise Refused(
+            f"{facts.identity.login} may not label issues here.",
+            mend="Use a token of somebody with the role Triage or more.",
+        )
+
+
+def plan_operations(facts: ReviewFacts, state: State) -> list[ReviewOperation]:
     """List all operations in order, those that are done too, each with what became of it so far."""
+    return [replace(operation, found=state.became(operation)) for operation in _planned(facts, state)]
 
-    def found(operation: type[Operation], key: str, otherwise: Status | None = None) -> Status | None:
-        if (operation.op, key) in state.done:
-            return Status.DONE
-        return Status.FAILED if (operation.op, key) in state.failed else otherwise
 
-    operations: list[Operation] = []
+def _planned(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
+    """Plan all operations, each with what an earlier run made of it."""
     if facts.pending and not facts.mine:
-        operations.append(DeletePending(facts.pending, found(DeletePending, f"review {facts.pending.id}")))
-    operations.append(PostReview(_new_review(facts, state), found(PostReview, "review", _adopted(state))))
-    if state.marks and not facts.is_superseded:
-        operations += _comments(facts, state, found)
+        yield DeletePending(f"review {facts.pending.id}", None, facts.pending)
+    yield PostReview("review", adopted(state.review is not None), _new_review(facts, state))
     if not facts.is_superseded:
-        operations += [
-            DismissReview(review, found(DismissReview, f"review {review.id}"))
-            for review in facts.standing
-            if review.state in OPPOSABLE and facts.may_dismiss
-        ]
-    if facts.move:
-        operation = MoveWorkItem(facts.move, None)
-        unchanged = None if facts.move.is_change else Status.SKIPPED
-        operations.append(replace(operation, found=found(MoveWorkItem, operation.key, unchanged)))
-    return operations
+        if state.marks:
+            yield from _comments(facts, state)
+        for review in facts.standing:
+            if review.state in OPPOSABLE and facts.may_dismiss:
+                yield DismissReview(f"review {review.id}", None, review)
+    move, _ = planned_move(facts)
+    if move:
+        yield moving(move)
 
 
-def _comments(
-    facts: Facts, state: State, found: Callable[[type[Operation], str, Status | None], Status | None]
-) -> Iterator[Operation]:
+def _comments(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
     """Plan what hangs on the posted review: comments on files, an amended body, follow-ups."""
     draft, marks = facts.draft, _marks(state)
     for note, place in zip(draft.notes, marks.places, strict=True):
         if place is Place.FILE:
             anchor = facts.anchors.find(note.path, None)
             path = anchor.path if anchor else note.path
-            operation = CommentOnFile(note, path, file_comment(draft, note, path), None)
-            there = Status.ADOPTED if note.at in facts.on_files else None
-            yield replace(operation, found=found(CommentOnFile, operation.key, there))
+            found = adopted(note.at in facts.on_files)
+            yield CommentOnFile(
+                f"comment {note.at + 1} on {note.name}", found, note, path, file_comment(draft, note, path)
+            )
     body, *rest = bodies(draft, marks, state.review.url if state.review else "")
-    if state.is_stale or (AmendReview.op, "review") in state.done:
-        yield AmendReview(body, None if state.is_stale else Status.DONE)
+    amend = AmendReview("review", None, body)
+    if state.is_stale or state.became(amend):
+        yield amend
     for part, text in enumerate(rest, 1):
-        follow_up = FollowUp(part, text, None)
-        there = Status.ADOPTED if part in facts.parts else None
-        yield replace(follow_up, found=found(FollowUp, follow_up.key, there))
+        yield FollowUp(f"follow-up {part}", adopted(part in facts.parts), part, text)
 
 
-def _new_review(facts: Facts, state: State) -> NewReview:
+def _new_review(facts: ReviewFacts, state: State) -> NewReview:
     marks = state.marks or Marks(facts.draft.verdict, ())
     if state.review:
         return NewReview(event_of(marks.verdict), state.review.body, facts.draft.commit, ())
@@ -163,10 +208,6 @@ def _new_review(facts: Facts, state: State) -> NewReview:
             comments.append(InlineComment(anchor.path, anchor.line, anchor.side, note.text))
     body = bodies(facts.draft, marks, "")[0]
     return NewReview(event_of(marks.verdict), body, facts.draft.commit, tuple(comments))
-
-
-def _adopted(state: State) -> Status | None:
-    return Status.ADOPTED if state.review else None
 
 
 def _marks(state: State) -> Marks:

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.github.markers import find_markers, run_token
+from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.kernel.errors import AccordError, BrokenContract, Refused
+from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import has_errors
 from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
-from accord.results.receipts import Outcome, Receipt, outcome_of
+from accord.results.receipts import Outcome, Receipt, counted, outcome_of
 from accord.results.review_apply import carry_out, entries_of
 from accord.results.review_facts import Request, gather
-from accord.results.review_layout import REVIEW, Place, lay_out
-from accord.results.review_operations import CommentOnFile, FollowUp, Operation, PostReview
-from accord.results.review_plan import plan_findings, plan_operations, start
+from accord.results.review_layout import Place, lay_out
+from accord.results.review_operations import CommentOnFile, FollowUp, PostReview, ReviewOperation
+from accord.results.review_plan import plan_findings, plan_operations, require_allowed, start
 from accord.results.reviewer_rules import reviewer_findings
-from accord.results.run import Setting, default_run_key
+from accord.results.setting import Setting, default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.results.models import ReviewerResult
-    from accord.results.review_facts import Facts, Reviewing
+    from accord.results.review_facts import ReviewFacts, Reviewing
     from accord.results.review_plan import State
 
 KIND = "reviewer-result"
@@ -44,10 +44,7 @@ def apply_review(github: Reviewing, result: ReviewerResult, setting: ReviewSetti
     A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
     commit, what stands at any commit counts, so that no verdict reaches a head that nobody read.
     """
-    before = replace(github.requests)
-    receipt = _applied(github, result, setting)
-    now = github.requests
-    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
+    return counted(github, lambda: _applied(github, result, setting))
 
 
 def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
@@ -75,7 +72,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     )
     try:
         facts = gather(github, request)
-        _require_no_pending(facts)
+        require_allowed(facts)
     except BrokenContract as broken:
         return replace(receipt, findings=[*receipt.findings, *broken.findings])
     except AccordError as error:
@@ -84,17 +81,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
 
 
-def _require_no_pending(facts: Facts) -> None:
-    """GitHub allows one pending review a person; one that is not accord's is theirs to submit."""
-    pending = facts.pending
-    if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
-        raise Refused(
-            f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub takes no second one.",
-            mend=f"Submit or discard it first: {pending.url}",
-        )
-
-
-def _carried_out(github: Reviewing, facts: Facts, receipt: Receipt, setting: ReviewSetting) -> Receipt:
+def _carried_out(github: Reviewing, facts: ReviewFacts, receipt: Receipt, setting: ReviewSetting) -> Receipt:
     state = start(facts)
     if setting.is_dry_run:
         operations = plan_operations(facts, state)
@@ -108,7 +95,7 @@ def _carried_out(github: Reviewing, facts: Facts, receipt: Receipt, setting: Rev
     return replace(receipt, findings=[*receipt.findings, *state.findings], details=details)
 
 
-def _details(facts: Facts, state: State, *, is_dry_run: bool) -> dict[str, Any]:
+def _details(facts: ReviewFacts, state: State, *, is_dry_run: bool) -> dict[str, Any]:
     """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
@@ -130,7 +117,7 @@ def _details(facts: Facts, state: State, *, is_dry_run: bool) -> dict[str, Any]:
     }
 
 
-def _planned_requests(operations: Sequence[Operation]) -> tuple[int, int]:
+def _planned_requests(operations: Sequence[ReviewOperation]) -> tuple[int, int]:
     """Count the requests to come: those that create content, and the other writes."""
     coming = [operation for operation in operations if operation.found is None]
     content = sum(isinstance(operation, PostReview | CommentOnFile | FollowUp) for operation in coming)

@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError
 from accord.kernel.findings import has_errors
-from accord.results.apply import Ledger, Tell, carry_out, entry_of
+from accord.results.apply import Ledger, carry_out, entry_of
 from accord.results.facts import gather
-from accord.results.operations import (
-    AddDependency,
-    CreateWorkItem,
-    Entry,
-    Operation,
-    Status,
-)
+from accord.results.operations import AddDependency, CreateWorkItem, Status
 from accord.results.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
 from accord.results.posted import Desk, errors_as_posted, posted_plan
-from accord.results.receipts import Edge, Item, Outcome, Receipt, outcome_of
+from accord.results.receipts import Edge, Item, Outcome, Receipt, counted, outcome_of
 from accord.results.rules import with_texts
+from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic import BaseModel
-
     from accord.github.port import GitHub
-    from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
     from accord.results.facts import Facts
+    from accord.results.operations import PlanOperation
     from accord.results.rules import Plan
+    from accord.results.setting import Setting
 
 KIND = "planner-result"
-
-
-def _say_nothing(entry: Entry, ended: int, total: int) -> None:
-    """Report no progress."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a run is given besides its result. ``tell`` is called with each operation as it ends."""
-
-    repository: str
-    clock: Clock
-    redact: Redactor
-    run_key: str = ""
-    is_dry_run: bool = False
-    tell: Tell = _say_nothing
-
-
-def default_run_key(result: BaseModel, *place: object) -> str:
-    """Derive the scope of exactly-once from what is applied and where: the same result there is the same run.
-
-    The place is a repository, and the number of an issue where that is not part of the result.
-    """
-    canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256("\n".join([*(str(part).lower() for part in place), canonical]).encode()).hexdigest()[:20]
 
 
 def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
@@ -69,10 +36,7 @@ def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
 
     Findings in the receipt have no lines; whoever read the file knows them.
     """
-    before = replace(github.requests)
-    receipt = _applied(github, plan, setting)
-    now = github.requests
-    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
+    return counted(github, lambda: _applied(github, plan, setting))
 
 
 def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
@@ -127,18 +91,11 @@ def _items(plan: Plan, ledger: Ledger) -> dict[str, Item]:
     return {key: Item(str(ledger.issues[key].number), ledger.issues[key].url) for key in wanted if key in ledger.issues}
 
 
-def _edges(operations: Sequence[Operation]) -> list[Edge]:
-    return [
-        Edge(
-            operation.item,
-            operation.blocker if isinstance(operation.blocker, str) else f"#{operation.blocker.number}",
-        )
-        for operation in operations
-        if isinstance(operation, AddDependency)
-    ]
+def _edges(operations: Sequence[PlanOperation]) -> list[Edge]:
+    return [Edge(entry.item, entry.blocker) for entry in operations if isinstance(entry, AddDependency)]
 
 
-def _planned_requests(operations: Sequence[Operation]) -> tuple[int, int]:
+def _planned_requests(operations: Sequence[PlanOperation]) -> tuple[int, int]:
     """Count the requests to come: those that create content, and the other writes."""
     coming = [operation for operation in operations if operation.found is None]
     content = sum(isinstance(operation, CreateWorkItem) for operation in coming)
