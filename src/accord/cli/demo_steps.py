@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply import print_receipt
 from accord.cli.output import Progress, tell_wait
+from accord.cli.receipts import print_receipt
 from accord.github.adapter import Adapter
 from accord.github.port import Access
 from accord.kernel.branches import Remote
