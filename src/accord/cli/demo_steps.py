@@ -36,7 +36,8 @@ from accord.sandbox.seed import INSTALLATION_TOKEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.kernel.kinds import Kind, Model
+    from accord.kernel.kinds import Kind
+    from accord.kernel.shapes import Model
     from accord.results.receipts import Receipt
     from accord.sandbox.server import Running
 

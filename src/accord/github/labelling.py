@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-Change = Literal["added", "removed"]
-_CHANGES: Mapping[str, Change] = {"labeled": "added", "unlabeled": "removed"}
+LabelChange = Literal["added", "removed"]
+_CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class LabelEvent:
     """A label that was put on or taken off. ``login`` is empty where the account is gone."""
 
     label: str
-    change: Change
+    change: LabelChange
     login: str
     is_bot: bool
     at: datetime

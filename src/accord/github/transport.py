@@ -107,14 +107,14 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            verdict = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
-            match verdict.step:
+            ruling = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
+            match ruling.step:
                 case Step.TAKE:
                     return Answer(status, headers, data, f"{method} {path}")
                 case Step.REPEAT:
-                    self._clock.sleep(verdict.seconds)
+                    self._clock.sleep(ruling.seconds)
                 case Step.WAIT_FOR_LIMIT:
-                    self._wait(verdict.seconds, f"GitHub's rate limit ({status}: {message})")
+                    self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
                 case Step.LOST:
                     raise AnswerLost(
                         f"{method} {path} got no usable answer ({_reason(status, message)}).",

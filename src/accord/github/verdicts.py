@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from accord.github.rest import Rest
+from accord.kernel.markdown_text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +100,7 @@ class VerdictMethods(Rest):
 
 def status_line(text: str) -> str:
     """Cut a text to what a commit status can say."""
-    return text if len(text) <= STATUS_CHARS else text[: STATUS_CHARS - 1] + "…"
+    return shortened(text, STATUS_CHARS)
 
 
 def _check_run(data: Mapping[str, Any]) -> Shown:

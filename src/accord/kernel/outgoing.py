@@ -47,7 +47,7 @@ from accord.kernel.outgoing_words import (
 )
 from accord.kernel.redaction import Secret, merged, without
 from accord.kernel.terminal import without_escapes
-from accord.kernel.text_views import Change, View
+from accord.kernel.text_views import Replacement, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -203,9 +203,9 @@ def _shown(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
 def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
     """Find what is a secret as it stands, and what is one to a reader: without hidden characters, without markup."""
     found = secrets.find(text)
-    unseen = [Change(start, end, "") for start, end in invisible_runs(text)]
-    markup = [Change(hit.start(), hit.end(), "") for hit in _NOISE.finditer(text)]
-    markup += (Change(hit.start(), hit.end(), _character(hit[0])) for hit in _CHARACTER.finditer(text))
+    unseen = [Replacement(start, end, "") for start, end in invisible_runs(text)]
+    markup = [Replacement(hit.start(), hit.end(), "") for hit in _NOISE.finditer(text)]
+    markup += (Replacement(hit.start(), hit.end(), _character(hit[0])) for hit in _CHARACTER.finditer(text))
     for changes in (unseen, [*unseen, *markup]):
         if changes:
             found = _joined(found, secrets, View(text, changes))
@@ -267,7 +267,7 @@ def _prose_edits(page: Page, prose: Prose) -> Iterator[Edit]:
     view = as_rendered(content, holes, has_escapes=not prose.is_html)
     yield from address_edits(content, holes)
     addresses = [] if prose.is_html else linked_addresses(content, holes)
-    addresses += (Change(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
+    addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
     yield from mention_edits(content, view, sorted(addresses))
     yield from keyword_edits(content, view, _following(page, prose))
     for edit in command_edits(content, view):
@@ -285,7 +285,7 @@ def _before_on_line(text: str, position: int) -> str:
     return text[max(text.rfind("\n", 0, position), text.rfind("\r", max(0, position - 300), position)) + 1 : position]
 
 
-def _raw_html(prose: Prose) -> tuple[list[Edit], list[Change]]:
+def _raw_html(prose: Prose) -> tuple[list[Edit], list[Replacement]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
     for piece in pieces_of(prose.content):
@@ -295,7 +295,7 @@ def _raw_html(prose: Prose) -> tuple[list[Edit], list[Change]]:
         elif piece.kind == "refused":
             edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
         if piece.kind != "refused":
-            holes.append(Change(piece.start, piece.end, TAG if text[:2] != "<!" else CODE))
+            holes.append(Replacement(piece.start, piece.end, TAG if text[:2] != "<!" else CODE))
     return edits, holes
 
 
@@ -308,25 +308,25 @@ def _without_comment(content: str, start: int, end: int) -> Edit:
     return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
 
 
-def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Change]]:
+def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Replacement]]:
     """Look through what the wrapped rules noted in a paragraph."""
     content = prose.content
     edits: list[Edit] = []
-    holes: list[Change] = []
+    holes: list[Replacement] = []
     for span in prose.spans:
         if span.kind == "html":
             edits += _tag_edits(content, span)
-            holes.append(Change(span.start, span.end, CODE if content.startswith("<!", span.start) else TAG))
+            holes.append(Replacement(span.start, span.end, CODE if content.startswith("<!", span.start) else TAG))
         elif span.kind == "autolink":
             if not is_safe_address(span.address or "") and not _is_mail(span):
                 edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
         elif span.kind == "code":
             if not prose.is_doubtful:
-                holes.append(Change(span.start, span.end, CODE))
+                holes.append(Replacement(span.start, span.end, CODE))
         else:
             edits += _link_edits(content, span)
             sign = ISSUE_LINK if leads_to_issue(span.address or "") else CODE
-            holes.append(Change(span.label_end, span.end, sign))
+            holes.append(Replacement(span.label_end, span.end, sign))
     tags = [
         span for span in prose.spans if span.kind in ("html", "autolink", *(() if prose.is_doubtful else ("code",)))
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from accord.kernel.markdown_text import longer_run
+
 _BLOCK = re.compile(r"(`{3,}|~{3,})\n(.*)\n\1", re.DOTALL)
 _BACKTICKS = re.compile(r"`+")
 _TILDES = re.compile(r"~+")
@@ -17,7 +19,7 @@ def in_fence(text: str) -> str:
 
 def fence_for(text: str) -> str:
     """Return the shortest fence that nothing in a text can close, at most half as long as the text and three more."""
-    return min((_longer_than(_BACKTICKS, "`", text), _longer_than(_TILDES, "~", text)), key=len)
+    return min((longer_run("`", text, 3), longer_run("~", text, 3)), key=len)
 
 
 def is_fenced(text: str) -> bool:
@@ -31,7 +33,3 @@ def unfenced(text: str) -> str:
     """Return what ``in_fence`` was given; another text as it is."""
     found = _BLOCK.fullmatch(text) if is_fenced(text) else None
     return found[2] if found else text
-
-
-def _longer_than(runs: re.Pattern[str], char: str, text: str) -> str:
-    return char * max(3, 1 + max((len(run) for run in runs.findall(text)), default=0))

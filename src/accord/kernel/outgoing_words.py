@@ -14,7 +14,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.kernel.hidden_text import GUARD, is_hidden
-from accord.kernel.text_views import Change, View
+from accord.kernel.text_views import Replacement, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -75,17 +75,17 @@ def leads_to_issue(address: str) -> bool:
     return _ISSUE_ADDRESS.match(address) is not None
 
 
-def as_rendered(content: str, holes: Iterable[Change], *, has_escapes: bool) -> View:
+def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool) -> View:
     """Return the text that a reader of the rendered page sees, with a sign in the place of each hole."""
     pattern = _ESCAPE if has_escapes else _ENTITY
     decoded = [
-        Change(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else html.unescape(hit[0]))
+        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else html.unescape(hit[0]))
         for hit in pattern.finditer(content)
     ]
     return View(content, [*holes, *decoded])
 
 
-def mention_edits(content: str, view: View, addresses: Sequence[Change]) -> Iterator[Edit]:
+def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
     """Break every mention, except in addresses, which GitHub makes links of as a whole."""
     in_address = _Cursor(addresses)
     for hit in _MENTION.finditer(view.text):
@@ -123,12 +123,10 @@ def skip_edits(content: str) -> Iterator[Edit]:
 
 def without_skips(content: str) -> str:
     """Return a text that keeps no checks from running when it becomes a commit message."""
-    for edit in sorted(skip_edits(content), reverse=True):
-        content = content[: edit.start] + edit.new + content[edit.end :]
-    return content
+    return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in skip_edits(content)]).text
 
 
-def address_edits(content: str, holes: Sequence[Change]) -> Iterator[Edit]:
+def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
     """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
     inside = _Cursor(holes)
     for hit in _HOST.finditer(content):
@@ -137,7 +135,7 @@ def address_edits(content: str, holes: Sequence[Change]) -> Iterator[Edit]:
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
 
-def linked_addresses(content: str, holes: Sequence[Change]) -> list[Change]:
+def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replacement]:
     """List the bare addresses that GitHub is sure to make links of: a plain host, and no bracket open before them.
 
     GFM, "Autolinks (extension)". A mention in one is part of the link.
@@ -150,11 +148,11 @@ def linked_addresses(content: str, holes: Sequence[Change]) -> list[Change]:
         counted = start
         plain = _PLAIN_ADDRESS.match(content, start)
         if plain and not depth and ("://" in plain[0][:8] or "." in plain[0][4:]):
-            found.append(Change(start, plain.end(), ""))
+            found.append(Replacement(start, plain.end(), ""))
     return found
 
 
-def entity_edits(content: str, holes: Sequence[Change]) -> Iterator[Edit]:
+def entity_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = _Cursor(holes)
     for hit in _ENTITY.finditer(content):
@@ -165,7 +163,7 @@ def entity_edits(content: str, holes: Sequence[Change]) -> Iterator[Edit]:
                 yield Edit(hit.start(), hit.end(), "", "hidden")
 
 
-def _bare_addresses(content: str, holes: Sequence[Change]) -> Iterator[tuple[int, int]]:
+def _bare_addresses(content: str, holes: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
     inside = _Cursor(holes)
     for hit in _ADDRESS.finditer(content):
         if not inside(hit.start()):
@@ -181,7 +179,7 @@ def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
 class _Cursor:
     """Tells of positions that only grow whether they lie in one of these holes, which are in order."""
 
-    def __init__(self, holes: Sequence[Change]) -> None:
+    def __init__(self, holes: Sequence[Replacement]) -> None:
         self._holes = holes
         self._next = 0
 

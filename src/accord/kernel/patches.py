@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
+
+_GONE = "000000"
+_SUBMODULE = "160000"
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
 
@@ -40,6 +43,17 @@ class Change:
     blob: str
     was: str
 
+    @property
+    def leaves_content(self) -> bool:
+        """Whether something is there afterwards that has a content: no submodule, which is a commit of elsewhere."""
+        return self.mode not in (_GONE, _SUBMODULE)
+
+
+def content_of(git: Git, blob: str) -> bytes | None:
+    """Read a blob; None for what is none: nothing before, or a submodule."""
+    read = git.attempt("cat-file", "blob", blob) if blob.strip("0") else None
+    return read.stdout if read and not read.returncode else None
+
 
 def extract_patch(work_tree: Path, base: str) -> bytes:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
@@ -47,12 +61,7 @@ def extract_patch(work_tree: Path, base: str) -> bytes:
     Untracked files are in it, ignored files and droppings are not. Raises WrongUsage outside a repository or for a base
     that is not there.
     """
-    git = Git(work_tree)
-    start = _merge_base(git, base)
-    with _scratch_index(git) as scratch:
-        scratch("read-tree", "HEAD")
-        scratch("add", "--all", "--", ".")
-        leave_droppings(scratch, start, DROPPINGS)
+    with _staged(work_tree, base) as (scratch, start):
         return difference(scratch, start)
 
 
@@ -61,18 +70,25 @@ def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
 
     The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
     """
-    git = Git(work_tree)
-    start = _merge_base(git, base)
-    with _scratch_index(git) as scratch:
-        scratch("read-tree", "HEAD")
-        scratch("add", "--all", "--", ".")
-        leave_droppings(scratch, start, DROPPINGS)
+    with _staged(work_tree, base) as (scratch, start):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
         for letter in fields:
             old = next(fields) if letter[0] in "RC" else ""
             found.append((letter[0], next(fields), old))
         return found
+
+
+@contextmanager
+def _staged(work_tree: Path, base: str) -> Iterator[tuple[Git, str]]:
+    """Put all of a work tree but droppings into an index that vanishes; give that and the merge base with ``base``."""
+    git = Git(work_tree)
+    start = _merge_base(git, base)
+    with _scratch_index(git) as scratch:
+        scratch("read-tree", "HEAD")
+        scratch("add", "--all", "--", ".")
+        leave_droppings(scratch, start, DROPPINGS)
+        yield scratch, start
 
 
 def difference(scratch: Git, start: str) -> bytes:
@@ -212,7 +228,7 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
         )
     reason = " ".join(said.replace("error: ", "").split())[:500]
     message = f"Git cannot apply the patch: {reason} Let accord take it from the work tree again."
-    return BrokenContract(message, findings=[Finding("patch-invalid", message, "/patch")])
+    return BrokenContract.of(Finding("patch-invalid", message, "/patch"))
 
 
 def changes_between(git: Git, before: str, after: str) -> list[Change]:

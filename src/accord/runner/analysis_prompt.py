@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
 from accord.kernel.markdown import sections
+from accord.kernel.markdown_text import shortened
 from accord.runner.wires import Prompt
 
 if TYPE_CHECKING:
@@ -87,8 +88,8 @@ def _task_lines(tasks: Sequence[ChecklistTask], headings: Sequence[str], clean: 
     lines: list[str] = []
     room = TASKS_CHARS
     for number, (task, heading) in enumerate(zip(tasks, headings, strict=True), 1):
-        where = f" (under: {_short(heading, _HEADING_CHARS)})" if heading else ""
-        line = f"{number}. {_short(clean(task.text), _TASK_CHARS)}{where}"
+        where = f" (under: {shortened(heading, _HEADING_CHARS)})" if heading else ""
+        line = f"{number}. {shortened(clean(task.text), _TASK_CHARS)}{where}"
         room -= len(line) + 1
         if room < 0:
             break
@@ -106,10 +107,6 @@ def _headings(body: str, tasks: Sequence[ChecklistTask]) -> list[str]:
     found = sections(body)
     above = [bisect_right(found, task.line, key=attrgetter("line")) for task in tasks]
     return [found[i - 1].title if i else "" for i in above]
-
-
-def _short(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _around(text: str, limit: int) -> str:
