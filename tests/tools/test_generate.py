@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import generate
 import pytest
+from reference import parts
 from reference.source import codes_in
 from reference.text import Problem, plain
 
@@ -23,7 +24,7 @@ DEMO = "```text\nthe demo\n```"
 def _no_demo() -> Iterator[None]:
     """The demo itself is not run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generate, "demo_output", lambda: DEMO)
+        patch.setattr(parts, "demo_output", lambda: DEMO)
         yield
 
 

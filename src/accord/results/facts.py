@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
+class PlanFacts:
     """The repository as a plan needs it.
 
     ``items`` maps tempIDs to issues of an earlier run of this result; ``existing`` maps the numbers that the result
@@ -39,7 +39,7 @@ class Facts:
     findings: tuple[Finding, ...] = ()
 
 
-def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> Facts:
+def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
     """Read what the plan depends on. Raises Refused where nothing could be written at all.
 
     Costs: one request each for who we are and what the repository is, one for each hundred items found by search,
@@ -57,7 +57,7 @@ def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> Facts:
     if plan.result.create or any(update.labels for update in plan.result.update):
         labels = frozenset(label.name.lower() for label in github.labels())
     existing = {number: _fresh(github, number, seen) for number in _numbers_named(plan)}
-    return Facts(identity, token, read_at, items, existing, _blockers(github, plan, items), labels, tuple(findings))
+    return PlanFacts(identity, token, read_at, items, existing, _blockers(github, plan, items), labels, tuple(findings))
 
 
 def require_writable(github: GitHub, identity: Identity) -> Repository:

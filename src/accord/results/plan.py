@@ -23,7 +23,7 @@ from accord.results.bodies import (
 )
 from accord.results.labels import (
     Category,
-    Kind,
+    ItemKind,
     category_of,
     distinct,
     kept_kind_findings,
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from accord.github.port import Issue
-    from accord.results.facts import Facts
+    from accord.results.facts import PlanFacts
     from accord.results.models import PlannedWorkItemUpdate
 
 
-def fact_findings(plan: Plan, facts: Facts) -> list[Finding]:
+def fact_findings(plan: Plan, facts: PlanFacts) -> list[Finding]:
     """Check what only GitHub knows: that what the result refers to is there, and still open where it must be."""
     found = list(facts.findings)
     for i, item in enumerate(plan.result.create):
@@ -88,7 +88,7 @@ def name_findings(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]
             yield Finding("secret-in-name", message, path)
 
 
-def plan_operations(plan: Plan, facts: Facts) -> list[PlanOperation]:
+def plan_operations(plan: Plan, facts: PlanFacts) -> list[PlanOperation]:
     """Turn the result into operations: creates in dependency order, then dependencies, names, closes, updates.
 
     The texts of the result are as they are posted. Operations whose work an earlier run did are in the list too,
@@ -104,7 +104,7 @@ def plan_operations(plan: Plan, facts: Facts) -> list[PlanOperation]:
     ]
 
 
-def _creates(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
+def _creates(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[CreateWorkItem]:
     for i in order:
         item = plan.result.create[i]
         made = facts.items.get(item.temp_id)
@@ -112,7 +112,7 @@ def _creates(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[CreateW
         yield CreateWorkItem(item.temp_id, found, item.title, item.body, distinct(item.labels), made)
 
 
-def _dependencies(plan: Plan, facts: Facts) -> Iterator[AddDependency]:
+def _dependencies(plan: Plan, facts: PlanFacts) -> Iterator[AddDependency]:
     for i, item in enumerate(plan.result.create):
         waiting = facts.items.get(item.temp_id)
         there = facts.blockers.get(waiting.number, frozenset()) if waiting else frozenset()
@@ -130,7 +130,7 @@ def _dependency(item: str, blocker: str, existing: Issue | None, *, is_there: bo
     return AddDependency(f"{item} blocked by {blocker}", skipped(is_there), item, blocker, existing)
 
 
-def _names(plan: Plan, facts: Facts, order: Sequence[int]) -> Iterator[NameOwners]:
+def _names(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[NameOwners]:
     """Plan a second look at the items whose text names an owner that has no number when they are created."""
     names = rewritable(plan)
     numbered = {name for name in names if name in facts.items}
@@ -163,14 +163,14 @@ def rewritable(plan: Plan) -> set[str]:
     return {name for name in plan.positions if item_number(name) is None}
 
 
-def _closes(plan: Plan, facts: Facts) -> Iterator[CloseWorkItem]:
+def _closes(plan: Plan, facts: PlanFacts) -> Iterator[CloseWorkItem]:
     for reference in dict.fromkeys(map(item_number, plan.result.close)):
         issue = facts.existing.get(reference) if reference else None
         if issue:
             yield CloseWorkItem(f"#{issue.number}", skipped(not issue.is_open), issue)
 
 
-def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
+def _updates(plan: Plan, facts: PlanFacts) -> Iterator[UpdateWorkItem]:
     for update in plan.result.update:
         issue = _existing(update.work_item_id, facts)
         if issue and (update.body is not None or update.labels is not None):
@@ -180,19 +180,19 @@ def _updates(plan: Plan, facts: Facts) -> Iterator[UpdateWorkItem]:
             yield UpdateWorkItem(f"#{issue.number}", skipped(done), issue, content, labels)
 
 
-def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: Facts) -> bool:
+def _is_in_state(issue: Issue, content: str | None, labels: tuple[str, ...] | None, facts: PlanFacts) -> bool:
     numbers = {name: item.number for name, item in facts.items.items() if item_number(name) is None}
     same_body = content is None or split_body(issue.body).content == name_owners(content, numbers)
     same_labels = labels is None or {*map(str.lower, labels)} == {*map(str.lower, issue.labels)}
     return same_body and same_labels
 
 
-def _updated_by_us(issue: Issue, facts: Facts) -> bool:
+def _updated_by_us(issue: Issue, facts: PlanFacts) -> bool:
     """Trust the marker only in a body that we wrote: its author could put it there."""
     return facts.identity.counts(issue.author) and was_touched(issue.body, UPDATED, facts.token)
 
 
-def _closed_by_us(issue: Issue, facts: Facts) -> bool:
+def _closed_by_us(issue: Issue, facts: PlanFacts) -> bool:
     return (
         facts.identity.counts(issue.closed_by)
         and issue.state_reason == "not_planned"
@@ -200,7 +200,7 @@ def _closed_by_us(issue: Issue, facts: Facts) -> bool:
     )
 
 
-def _kind_findings(update: PlannedWorkItemUpdate, kind: Kind, path: str) -> Iterator[Finding]:
+def _kind_findings(update: PlannedWorkItemUpdate, kind: ItemKind, path: str) -> Iterator[Finding]:
     """Hold an update against what the item is; by itself an update does not say."""
     if update.body is not None:
         body = read_body(update.body)
@@ -210,13 +210,13 @@ def _kind_findings(update: PlannedWorkItemUpdate, kind: Kind, path: str) -> Iter
         yield from kept_kind_findings(update.labels, kind, path + "/labels")
 
 
-def _existing(reference: str, facts: Facts) -> Issue | None:
+def _existing(reference: str, facts: PlanFacts) -> Issue | None:
     number = item_number(reference)
     issue = facts.existing.get(number) if number else None
     return None if issue is None or issue.is_pull else issue
 
 
-def _room_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
+def _room_findings(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     """Find bodies that fit only until owners have their numbers, or until what an item keeps is added."""
     names = rewritable(plan)
     for i, item in enumerate(plan.result.create):
@@ -230,7 +230,7 @@ def _room_findings(plan: Plan, facts: Facts) -> Iterator[Finding]:
             yield from length_findings(longest_named(update.body, names), room, pointer("update", i, "body"))
 
 
-def _missing(reference: str, facts: Facts, path: str) -> Iterator[Finding]:
+def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     number = item_number(reference)
     if number is None:
         return
@@ -243,7 +243,7 @@ def _missing(reference: str, facts: Facts, path: str) -> Iterator[Finding]:
         yield Finding("unknown-reference", message, path)
 
 
-def _already_closed(issue: Issue, path: str, facts: Facts) -> Finding:
+def _already_closed(issue: Issue, path: str, facts: PlanFacts) -> Finding:
     """Judge an item that somebody closed: an error before anything was written, no obstacle to going on with a run."""
     if facts.items:
         message = f"#{issue.number} was closed since this run began, and is left as it is."
@@ -252,7 +252,7 @@ def _already_closed(issue: Issue, path: str, facts: Facts) -> Finding:
     return Finding("already-closed", message, path)
 
 
-def _unknown_labels(plan: Plan, facts: Facts) -> Iterator[Finding]:
+def _unknown_labels(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     """Warn once of each label that GitHub would have to make up."""
     lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
     lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]

@@ -12,7 +12,7 @@ from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_C
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.graph import ancestors, find_cycle
 from accord.results.bodies import body_room
-from accord.results.labels import Kind, creation_findings, kind_of, update_findings
+from accord.results.labels import ItemKind, creation_findings, kind_of, update_findings
 from accord.results.templates import Body, body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Plan:
     result: PlannerResult
     positions: dict[str, int]
     bodies: tuple[Body, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ItemKind, ...]
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -196,7 +196,7 @@ def _shared_scope(plan: Plan) -> Iterator[Finding]:
     above = ancestors({i: plan.blockers(i) for i in range(len(create))})
     by_path: dict[str, list[int]] = {}
     for i, body in enumerate(plan.bodies):
-        if plan.kinds[i] is Kind.TASK:
+        if plan.kinds[i] is ItemKind.TASK:
             for path in body.in_scope:
                 by_path.setdefault(path, []).append(i)
     for path, tasks in by_path.items():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from accord.github.port import GitHub
     from accord.kernel.redaction import Redactor
-    from accord.results.facts import Facts
+    from accord.results.facts import PlanFacts
     from accord.results.operations import PlanOperation
     from accord.results.rules import Plan
     from accord.results.setting import Setting
@@ -71,7 +71,7 @@ def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, R
     return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
 
 
-def _carried_out(github: GitHub, plan: Plan, facts: Facts, receipt: Receipt, setting: Setting) -> Receipt:
+def _carried_out(github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, setting: Setting) -> Receipt:
     operations = plan_operations(plan, facts)
     receipt = replace(receipt, findings=[*receipt.findings, *adoption_findings(operations, facts.token)])
     ledger = Ledger(facts.token, facts.identity, facts.read_at, dict(facts.items), rewritable(plan))

@@ -161,9 +161,8 @@ def read_record(run_dir: Path) -> RunRecord:
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
         message = f"{run_dir / RECORD} {problem}."
-        raise BrokenContract(
-            message,
-            findings=[Finding("run-record", message)],
+        raise BrokenContract.of(
+            Finding("run-record", message),
             mend="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
         ) from None
 
@@ -202,7 +201,7 @@ class _Work:
 
 
 def _damaged(message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding("patch-invalid", message)])
+    return BrokenContract.of(Finding("patch-invalid", message))
 
 
 @dataclass(frozen=True)
