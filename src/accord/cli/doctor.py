@@ -16,17 +16,17 @@ from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
 from accord.kernel.findings import Finding, Severity, has_errors, warning, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import read_mapping
-from accord.runner.agent_commands import agent_programs, shipped_programs
-from accord.runner.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
 from accord.runner.registry import PLACE_IN_REPOSITORY, REGISTRY, load_registry
-from accord.runner.workflow_files import Workflow
+from accord.runner.workflows.agent_commands import agent_programs, shipped_programs
+from accord.runner.workflows.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
+from accord.runner.workflows.files import Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accord.results.label_files import LabelEntry
-    from accord.runner.doctor import Found
     from accord.runner.registry_models import Registry
+    from accord.runner.workflows.doctor import Found
 
 LABEL_FILES = (".github/labels.yml", ".github/labels.yaml", ".github/labels.json")
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, pointer, warning
-from accord.runner.agent_commands import shipped_programs, starts_agent
-from accord.runner.conform import runner_findings
-from accord.runner.expressions import embedded, parse
-from accord.runner.interpolation import interpolation_findings
-from accord.runner.pins import pin_findings
-from accord.runner.wiring import all_reads
+from accord.runner.workflows.agent_commands import shipped_programs, starts_agent
+from accord.runner.workflows.conform import runner_findings
+from accord.runner.workflows.expressions import embedded, parse
+from accord.runner.workflows.interpolation import interpolation_findings
+from accord.runner.workflows.pins import pin_findings
+from accord.runner.workflows.wiring import all_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from accord.runner.workflow_files import Job, Step, Workflow
+    from accord.runner.workflows.files import Job, Step, Workflow
 
 WORKFLOWS = ".github/workflows"
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.findings import pointer
-from accord.runner.expressions import Reference, embedded, parse
+from accord.runner.workflows.expressions import Reference, embedded, parse
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from accord.runner.workflow_files import Job, Workflow
+    from accord.runner.workflows.files import Job, Workflow
 
 
 @dataclass(frozen=True)

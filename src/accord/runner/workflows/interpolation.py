@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.findings import Finding, pointer, warning
-from accord.runner.expressions import Reference, embedded, parse
-from accord.runner.wiring import written
+from accord.runner.workflows.expressions import Reference, embedded, parse
+from accord.runner.workflows.wiring import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.runner.workflow_files import Job, Step, Workflow
+    from accord.runner.workflows.files import Job, Step, Workflow
 
 _OWN = frozenset({"runner", "job", "strategy", "vars", "secrets"})
 """Contexts that the runner or the repository's maintainers fill."""

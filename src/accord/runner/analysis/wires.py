@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.runner.providers import Endpoint, Wire
+    from accord.runner.analysis.providers import Endpoint, Wire
 
 ANTHROPIC_VERSION = "2023-06-01"
 MOST_ANSWER_TOKENS = 4096

@@ -18,12 +18,12 @@ from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
 from accord.kernel.schemas import strict_schema
-from accord.runner.analysis_models import Analysis, Attempt
-from accord.runner.analysis_prompt import ask_about
-from accord.runner.asking import ask
-from accord.runner.checkbox_evidence import completed_by_words
-from accord.runner.providers import ALL, REGEX_FALLBACK, Unavailable, chosen, endpoint
-from accord.runner.wires import Failed
+from accord.runner.analysis.asking import ask
+from accord.runner.analysis.checkbox_evidence import completed_by_words
+from accord.runner.analysis.models import Analysis, Attempt
+from accord.runner.analysis.prompt import ask_about
+from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, Unavailable, chosen, endpoint
+from accord.runner.analysis.wires import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from accord.kernel.checklists import ChecklistTask
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
-    from accord.runner.analysis_models import Question
-    from accord.runner.analysis_prompt import Asked
-    from accord.runner.providers import Endpoint, Provider
+    from accord.runner.analysis.models import Question
+    from accord.runner.analysis.prompt import Asked
+    from accord.runner.analysis.providers import Endpoint, Provider
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0

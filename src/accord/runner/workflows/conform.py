@@ -9,15 +9,15 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.findings import Finding, pointer
-from accord.runner.contract import INPUTS, OUTPUTS, RunnerInput, described_outputs
-from accord.runner.interpolation import interpolation_findings
-from accord.runner.pins import pin_findings
-from accord.runner.wiring import Wiring, all_reads, reads
+from accord.runner.workflows.contract import INPUTS, OUTPUTS, RunnerInput, described_outputs
+from accord.runner.workflows.interpolation import interpolation_findings
+from accord.runner.workflows.pins import pin_findings
+from accord.runner.workflows.wiring import Wiring, all_reads, reads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.runner.workflow_files import Workflow, WorkflowCall
+    from accord.runner.workflows.files import Workflow, WorkflowCall
 
 _INPUTS = pointer("on", "workflow_call", "inputs")
 _OUTPUTS = pointer("on", "workflow_call", "outputs")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-    from accord.runner.analysis_models import Question
+    from accord.runner.analysis.models import Question
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""

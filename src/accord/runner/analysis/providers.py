@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Wire = Literal["chat-completions", "anthropic-messages"]
-"""How a provider is spoken to; see ``accord.runner.wires``."""
+"""How a provider is spoken to; see ``accord.runner.analysis.wires``."""
 
 
 @dataclass(frozen=True)

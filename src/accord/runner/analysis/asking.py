@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
-from accord.runner.wires import Failed, Reply, error_code, key_headers, reply_in, request_for
+from accord.runner.analysis.wires import Failed, Reply, error_code, key_headers, reply_in, request_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import requests
 
-    from accord.runner.providers import Endpoint
-    from accord.runner.wires import Prompt, Request
+    from accord.runner.analysis.providers import Endpoint
+    from accord.runner.analysis.wires import Prompt, Request
 
 LARGEST_RESPONSE = 1024 * 1024
 PAUSE_SECONDS = 1.0

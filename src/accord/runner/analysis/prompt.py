@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 from accord.kernel.hidden_text import strip_hidden
 from accord.kernel.markdown import sections
 from accord.kernel.markdown_text import shortened
-from accord.runner.wires import Prompt
+from accord.runner.analysis.wires import Prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.kernel.checklists import ChecklistTask
     from accord.kernel.redaction import Redactor
-    from accord.runner.analysis_models import Question
+    from accord.runner.analysis.models import Question
 
 TASKS_CHARS = 16_000
 MESSAGE_CHARS = 16_000

@@ -10,7 +10,7 @@ from accord.kernel.findings import Finding, pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.runner.workflow_files import Workflow
+    from accord.runner.workflows.files import Workflow
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z", re.IGNORECASE)

@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.findings import Finding, pointer, warning
-from accord.runner.wiring import Wiring
+from accord.runner.workflows.wiring import Wiring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.runner.workflow_files import Input, Output, Secret, Workflow, WorkflowCall
+    from accord.runner.workflows.files import Input, Output, Secret, Workflow, WorkflowCall
 
 _CALL = pointer("on", "workflow_call")
 _DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
