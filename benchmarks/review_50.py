@@ -24,7 +24,7 @@ from accord.kernel.clock import SystemClock
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import ReviewerResult
-from accord.results.review_run import ReviewSetting, apply_review
+from accord.results.reviewer.run import ReviewSetting, apply_review
 from accord.sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from accord.github.pull_port import Pull, Review
 from accord.kernel.outgoing_fences import unfenced
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
-from accord.results import review_layout
-from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_body, posted_paths, posted_review
-from accord.results.review_facts import ReviewFacts
-from accord.results.review_layout import (
+from accord.results.reviewer import layout as review_layout
+from accord.results.reviewer.anchors import anchors_of
+from accord.results.reviewer.facts import ReviewFacts
+from accord.results.reviewer.layout import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
     Draft,
@@ -37,8 +37,8 @@ from accord.results.review_layout import (
     pack,
     place_notes,
 )
-from accord.results.review_operations import CommentOnFile, FollowUp, PostReview
-from accord.results.review_plan import plan_operations, start, without_anchors, without_file, without_verdict
+from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview
+from accord.results.reviewer.plan import plan_operations, start, without_anchors, without_file, without_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ from accord.github.pull_port import PullFile
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import ReviewerResult
-from accord.results.review_run import ReviewSetting, apply_review
+from accord.results.reviewer.run import ReviewSetting, apply_review
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from accord.kernel.findings import with_lines
 from accord.kernel.shapes import read_shape
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.models import PlannerResult
-from accord.results.rules import Plan, item_number, read_plan
+from accord.results.planner.rules import Plan, item_number, read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -124,15 +124,15 @@ def apply_subject(subject: Subject, way: Way, setting: Setting, choices: Choices
 
 
 def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.run import apply_plan
+    from accord.results.planner.run import apply_plan
 
     return apply_plan(way.github, plan, setting)
 
 
 def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.kernel.branches import DEFAULT_AUTHOR, check_author
-    from accord.results.implement_facts import Implementation
-    from accord.results.implement_run import apply_implementation
+    from accord.results.implementor.facts import Implementation
+    from accord.results.implementor.run import apply_implementation
 
     for name in filter(None, (choices.author, *choices.co_author)):
         check_author(name)
@@ -150,7 +150,7 @@ def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices:
 
 
 def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.review_run import ReviewSetting, apply_review
+    from accord.results.reviewer.run import ReviewSetting, apply_review
 
     commit = choices.commit.strip().lower()
     if commit and not _COMMIT.fullmatch(commit):

@@ -20,14 +20,14 @@ from accord.kernel.clock import SystemClock
 from accord.kernel.documents import read_object
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
-from accord.results.implement_facts import Implementation
-from accord.results.implement_run import apply_implementation
+from accord.results.implementor.facts import Implementation
+from accord.results.implementor.run import apply_implementation
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
-from accord.results.review_run import ReviewSetting, apply_review
-from accord.results.rules import read_plan
-from accord.results.run import apply_plan
+from accord.results.planner.rules import read_plan
+from accord.results.planner.run import apply_plan
+from accord.results.reviewer.run import ReviewSetting, apply_review
 from accord.results.setting import Setting
 from accord.results.status import current_status
 from accord.results.status_run import move_work_item

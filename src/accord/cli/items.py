@@ -11,7 +11,7 @@ from accord.cli.sources import github_for, repository_options
 from accord.cli.step_files import leave_outputs, redact
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.results.items import closed_item, detail_of, gather_item, item_of, pull_at
-from accord.results.rules import item_number
+from accord.results.planner.rules import item_number
 from accord.results.status import WORK_ITEM
 from accord.results.status_run import move_work_item, work_items
 

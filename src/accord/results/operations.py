@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from accord.github.port import Issue
     from accord.results.status import Move
 
 
@@ -41,52 +40,6 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateWorkItem(Operation):
-    """Create an issue; ``adopted`` is the one that an earlier run of the same result made. The key is the tempID."""
-
-    op: ClassVar[str] = "create-work-item"
-    title: str
-    content: str
-    labels: tuple[str, ...]
-    adopted: Issue | None
-
-
-@dataclass(frozen=True, slots=True)
-class AddDependency(Operation):
-    """Let an item wait for a blocker: a tempID of this result, or an ``existing`` issue, by its number (``#12``)."""
-
-    op: ClassVar[str] = "add-dependency"
-    item: str
-    blocker: str
-    existing: Issue | None
-
-
-@dataclass(frozen=True, slots=True)
-class NameOwners(Operation):
-    """Rewrite ``owned by #temp-3`` in an item that was created before the item it names had a number."""
-
-    op: ClassVar[str] = "name-owners"
-
-
-@dataclass(frozen=True, slots=True)
-class CloseWorkItem(Operation):
-    """Close an issue as not planned and take its status label off."""
-
-    op: ClassVar[str] = "close-work-item"
-    issue: Issue
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateWorkItem(Operation):
-    """Change body and labels of an issue; None leaves either alone. ``labels`` is the whole new list."""
-
-    op: ClassVar[str] = "update-work-item"
-    issue: Issue
-    content: str | None
-    labels: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class MoveWorkItem(Operation):
     """Move the work item to the status that a verdict or an outcome asks for."""
 
@@ -94,13 +47,9 @@ class MoveWorkItem(Operation):
     move: Move
 
 
-PlanOperation = CreateWorkItem | AddDependency | NameOwners | CloseWorkItem | UpdateWorkItem
-"""What a planner's result comes to."""
-
-
-def moving(move: Move, found: Status | None = None) -> MoveWorkItem:
+def moving(move: Move) -> MoveWorkItem:
     """Plan a move; one that changes nothing is skipped."""
-    return MoveWorkItem(f"#{move.issue.number} to {move.target}", found or skipped(not move.is_change), move)
+    return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped(not move.is_change), move)
 
 
 @dataclass(frozen=True, slots=True)

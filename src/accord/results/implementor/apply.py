@@ -9,7 +9,7 @@ from accord.github.once import send_once
 from accord.kernel.branches import push
 from accord.kernel.errors import AccordError, Stopped
 from accord.results.apply import in_order
-from accord.results.implement_operations import (
+from accord.results.implementor.operations import (
     CreateRevision,
     ImplementOperation,
     LabelRevision,
@@ -17,8 +17,8 @@ from accord.results.implement_operations import (
     UpdateRevision,
     WriteComment,
 )
+from accord.results.implementor.revisions import our_comment, our_pull
 from accord.results.operations import Entry, MoveWorkItem, Status
-from accord.results.revisions import our_comment, our_pull
 from accord.results.status_run import carry_out_move
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accord.github.adapter import Adapter
     from accord.github.pull_port import Pull
     from accord.kernel.clock import Clock
-    from accord.results.implement_facts import Request, RevisionFacts
+    from accord.results.implementor.facts import Request, RevisionFacts
 
 
 @dataclass

@@ -9,13 +9,14 @@ from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError
 from accord.kernel.findings import has_errors
-from accord.results.apply import Ledger, carry_out, entry_of
-from accord.results.facts import gather
-from accord.results.operations import AddDependency, CreateWorkItem, Status
-from accord.results.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
+from accord.results.operations import Status
+from accord.results.planner.apply import Ledger, carry_out, entry_of
+from accord.results.planner.facts import gather
+from accord.results.planner.operations import AddDependency, CreateWorkItem
+from accord.results.planner.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
+from accord.results.planner.rules import with_texts
 from accord.results.posted import Desk, errors_as_posted, posted_plan
 from accord.results.receipts import Edge, Item, Outcome, Receipt, counted, outcome_of
-from accord.results.rules import with_texts
 from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
     from accord.github.port import GitHub
     from accord.kernel.redaction import Redactor
-    from accord.results.facts import PlanFacts
-    from accord.results.operations import PlanOperation
-    from accord.results.rules import Plan
+    from accord.results.planner.facts import PlanFacts
+    from accord.results.planner.operations import PlanOperation
+    from accord.results.planner.rules import Plan
     from accord.results.setting import Setting
 
 KIND = "planner-result"

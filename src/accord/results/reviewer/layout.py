@@ -24,8 +24,8 @@ from accord.results.posted import as_code
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from accord.results.anchors import Anchors
     from accord.results.models import ReviewerResult
+    from accord.results.reviewer.anchors import Anchors
 
 MOST_FILE_COMMENTS = 10
 """Comments on whole files cost a request each, and GitHub wraps each in a review of its own; the rest join the body."""

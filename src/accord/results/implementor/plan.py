@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, has_errors, warning
-from accord.results.implement_operations import (
+from accord.results.implementor.operations import (
     CreateRevision,
     ImplementOperation,
     LabelRevision,
@@ -15,8 +15,9 @@ from accord.results.implement_operations import (
     UpdateRevision,
     WriteComment,
 )
-from accord.results.operations import adopted, moving, skipped
-from accord.results.revision_texts import (
+from accord.results.implementor.revisions import is_comment_of, our_comment, our_pull
+from accord.results.implementor.scope import audit_scope
+from accord.results.implementor.texts import (
     OUTCOME,
     REVISION,
     outcome_comment,
@@ -25,16 +26,15 @@ from accord.results.revision_texts import (
     runs_before,
     runs_told,
 )
-from accord.results.revisions import is_comment_of, our_comment, our_pull
-from accord.results.scope import audit_scope
+from accord.results.operations import adopted, moving, skipped
 from accord.results.status import plan_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
     from accord.github.pull_port import Pull
-    from accord.results.implement_facts import Branch, Request, RevisionFacts
+    from accord.results.implementor.facts import Branch, Request, RevisionFacts
+    from accord.results.implementor.scope import ScopeReport
     from accord.results.operations import MoveWorkItem
-    from accord.results.scope import ScopeReport
 
 NEEDS_HUMAN = "needs-human"
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from accord.github.markers import run_token
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import has_errors
-from accord.results.implement_apply import State, carry_out, entry_of
-from accord.results.implement_facts import Request, gather
-from accord.results.implement_plan import plan_revision
-from accord.results.implementor_rules import implementor_findings
+from accord.results.implementor.apply import State, carry_out, entry_of
+from accord.results.implementor.facts import Request, gather
+from accord.results.implementor.plan import plan_revision
+from accord.results.implementor.rules import implementor_findings
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, counted, outcome_of
@@ -20,8 +20,8 @@ from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
     from accord.github.adapter import Adapter
-    from accord.results.implement_facts import Implementation, RevisionFacts
-    from accord.results.implement_plan import RevisionPlan
+    from accord.results.implementor.facts import Implementation, RevisionFacts
+    from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
     from accord.results.setting import Setting
 

@@ -13,8 +13,8 @@ from accord.results.posted import as_code
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from accord.results.implementor.scope import ScopeReport
     from accord.results.posted import Desk
-    from accord.results.scope import ScopeReport
 
 REVISION = "revision"
 OUTCOME = "outcome"

@@ -30,25 +30,24 @@ from accord.results.labels import (
     kind_of,
     labels_after_update,
 )
-from accord.results.operations import (
+from accord.results.operations import adopted, skipped
+from accord.results.planner.operations import (
     AddDependency,
     CloseWorkItem,
     CreateWorkItem,
     NameOwners,
     PlanOperation,
     UpdateWorkItem,
-    adopted,
-    skipped,
 )
-from accord.results.rules import Plan, item_number, length_findings
+from accord.results.planner.rules import Plan, item_number, length_findings
 from accord.results.templates import body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from accord.github.port import Issue
-    from accord.results.facts import PlanFacts
     from accord.results.models import PlannedWorkItemUpdate
+    from accord.results.planner.facts import PlanFacts
 
 
 def fact_findings(plan: Plan, facts: PlanFacts) -> list[Finding]:

@@ -10,9 +10,9 @@ from accord.github.pull_port import AnchorRefused, VerdictRefused
 from accord.kernel.errors import AccordError, Refused
 from accord.kernel.findings import warning
 from accord.results.operations import Entry, MoveWorkItem, Status
-from accord.results.review_facts import found_numbers, is_of_run, own_reviews
-from accord.results.review_layout import COMMENT, PART
-from accord.results.review_operations import (
+from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
+from accord.results.reviewer.layout import COMMENT, PART
+from accord.results.reviewer.operations import (
     AmendReview,
     CommentOnFile,
     DeletePending,
@@ -21,7 +21,7 @@ from accord.results.review_operations import (
     PostReview,
     ReviewOperation,
 )
-from accord.results.review_plan import (
+from accord.results.reviewer.plan import (
     OPPOSABLE,
     State,
     plan_operations,
@@ -34,7 +34,7 @@ from accord.results.status_run import carry_out_move
 if TYPE_CHECKING:
     from accord.github.pull_port import Review
     from accord.kernel.clock import Clock
-    from accord.results.review_facts import ReviewFacts, Reviewing
+    from accord.results.reviewer.facts import ReviewFacts, Reviewing
     from accord.results.setting import Tell
 
 

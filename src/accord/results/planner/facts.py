@@ -10,15 +10,16 @@ from accord.github.limits import SEARCH_LAG_SECONDS
 from accord.github.port import NotThere
 from accord.kernel.errors import Refused
 from accord.kernel.findings import Finding, warning
+from accord.results.allowed import require_writable
 from accord.results.bodies import item_id, split_body
-from accord.results.rules import item_number
+from accord.results.planner.rules import item_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.github.port import GitHub, Identity, Issue, Repository
+    from accord.github.port import GitHub, Identity, Issue
     from accord.kernel.clock import Clock
-    from accord.results.rules import Plan
+    from accord.results.planner.rules import Plan
 
 
 @dataclass(frozen=True)
@@ -58,27 +59,6 @@ def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
         labels = frozenset(label.name.lower() for label in github.labels())
     existing = {number: _fresh(github, number, seen) for number in _numbers_named(plan)}
     return PlanFacts(identity, token, read_at, items, existing, _blockers(github, plan, items), labels, tuple(findings))
-
-
-def require_writable(github: GitHub, identity: Identity) -> Repository:
-    """Refuse now what GitHub would refuse later, or do by half: it takes an issue and drops its labels in silence."""
-    repository = github.repository()
-    if repository.is_archived:
-        raise Refused(
-            f"{repository.full_name} is archived, so nothing can be written to it.",
-            mend="Unarchive it in its settings, or name another repository.",
-        )
-    if not repository.has_issues:
-        raise Refused(
-            f"Issues are disabled in {repository.full_name}.",
-            mend="Enable them under Settings → General → Features.",
-        )
-    if identity.is_person and repository.may_triage is False:
-        raise Refused(
-            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
-            mend="Use a token of somebody with the role Triage or more.",
-        )
-    return repository
 
 
 def _items_of_run(

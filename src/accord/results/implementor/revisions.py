@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.github.markers import find_markers
-from accord.results.revision_texts import OUTCOME, REVISION, runs_before
+from accord.results.implementor.texts import OUTCOME, REVISION, runs_before
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

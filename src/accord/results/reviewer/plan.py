@@ -14,9 +14,9 @@ from accord.github.pull_port import InlineComment, NewReview
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.findings import Finding, pointer, warning
 from accord.results.operations import Status, adopted, moving
-from accord.results.review_facts import TARGETS
-from accord.results.review_layout import REVIEW, Marks, Place, bodies, event_of, file_comment, place_notes
-from accord.results.review_operations import (
+from accord.results.reviewer.facts import TARGETS
+from accord.results.reviewer.layout import REVIEW, Marks, Place, bodies, event_of, file_comment, place_notes
+from accord.results.reviewer.operations import (
     AmendReview,
     CommentOnFile,
     DeletePending,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.github.pull_port import Review
-    from accord.results.review_facts import ReviewFacts
-    from accord.results.review_layout import Note
+    from accord.results.reviewer.facts import ReviewFacts
+    from accord.results.reviewer.layout import Note
     from accord.results.status import Move
 
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")

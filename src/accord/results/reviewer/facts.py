@@ -13,8 +13,9 @@ from accord.github.port import GitHub, NotThere
 from accord.github.pull_port import PullPort, ReviewPort
 from accord.kernel.errors import BrokenContract, Refused
 from accord.kernel.findings import Finding, warning
-from accord.results.anchors import Anchors, anchors_of
-from accord.results.review_layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
+from accord.results.allowed import require_unarchived
+from accord.results.reviewer.anchors import Anchors, anchors_of
+from accord.results.reviewer.layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
 from accord.results.status import MoveFacts
 from accord.results.status_run import find_work_item, move_facts
 
@@ -160,11 +161,7 @@ def own_reviews(
 
 def _require_voice(repository: Repository, identity: Identity, pull: Pull) -> None:
     """Refuse now what GitHub would refuse later."""
-    if repository.is_archived:
-        raise Refused(
-            f"{repository.full_name} is archived, so nothing can be written to it.",
-            mend="Unarchive it in its settings, or name another repository.",
-        )
+    require_unarchived(repository)
     if pull.is_locked and identity.is_person and repository.may_push is False:
         raise Refused(
             f"The conversation of #{pull.number} is locked, and {identity.login} has no write access.",

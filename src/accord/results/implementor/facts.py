@@ -22,10 +22,10 @@ from accord.kernel.branches import (
 from accord.kernel.links import escaping_links
 from accord.kernel.patch_secrets import secret_findings
 from accord.kernel.patches import Change, changes_between
-from accord.results.facts import require_writable
+from accord.results.allowed import require_writable
+from accord.results.implementor.revisions import is_over, was_followed
+from accord.results.implementor.texts import commit_message
 from accord.results.posted import posted_message
-from accord.results.revision_texts import commit_message
-from accord.results.revisions import is_over, was_followed
 from accord.results.status_run import find_work_item
 
 if TYPE_CHECKING:

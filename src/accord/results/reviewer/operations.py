@@ -9,7 +9,7 @@ from accord.results.operations import MoveWorkItem, Operation
 
 if TYPE_CHECKING:
     from accord.github.pull_port import NewReview, Review
-    from accord.results.review_layout import Note
+    from accord.results.reviewer.layout import Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,20 @@ from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import has_errors
 from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
 from accord.results.receipts import Outcome, Receipt, counted, outcome_of
-from accord.results.review_apply import carry_out, entries_of
-from accord.results.review_facts import Request, gather
-from accord.results.review_layout import Place, lay_out
-from accord.results.review_operations import CommentOnFile, FollowUp, PostReview, ReviewOperation
-from accord.results.review_plan import plan_findings, plan_operations, require_allowed, start
-from accord.results.reviewer_rules import reviewer_findings
+from accord.results.reviewer.apply import carry_out, entries_of
+from accord.results.reviewer.facts import Request, gather
+from accord.results.reviewer.layout import Place, lay_out
+from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview, ReviewOperation
+from accord.results.reviewer.plan import plan_findings, plan_operations, require_allowed, start
+from accord.results.reviewer.rules import reviewer_findings
 from accord.results.setting import Setting, default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.results.models import ReviewerResult
-    from accord.results.review_facts import ReviewFacts, Reviewing
-    from accord.results.review_plan import State
+    from accord.results.reviewer.facts import ReviewFacts, Reviewing
+    from accord.results.reviewer.plan import State
 
 KIND = "reviewer-result"
 
