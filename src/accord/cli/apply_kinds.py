@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.kinds import kind_for
-from accord.cli.sources import Lines
+from accord.cli.sources import Lines, together
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import with_lines
@@ -47,35 +47,29 @@ class Choices:
     protect: tuple[str, ...]
 
 
-def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give ``accord apply`` the options that only some kinds of results need."""
-    options = [
-        click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
-        click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
-        click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; else the head."),
-        click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
-        click.option(
-            "--checkout",
-            type=click.Path(path_type=Path),
-            default=Path(),
-            help="A checkout whose objects need not be fetched again; it is only read.",
-        ),
-        click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
-        click.option(
-            "--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."
-        ),
-        click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
-        click.option(
-            "--protect",
-            multiple=True,
-            type=Lines(),
-            metavar="PATTERN",
-            help="One more protected path, as in .gitignore.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+kind_options = together(
+    click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
+    click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
+    click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; else the head."),
+    click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
+    click.option(
+        "--checkout",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        help="A checkout whose objects need not be fetched again; it is only read.",
+    ),
+    click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
+    click.option("--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."),
+    click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
+    click.option(
+        "--protect",
+        multiple=True,
+        type=Lines(),
+        metavar="PATTERN",
+        help="One more protected path, as in .gitignore.",
+    ),
+)
+"""The options of ``accord apply`` that only some kinds of results need."""
 
 
 @dataclass(frozen=True)

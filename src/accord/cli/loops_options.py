@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from accord.cli.sources import together
+
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
-OPTIONS = (
+turn_options = together(
     click.option("--pull", type=click.IntRange(min=1), metavar="N", help="The pull request; else all that are open."),
     click.option(
         "--phase",
@@ -34,6 +36,7 @@ OPTIONS = (
     click.option("--prompt-file", default="", metavar="F", help="What the agent is asked; else the shipped prompt."),
     click.option("--dry-run", is_flag=True, help="Decide, tell, and write nothing."),
 )
+"""What is chosen of a turn, besides the repository."""
 
 
 @dataclass(frozen=True)

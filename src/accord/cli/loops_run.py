@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.loops_options import HISTORY, OPTIONS, Choices
+from accord.cli.loops_options import HISTORY, Choices, turn_options
 from accord.cli.loops_shown import print_decision
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
@@ -20,7 +20,7 @@ from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from accord.cli.sources import Way
     from accord.loops.loop import Loop
@@ -49,10 +49,7 @@ def add_run(group: click.Group, name: str) -> None:
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command again
     goes on where it stopped, and changes nothing where it did not. Exits 0 also when nothing is to be done.
     """
-    command: Callable[..., Any] = format_option(repository_options(run))
-    for option in reversed(OPTIONS):
-        command = option(command)
-    group.command("run")(command)
+    group.command("run")(turn_options(format_option(repository_options(run))))
 
 
 def _run(name: str, choices: Choices, way: Way, output_format: str) -> None:
