@@ -17,6 +17,7 @@ from accord.github.pacing import Pacer
 from accord.github.policy import Attempt, Step, judge
 from accord.github.port import Access, AnswerLost, RequestCount
 from accord.github.refusals import refusal
+from accord.kernel.addresses import is_web_address
 from accord.kernel.clock import timestamp
 from accord.kernel.errors import Stopped, WrongUsage
 
@@ -186,7 +187,7 @@ class Transport:
 def _requester(access: Access) -> Requester:
     from github import Auth, Github
 
-    if not _is_web_address(access.api_url):
+    if not is_web_address(access.api_url):
         raise WrongUsage(f'"{access.api_url}" is no URL of an API.', mend="Set GITHUB_API_URL, with https://.")
     github = Github(
         auth=Auth.Token(access.token),
@@ -224,14 +225,6 @@ def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
     if not is_core or not remaining.isdecimal() or not reset.isdecimal():
         return None
     return RateLeft(int(remaining), int(reset))
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _moment(date: str) -> datetime | None:

@@ -32,7 +32,7 @@ from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Own, RunRecord
-from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
+from accord.runner.registry import declared_secrets, load_registry, repository_registry
 from accord.runner.structured import validator
 
 if TYPE_CHECKING:
@@ -200,8 +200,7 @@ def _prepare(request: RunRequest) -> None:
 
 
 def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
-    own_registry = request.directory / PLACE_IN_REPOSITORY
-    registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
+    registry = load_registry(request.registry or repository_registry(request.directory))
     notes.declared = declared_secrets(registry)
     job = replace(job, declared=notes.declared)
     notes.agent = request.agent or registry.default_agent or ""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
+from accord.kernel.addresses import is_web_address
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def endpoint(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
     url = environment.get(provider.url_variable, "").strip() or provider.url
     if not url:
         raise Unavailable(provider.without_url)
-    if not _is_web_address(url):
+    if not is_web_address(url):
         raise Unavailable(f"{provider.url_variable} is no http or https address.")
     name = next((name for name in provider.key_variables if environment.get(name, "").strip()), None)
     if name is None:
@@ -107,11 +107,3 @@ def endpoint(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise Unavailable(f"{name} holds characters that are in no key.")
     return Endpoint(provider.wire, url.rstrip("/"), environment.get(provider.model_variable) or provider.model, key)
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        return False
