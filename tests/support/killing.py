@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Exchange
 
-_COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
+_COMMANDS = [f"accord.results.{kind}.run" for kind in ("planner", "implementor", "reviewer")]
 _FORKS = multiprocessing.get_context("forkserver")
-_COMMANDS += ["accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
+_COMMANDS += ["accord.cli.receipts", "accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
 _FORKS.set_forkserver_preload(
     [
         "accord.cli.apply",
