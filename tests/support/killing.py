@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Exchange
 
-_COMMANDS = [f"accord.results.{kind}.run" for kind in ("planner", "implementor", "reviewer")]
 _FORKS = multiprocessing.get_context("forkserver")
-_COMMANDS += ["accord.cli.receipts", "accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
 _FORKS.set_forkserver_preload(
     [
         "accord.cli.apply",
+        "accord.cli.labels",
+        "accord.cli.loops",
         "accord.cli.sync",
-        "accord.kit.sync",
-        "accord.cli.step",
         "accord.github.adapter",
+        "accord.kit.sync",
+        "accord.loops.run",
+        "accord.loops.table",
+        "accord.results.implementor.run",
+        "accord.results.planner.run",
+        "accord.results.reviewer.run",
+        "accord.runner.registry",
         "github",
-        *_COMMANDS,
     ]
 )
 
