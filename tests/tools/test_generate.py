@@ -103,7 +103,7 @@ def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.Captur
 def test_a_code_without_a_line_and_a_line_without_a_code_are_problems(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = copy / "src" / "accord" / "results" / "rules.py"
+    module = copy / "src/accord/results/planner/rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')
     assert generate.main(["--check"], copy) == 1
     assert "without a line in tools/findings.yml: brand-new" in capsys.readouterr().out
