@@ -14,7 +14,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
 from accord.github.port import Identity
 from accord.github.pull_port import Pull, Review
-from accord.kernel.outgoing_fences import unfenced
+from accord.kernel.outgoing.fences import unfenced
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import ReviewerResult

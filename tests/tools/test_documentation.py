@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 
 from accord.cli.check import check_document
 from accord.kernel.hidden_text import GUARD
-from accord.kernel.outgoing import KINDS
+from accord.kernel.outgoing.sanitise import KINDS
 from accord.kernel.redaction import Redactor
 from accord.kernel.yaml_files import read_yaml
 from accord.results.labels import ItemKind

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import GUARD, strip_hidden
-from accord.kernel.outgoing_places import Page, Prose, read_page
-from accord.kernel.outgoing_words import entity_edits
+from accord.kernel.outgoing.places import Page, Prose, read_page
+from accord.kernel.outgoing.words import entity_edits
 from accord.kernel.text_views import Replacement, View
 
 if TYPE_CHECKING:

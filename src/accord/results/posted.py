@@ -14,8 +14,8 @@ from accord.github.markers import defuse
 from accord.kernel.findings import Finding, has_errors, pointer, warning
 from accord.kernel.hidden_text import hidden_runs, strip_hidden
 from accord.kernel.markdown_text import longer_run
-from accord.kernel.outgoing import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
-from accord.kernel.outgoing_words import skip_edits, without_skips
+from accord.kernel.outgoing.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
+from accord.kernel.outgoing.words import skip_edits, without_skips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,7 @@ from accord.github.markers import run_token
 from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
-from accord.kernel.outgoing import sanitise_plain
+from accord.kernel.outgoing.sanitise import sanitise_plain
 from accord.kernel.protected import protected_paths
 from accord.kernel.redaction import redacted, redactor_for
 from accord.kernel.store import write_whole

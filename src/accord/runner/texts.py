@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accord.gha.commands import COMMAND, inert
 from accord.gha.files import utf16_size
 from accord.kernel.hidden_text import GUARD
-from accord.kernel.outgoing import sanitise, sanitise_line
+from accord.kernel.outgoing.sanitise import sanitise, sanitise_line
 from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:

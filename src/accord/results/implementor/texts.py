@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
-from accord.kernel.outgoing_cuts import cut
+from accord.kernel.outgoing.cuts import cut
 from accord.results.posted import as_code
 
 if TYPE_CHECKING:

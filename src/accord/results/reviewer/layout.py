@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker, write_twice
-from accord.kernel.outgoing_cuts import cut
+from accord.kernel.outgoing.cuts import cut
 from accord.results.posted import as_code
 
 if TYPE_CHECKING:

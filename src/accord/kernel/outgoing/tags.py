@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.kernel.outgoing_html import pieces_of
+from accord.kernel.outgoing.html import pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.kernel.outgoing_places import Page, Prose
+    from accord.kernel.outgoing.places import Page, Prose
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 _CLOSE_THEMSELVES = frozenset(

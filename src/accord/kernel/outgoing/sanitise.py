@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import hidden_runs, in_place_of, invisible_runs, strip_hidden
-from accord.kernel.outgoing_fences import in_fence, is_fenced
-from accord.kernel.outgoing_html import is_allowed_tag, is_safe_address, pieces_of
-from accord.kernel.outgoing_places import Page, Prose, Span, is_odd_label, read_page
-from accord.kernel.outgoing_plain import is_plain
-from accord.kernel.outgoing_tags import closing_tags
-from accord.kernel.outgoing_words import (
+from accord.kernel.outgoing.fences import in_fence, is_fenced
+from accord.kernel.outgoing.html import is_allowed_tag, is_safe_address, pieces_of
+from accord.kernel.outgoing.places import Page, Prose, Span, is_odd_label, read_page
+from accord.kernel.outgoing.plain import is_plain
+from accord.kernel.outgoing.tags import closing_tags
+from accord.kernel.outgoing.words import (
     CODE,
     ISSUE_LINK,
     TAG,

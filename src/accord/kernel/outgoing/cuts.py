@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.kernel.outgoing import sanitise
-from accord.kernel.outgoing_fences import fence_for, in_fence, unfenced
-from accord.kernel.outgoing_places import read_page
+from accord.kernel.outgoing.fences import fence_for, in_fence, unfenced
+from accord.kernel.outgoing.places import read_page
+from accord.kernel.outgoing.sanitise import sanitise
 from accord.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
