@@ -233,7 +233,7 @@ def joined(parts: Sequence[Sequence[Piece]], at: int | None) -> str:
     return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def small_bodies() -> Iterator[int]:
     """Let GitHub take less, so that small texts are cut."""
     with pytest.MonkeyPatch.context() as patch:
