@@ -116,16 +116,8 @@ class Transport:
                     self._clock.sleep(ruling.seconds)
                 case Step.WAIT_FOR_LIMIT:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
-                case Step.LOST:
-                    raise AnswerLost(
-                        f"{method} {path} got no usable answer ({_reason(status, message)}).",
-                        mend="Run the same command again; it looks first whether the request was carried out.",
-                    )
-                case Step.GIVE_UP:
-                    raise Stopped(
-                        f"GitHub cannot be reached: {method} {path} failed {tries} times ({_reason(status, message)}).",
-                        mend="Run the same command again when GitHub answers; it continues where it stopped.",
-                    )
+                case Step.LOST | Step.GIVE_UP:
+                    raise _unanswered(ruling.step, f"{method} {path}", tries, _reason(status, message))
                 case Step.REFUSED if takes_place and status == 302 and PLACE in headers:
                     return Answer(status, headers, headers[PLACE], f"{method} {path}")
                 case Step.REFUSED:
@@ -182,6 +174,15 @@ class Transport:
         if seconds > 1:
             self._tell_wait(seconds, reason)
         self._clock.sleep(seconds)
+
+
+def _unanswered(step: Step, request: str, tries: int, reason: str) -> Stopped:
+    """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
+    if step is Step.LOST:
+        mend = "Run the same command again; it looks first whether the request was carried out."
+        return AnswerLost(f"{request} got no usable answer ({reason}).", mend=mend)
+    mend = "Run the same command again when GitHub answers; it continues where it stopped."
+    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", mend=mend)
 
 
 def _requester(access: Access) -> Requester:
