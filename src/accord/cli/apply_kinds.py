@@ -144,14 +144,15 @@ def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices:
 
 
 def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.reviewer.run import ReviewSetting, apply_review
+    from accord.results.reviewer.facts import Reviewed
+    from accord.results.reviewer.run import apply_review
 
     commit = choices.commit.strip().lower()
     if commit and not _COMMIT.fullmatch(commit):
         raise WrongUsage(f'"{commit[:80]}" is no full SHA of a commit.', mend="Pass --commit with all its digits.")
     work_item = _number(choices.work_item, "--work-item") if choices.work_item else None
-    said = ReviewSetting(**vars(setting), pull=_number(choices.pull, "--pull"), work_item=work_item, commit=commit)
-    return apply_review(way.github, result, said)
+    reviewed = Reviewed(_number(choices.pull, "--pull"), work_item, commit)
+    return apply_review(way.github, result, reviewed, setting)
 
 
 def _number(text: str | None, option: str) -> int:

@@ -27,7 +27,8 @@ from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.reviewer.run import ReviewSetting, apply_review
+from accord.results.reviewer.facts import Reviewed
+from accord.results.reviewer.run import apply_review
 from accord.results.setting import Setting
 from accord.results.status import current_status
 from accord.results.status_run import move_work_item
@@ -70,8 +71,8 @@ def show_all(server: Running) -> str:
     made = _apply_twice("4", IMPLEMENTOR, lambda: apply_implementation(app, work, implementation, setting))
 
     review = _read(REVIEWER)
-    said = ReviewSetting(**vars(setting), pull=int(made.details["revision"]["id"]))
-    _apply_twice("5", REVIEWER, lambda: apply_review(person, review, said))
+    reviewed = Reviewed(int(made.details["revision"]["id"]))
+    _apply_twice("5", REVIEWER, lambda: apply_review(person, review, reviewed, setting))
     return str(made.details["revision"]["url"])
 
 

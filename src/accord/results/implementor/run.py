@@ -13,6 +13,7 @@ from accord.results.implementor.apply import State, carry_out, entry_of
 from accord.results.implementor.facts import Request, gather
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
+from accord.results.kinds import IMPLEMENTOR
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_summary, says_nothing
 from accord.results.receipts import Outcome, Receipt, counted, outcome_of
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from accord.results.models import ImplementorResult
     from accord.results.setting import Setting
 
-KIND = "implementor-result"
-
 
 def apply_implementation(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     """Check an implementor's result, and carry it out exactly once. Raises nothing of ours: the receipt tells."""
@@ -35,7 +34,7 @@ def apply_implementation(github: Adapter, result: ImplementorResult, work: Imple
 
 def _applied(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     run_key = setting.run_key or default_run_key(result, setting.repository, work.number)
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
+    receipt = Receipt(IMPLEMENTOR.name, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
     if has_errors(receipt.findings):
         return receipt
     desk = Desk(setting.redact)

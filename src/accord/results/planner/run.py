@@ -9,6 +9,7 @@ from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError
 from accord.kernel.findings import has_errors
+from accord.results.kinds import PLANNER
 from accord.results.operations import Status
 from accord.results.planner.apply import Ledger, carry_out, entry_of
 from accord.results.planner.facts import gather
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from accord.results.planner.rules import Plan
     from accord.results.setting import Setting
 
-KIND = "planner-result"
-
 
 def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
     """Carry out a plan that holds, exactly once. Raises nothing of accord's own: the receipt tells.
@@ -43,7 +42,7 @@ def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
 def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
     result = plan.result
     run_key = setting.run_key or default_run_key(result, setting.repository)
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, plan.findings)
+    receipt = Receipt(PLANNER.name, Outcome.REJECTED, run_key, setting.repository, plan.findings)
     if has_errors(receipt.findings):
         return receipt
     if not (result.create or result.close or result.update):

@@ -38,19 +38,26 @@ class Reviewing(GitHub, PullPort, ReviewPort, CommentPort, Protocol):
 
 
 @dataclass(frozen=True)
+class Reviewed:
+    """What was reviewed: the pull request, and where it is said, its work item and the commit (empty: the head)."""
+
+    pull: int
+    work_item: int | None = None
+    commit: str = ""
+
+
+@dataclass(frozen=True)
 class Request:
-    """What is asked for: this result, on this pull request, of this commit (empty: its head), for this work item.
+    """What is asked for: this result, about this pull request.
 
     The texts of the result are as they are posted; ``names`` are the paths of its comments as they may be shown.
     ``token`` names the run, ``same`` all runs of this result whatever their commit.
     """
 
     result: ReviewerResult
+    reviewed: Reviewed
     token: str
     same: str
-    pull: int
-    work_item: int | None
-    commit: str
     repository: str
     names: Sequence[str]
 
@@ -95,14 +102,14 @@ def gather(github: Reviewing, request: Request) -> ReviewFacts:
     """
     identity = github.identity()
     repository = github.repository()
-    pull = github.pull(request.pull)
+    pull = github.pull(request.reviewed.pull)
     if pull is None:
-        message = f"There is no pull request #{request.pull} in this repository. Name one."
+        message = f"There is no pull request #{request.reviewed.pull} in this repository. Name one."
         raise BrokenContract.of(Finding("unknown-reference", message))
     _require_voice(repository, identity, pull)
     pending, reviews, findings = own_reviews(github.reviews(pull.number), request.token, identity)
     mine, token = _posted_before(reviews, request)
-    commit = (mine.commit if mine else "") or request.commit or pull.head_sha
+    commit = (mine.commit if mine else "") or request.reviewed.commit or pull.head_sha
     draft = replace(draft_of(request.result, request.names, token, pull.url, commit), same=request.same)
     facts = ReviewFacts(
         identity,
@@ -124,7 +131,7 @@ def _posted_before(reviews: Iterable[Review], request: Request) -> tuple[Review 
     found, token = None, request.token
     for review in reviews:
         for fields in find_markers(review.body, REVIEW):
-            is_same = fields.get("result") == request.same and request.commit in ("", review.commit)
+            is_same = fields.get("result") == request.same and request.reviewed.commit in ("", review.commit)
             if is_same or fields.get("run") == request.token:
                 found, token = review, fields.get("run", "")
     return found, token
@@ -176,7 +183,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, request: Reques
         found.append(warning("pull-closed", message))
     if commit != pull.head_sha:
         moved = f"the head of #{pull.number} is {pull.head_sha[:12]} by now"
-        if mine and not request.commit:
+        if mine and not request.reviewed.commit:
             message = (
                 f"This very review stands at {commit[:12]}, and {moved}. It is not posted again; if the new head was "
                 "reviewed with the same result, pass its --commit or another --run-key."
@@ -245,15 +252,15 @@ def _with_work_item(github: Reviewing, facts: ReviewFacts, request: Request) -> 
             item = find_work_item(github, number)
             known = move_facts(github, item, TARGETS[facts.draft.verdict])
         except BrokenContract as broken:
-            if number == request.work_item:
+            if number == request.reviewed.work_item:
                 raise
             finding = warning("status-not-review", f"{broken.message} Its status label is left as it is.")
     return replace(facts, item=item, known=known, findings=(*facts.findings, *([finding] if finding else [])))
 
 
 def _work_item(pull: Pull, request: Request) -> tuple[int | None, Finding | None]:
-    if request.work_item is not None:
-        return request.work_item, None
+    if request.reviewed.work_item is not None:
+        return request.reviewed.work_item, None
     numbers = closing_references(pull.body, request.repository)
     if len(numbers) == 1:
         return numbers[0], None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.kernel.errors import AccordError, BrokenContract
 from accord.kernel.findings import has_errors
+from accord.results.kinds import REVIEWER
 from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
 from accord.results.receipts import Outcome, Receipt, counted, outcome_of
 from accord.results.reviewer.apply import carry_out, entries_of
@@ -17,40 +18,30 @@ from accord.results.reviewer.layout import Place, lay_out
 from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview, ReviewOperation
 from accord.results.reviewer.plan import plan_findings, plan_operations, require_allowed, start
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.setting import Setting, default_run_key
+from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.results.models import ReviewerResult
-    from accord.results.reviewer.facts import ReviewFacts, Reviewing
+    from accord.results.reviewer.facts import Reviewed, ReviewFacts, Reviewing
     from accord.results.reviewer.plan import State
-
-KIND = "reviewer-result"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReviewSetting(Setting):
-    """What applying a review is given besides: the pull request, and where it is said, its work item and the commit."""
-
-    pull: int
-    work_item: int | None = None
-    commit: str = ""
+    from accord.results.setting import Setting
 
 
-def apply_review(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
+def apply_review(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
     """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
 
     A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
     commit, what stands at any commit counts, so that no verdict reaches a head that nobody read.
     """
-    return counted(github, lambda: _applied(github, result, setting))
+    return counted(github, lambda: _applied(github, result, reviewed, setting))
 
 
-def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) -> Receipt:
+def _applied(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
     digest = default_run_key(result, setting.repository)
     run_key = setting.run_key or digest
-    receipt = Receipt(KIND, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
+    receipt = Receipt(REVIEWER.name, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
     if has_errors(receipt.findings):
         return receipt
     desk = Desk(setting.redact)
@@ -62,11 +53,9 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
         return receipt
     request = Request(
         posted,
-        run_token(setting.repository, f"{run_key}\n{digest}\n{setting.commit}"),
+        reviewed,
+        run_token(setting.repository, f"{run_key}\n{digest}\n{reviewed.commit}"),
         run_token(setting.repository, f"{run_key}\n{digest}\n"),
-        setting.pull,
-        setting.work_item,
-        setting.commit,
         setting.repository,
         names,
     )
@@ -81,7 +70,7 @@ def _applied(github: Reviewing, result: ReviewerResult, setting: ReviewSetting) 
     return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
 
 
-def _carried_out(github: Reviewing, facts: ReviewFacts, receipt: Receipt, setting: ReviewSetting) -> Receipt:
+def _carried_out(github: Reviewing, facts: ReviewFacts, receipt: Receipt, setting: Setting) -> Receipt:
     state = start(facts)
     if setting.is_dry_run:
         operations = plan_operations(facts, state)
