@@ -26,8 +26,9 @@ from accord.kernel.shapes import read_shape
 from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
 from accord.results.models import PlannerResult
-from accord.results.rules import read_plan
-from accord.results.run import Setting, apply_plan
+from accord.results.planner.rules import read_plan
+from accord.results.planner.run import apply_plan
+from accord.results.setting import Setting
 from accord.sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:

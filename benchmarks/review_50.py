@@ -24,7 +24,9 @@ from accord.kernel.clock import SystemClock
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import ReviewerResult
-from accord.results.review_run import ReviewSetting, apply_review
+from accord.results.reviewer.facts import Reviewed
+from accord.results.reviewer.run import apply_review
+from accord.results.setting import Setting
 from accord.sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:
@@ -60,8 +62,8 @@ def result(comments: int) -> dict[str, Any]:
 def with_accord(server: Running, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = Adapter(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
-    setting = ReviewSetting(server.repository, SystemClock(), Redactor(), pull=PULL)
-    receipt = apply_review(adapter, read_shape(ReviewerResult, document), setting)
+    setting = Setting(server.repository, SystemClock(), Redactor())
+    receipt = apply_review(adapter, read_shape(ReviewerResult, document), Reviewed(PULL), setting)
     assert receipt.exit_code == 0, receipt.error
 
 

@@ -40,6 +40,19 @@ def test_a_valid_session_is_ok_and_so_is_each_of_its_documents(accord: Accord, t
     assert accord("check", *files).code == 0
 
 
+def test_a_secret_in_the_name_of_a_session_reaches_no_later_step(
+    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, output = "correct-horse-battery", accord.home / "output"
+    monkeypatch.setenv("DEPLOY_PASSWORD", secret)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    accord("session", "check", folder.rename(folder.with_name(f"2026-01-01_{secret}")))
+    told = output.read_text(encoding="utf-8")
+    assert '{"2026-01-01_[redacted: secret of the environment]": {' in told
+    assert secret not in told
+
+
 def test_a_folder_of_no_kind_is_wrong_usage(accord: Accord, tmp_path: Path) -> None:
     assert accord("check", str(tmp_path)).code == 2
     assert accord("check", "--kind", "session", str(tmp_path / "nothing")).code == 2

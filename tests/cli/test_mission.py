@@ -211,3 +211,18 @@ def test_only_missions_that_changed_since_a_base_are_checked(accord: Accord, pro
     assert accord(*check, "--base", "gone").code == 4
     assert accord(*check, "--base", "--output=x").code == 4
     assert accord(*check, "nope").code == 1
+
+
+def test_a_secret_in_the_name_of_a_mission_reaches_no_later_step(
+    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, output = "correct-horse-battery", accord.home / "output"
+    monkeypatch.setenv("DEPLOY_PASSWORD", secret)
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    project = Project(tmp_path / "project", f"078-{secret}").begin()
+    project.work_package("WP01", "planning_artifact")
+    project.repository()
+    accord("mission", "--root", project.root, "check")
+    told = output.read_text(encoding="utf-8")
+    assert '{"078-[redacted: secret of the environment]": {' in told
+    assert secret not in told

@@ -14,7 +14,7 @@ from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
 from accord.kernel.markdown_text import cell, mermaid_text
-from accord.results import rules
+from accord.results.planner import rules
 from accord.sandbox.faults import Fault
 from accord.sandbox.seed import STRANGER_TOKEN
 

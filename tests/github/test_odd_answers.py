@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import responses
 
 from accord.github.adapter import Adapter
-from accord.github.port import Access, IssueChange
+from accord.github.port import Access, AnswerLost, IssueChange
+from accord.github.pull_port import NewReview
 from accord.kernel.clock import ManualClock
 from accord.kernel.errors import Refused, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = "https://api.github.com:443/repos/octo/tools"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -79,6 +84,50 @@ def test_a_page_of_a_proxy_is_no_answer() -> None:
     with pytest.raises(Stopped, match="cannot be reached"):
         adapter().labels()
     assert len(responses.calls) == 5
+
+
+READS: dict[str, Callable[[Adapter], object]] = {
+    "the repository": lambda github: github.repository(),
+    "an issue": lambda github: github.issue(7),
+    "a search": lambda github: github.search("word"),
+    "comments": lambda github: list(github.comments(7)),
+    "a pull request": lambda github: github.pull(7),
+    "the pull requests of a branch": lambda github: github.pulls_from("main"),
+    "the files of a pull request": lambda github: github.files(7),
+    "the files between two commits": lambda github: github.files_between("a" * 40, "b" * 40),
+    "reviews": lambda github: github.reviews(7),
+    "comments on lines": lambda github: list(github.review_comments(7)),
+    "review threads": lambda github: github.review_threads(7),
+    "checks": lambda github: github.checks("a" * 40),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+@responses.activate
+def test_json_of_something_else_is_no_answer_and_no_defect(read: Callable[[Adapter], object]) -> None:
+    for method in (responses.GET, responses.POST):
+        responses.add(method, re.compile(".*"), json={"welcome": "to the hotel"})
+    with pytest.raises(Stopped, match="not as GitHub documents it"):
+        read(adapter())
+
+
+WRITES: dict[str, Callable[[Adapter], object]] = {
+    "an issue": lambda github: github.create_issue("T", "", []),
+    "a comment": lambda github: github.create_comment(7, "B"),
+    "a pull request": lambda github: github.create_pull("T", "B", "head", "main", draft=False),
+    "a review": lambda github: github.create_review(7, NewReview("COMMENT", "B", "a" * 40, ())),
+    "a comment on a file": lambda github: github.comment_on_file(7, "a" * 40, "a.py", "B"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+@responses.activate
+def test_what_was_sent_and_answered_with_something_else_is_looked_for_before_it_is_sent_again(
+    write: Callable[[Adapter], object],
+) -> None:
+    responses.post(re.compile(".*"), json={"welcome": "to the hotel"})
+    with pytest.raises(AnswerLost):
+        write(adapter())
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from support.plans import task_body
 from support.rendered import complaints
 
 from accord.kernel.hidden_text import GUARD, strip_hidden
-from accord.kernel.outgoing import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
-from accord.kernel.outgoing_plain import is_plain
+from accord.kernel.outgoing.plain import is_plain
+from accord.kernel.outgoing.sanitise import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
 from accord.kernel.redaction import Redactor
 from accord.kernel.terminal import as_seen
 

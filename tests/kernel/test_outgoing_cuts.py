@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.rendered import complaints
 
-from accord.kernel.outgoing import sanitise
-from accord.kernel.outgoing_cuts import cut
-from accord.kernel.outgoing_fences import in_fence, unfenced
+from accord.kernel.outgoing.cuts import cut
+from accord.kernel.outgoing.fences import in_fence, unfenced
+from accord.kernel.outgoing.sanitise import sanitise
 from accord.kernel.redaction import Redactor
 
 NO_SECRETS = Redactor()

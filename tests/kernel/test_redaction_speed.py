@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.kernel.outgoing import sanitise
+from accord.kernel.outgoing.sanitise import sanitise
 from accord.kernel.redaction import redactor_for
 from accord.kernel.redaction_stream import RedactedStream
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from accord.cli.output import one_line
 from accord.gha.commands import inert
 from accord.kernel.markdown_text import cell, fenced, mermaid_text
-from accord.kernel.outgoing import sanitise, sanitise_line, sanitise_plain
+from accord.kernel.outgoing.sanitise import sanitise, sanitise_line, sanitise_plain
 from accord.kernel.redaction import Redactor
 from accord.kernel.terminal import as_seen
 from accord.runner.texts import safe_line, summary_of

@@ -22,11 +22,11 @@ from accord.kernel.hidden_text import GUARD
 from accord.kernel.patches import extract_patch
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
-from accord.results.implement_apply import Implementation
-from accord.results.implement_run import apply_implementation
+from accord.results.implementor.facts import Implementation
+from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.receipts import Outcome, Receipt
-from accord.results.run import Setting
+from accord.results.setting import Setting
 from accord.sandbox.faults import Fault
 from accord.sandbox.seed import INSTALLATION_TOKEN
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.killing import kill_at
 
 from accord.github.port import Label
 from accord.kernel.errors import BrokenContract, WrongUsage
@@ -134,12 +135,20 @@ def test_the_record_knows_what_syncs_created_through_deletion_and_renaming(stage
         ([entry("a2", "a"), entry("b"), entry("mine", "somebody's")], {"a2", "b"}),
         ([entry("b")], {"b"}),
     ]:
-        before = read_record(record)
-        ended, _ = sync(stage, wanted, before)
-        extend_record(record, before, ended)
-        assert read_record(record) == known
+        ours = read_record(record)
+        for action in sync(stage, wanted, ours)[0]:
+            ours = extend_record(record, ours, action)
+        assert ours == read_record(record) == known
     assert "mine" in labels_on(stage)
     assert "a2" not in labels_on(stage)
+
+
+def test_a_sync_that_is_killed_has_noted_what_it_created_so_that_pruning_finds_it(stage: Stage, tmp_path: Path) -> None:
+    record, file = tmp_path / "record.json", tmp_path / "labels.yml"
+    file.write_text("\n".join(f"- {{name: {name}, color: '111111'}}" for name in ("one", "two", "three")))
+    kill_at(4, ["labels", "sync", "--file", str(file), "--record", str(record)], stage)
+    assert labels_on(stage).keys() >= {"one", "two", "three"}
+    assert read_record(record) == {"one", "two"}
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[1]", "\udcff"])

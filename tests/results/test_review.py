@@ -30,8 +30,8 @@ from support.reviews import (
 
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers
-from accord.results import review_run
 from accord.results.receipts import Outcome, Receipt
+from accord.results.reviewer import run as review_run
 from accord.sandbox.faults import Fault
 
 if TYPE_CHECKING:

@@ -14,16 +14,16 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
 from accord.github.port import Identity
 from accord.github.pull_port import Pull, Review
-from accord.kernel.outgoing_fences import unfenced
+from accord.kernel.outgoing.fences import unfenced
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
-from accord.results import review_layout
-from accord.results.anchors import anchors_of
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_body, posted_paths, posted_review
-from accord.results.review_facts import Facts
-from accord.results.review_layout import (
+from accord.results.reviewer import layout as review_layout
+from accord.results.reviewer.anchors import anchors_of
+from accord.results.reviewer.facts import ReviewFacts
+from accord.results.reviewer.layout import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
     Draft,
@@ -37,8 +37,8 @@ from accord.results.review_layout import (
     pack,
     place_notes,
 )
-from accord.results.review_operations import CommentOnFile, FollowUp, PostReview
-from accord.results.review_plan import plan_operations, start, without_anchors, without_file, without_verdict
+from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview
+from accord.results.reviewer.plan import plan_operations, start, without_anchors, without_file, without_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,8 +79,8 @@ def draft(result: dict[str, Any]) -> Draft:
     return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
 
 
-def facts(result: dict[str, Any], login: str = "reviewer") -> Facts:
-    return Facts(Identity(login, True), PULL, draft(result), anchors=DIFF)
+def facts(result: dict[str, Any], login: str = "reviewer") -> ReviewFacts:
+    return ReviewFacts(Identity(login, True), PULL, draft(result), anchors=DIFF)
 
 
 def places(result: dict[str, Any]) -> list[str]:
@@ -233,7 +233,7 @@ def joined(parts: Sequence[Sequence[Piece]], at: int | None) -> str:
     return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def small_bodies() -> Iterator[int]:
     """Let GitHub take less, so that small texts are cut."""
     with pytest.MonkeyPatch.context() as patch:

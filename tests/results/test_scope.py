@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import Redactor
+from accord.results.implementor.scope import ScopeReport, audit_scope, is_test_of
+from accord.results.implementor.texts import scope_report
 from accord.results.posted import Desk
-from accord.results.revision_texts import scope_report
-from accord.results.scope import ScopeReport, audit_scope, is_test_of
 
 CO_LOCATED = [
     ("src/foo.ts", "src/foo.test.ts"),

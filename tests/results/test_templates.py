@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from support.plans import refinement_body, task_body
 
-from accord.results.labels import Kind
+from accord.results.labels import ItemKind
 from accord.results.templates import body_findings, likely_kind, read_body
 
 
-def codes(body: str, kind: Kind = Kind.TASK) -> set[str]:
+def codes(body: str, kind: ItemKind = ItemKind.TASK) -> set[str]:
     return {finding.code for finding in body_findings(read_body(body), kind, "/body")}
 
 
@@ -87,9 +87,9 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
 @pytest.mark.parametrize("name", REFINEMENT_CASES)
 def test_a_refinement_is_judged_by_what_its_reader_sees(name: str) -> None:
     body, expected = REFINEMENT_CASES[name]
-    assert codes(body, Kind.REFINEMENT) & expected == expected
+    assert codes(body, ItemKind.REFINEMENT) & expected == expected
     if not expected:
-        assert codes(body, Kind.REFINEMENT) == set()
+        assert codes(body, ItemKind.REFINEMENT) == set()
 
 
 PATHS = {
@@ -127,11 +127,11 @@ def test_a_path_is_read_however_the_entry_is_dressed(entry: str) -> None:
 
 
 def test_the_template_is_guessed_when_no_label_tells() -> None:
-    assert likely_kind(read_body(task_body())) is Kind.TASK
-    assert likely_kind(read_body(refinement_body())) is Kind.REFINEMENT
-    assert likely_kind(read_body("")) is Kind.TASK
+    assert likely_kind(read_body(task_body())) is ItemKind.TASK
+    assert likely_kind(read_body(refinement_body())) is ItemKind.REFINEMENT
+    assert likely_kind(read_body("")) is ItemKind.TASK
 
 
 def test_a_hostile_reference_section_does_not_hold_up_the_check() -> None:
     body = refinement_body(quote=".\n" * 20_000)
-    assert codes(body, Kind.REFINEMENT) == {"quote-missing"}
+    assert codes(body, ItemKind.REFINEMENT) == {"quote-missing"}

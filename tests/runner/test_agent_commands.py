@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.runner.agent_commands import agent_programs, shipped_programs, starts_agent
 from accord.runner.registry_models import Registry
+from accord.runner.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
 
 STARTS = [
     "gemini --yolo",

@@ -18,12 +18,12 @@ from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, ch
 from accord.kernel.clock import ManualClock, SystemClock
 from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import Redactor
-from accord.runner import asking
-from accord.runner.analysis import analyse, answer_in, llm_outputs
-from accord.runner.analysis_models import Analysis, Attempt, Question
+from accord.runner.analysis import asking
+from accord.runner.analysis.analyse import analyse, answer_in, llm_outputs
+from accord.runner.analysis.models import Analysis, Attempt, Question
+from accord.runner.analysis.providers import ALL
+from accord.runner.analysis.wires import Failed, reply_in
 from accord.runner.models import RunOutputs
-from accord.runner.providers import ALL
-from accord.runner.wires import Failed, reply_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

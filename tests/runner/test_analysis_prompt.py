@@ -12,9 +12,9 @@ from support.hostile import HOSTILE
 
 from accord.kernel.checklists import tasks
 from accord.kernel.redaction import Redactor
-from accord.runner import analysis_prompt
-from accord.runner.analysis_models import Question
-from accord.runner.analysis_prompt import Asked, ask_about
+from accord.runner.analysis import prompt as analysis_prompt
+from accord.runner.analysis.models import Question
+from accord.runner.analysis.prompt import Asked, ask_about
 from accord.runner.transcripts.account import Todo
 
 FENCE = "0123456789abcdef"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.kernel.checklists import tasks
-from accord.runner.analysis_models import Question
-from accord.runner.checkbox_evidence import completed_by_words
+from accord.runner.analysis.checkbox_evidence import completed_by_words
+from accord.runner.analysis.models import Question
 from accord.runner.transcripts.account import Todo
 
 BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"

@@ -10,10 +10,10 @@ from support.runner_workflows import CALLED, INPUTS, OUTPUTS, RUNNER, SHA, THIN,
 
 from accord.kernel.schemas import json_schema
 from accord.kernel.yaml_files import read_yaml
-from accord.runner import contract
-from accord.runner.compare import breaking_findings
 from accord.runner.models import RunOutputs
-from accord.runner.workflow_files import Workflow
+from accord.runner.workflows import contract
+from accord.runner.workflows.compare import breaking_findings
+from accord.runner.workflows.files import Workflow
 
 STEP = "      - id: run\n"
 RUN = 'run: agent < "$PROMPT"'

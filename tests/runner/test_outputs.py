@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from accord.gha.files import OUTPUT_BYTES, utf16_size
 from accord.kernel.redaction import Redactor, redactor_for
-from accord.runner.analysis_models import Analysis, Attempt
+from accord.runner.analysis.models import Analysis, Attempt
 from accord.runner.models import Category, Classification, Evidence, Origin, Recovery, RunOutputs, Source
 from accord.runner.outputs import BUDGET, RunFacts, outputs_of
 from accord.runner.publish import Published

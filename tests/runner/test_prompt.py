@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.kernel.hidden_text import strip_hidden
-from accord.results.labels import Kind
+from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.templates import body_findings, read_body
 from accord.runner.data import MOST_CHARACTERS
@@ -144,5 +144,5 @@ def test_an_agent_is_told_every_key_of_the_result_that_it_is_to_write(mode: str)
 
 def test_the_templates_in_the_planners_prompt_are_those_that_its_result_is_checked_by() -> None:
     task, refinement = re.findall(r"```markdown\n(.*?)```", shipped_prompt("plan"), re.DOTALL)
-    for body, kind in ((task, Kind.TASK), (refinement, Kind.REFINEMENT)):
+    for body, kind in ((task, ItemKind.TASK), (refinement, ItemKind.REFINEMENT)):
         assert list(body_findings(read_body(body), kind, "/body")) == []

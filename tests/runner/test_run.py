@@ -276,6 +276,16 @@ def test_a_secret_stays_one_whatever_it_is_called(bench: Bench, name: str) -> No
     assert kind(left) == "changes-unreadable"
 
 
+def test_a_secret_in_the_name_of_a_file_that_is_left_out_is_not_told(bench: Bench) -> None:
+    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["QWEN_PAT"]}}})
+    half = len(SECRET) // 2
+    arguments = bench.scripted(f"open({SECRET[:half]!r} + {SECRET[half:]!r} + '.log', 'w').write('x')")
+    arguments[1] = "mine"
+    left = bench.run(*arguments, "--registry", registry, job={"QWEN_PAT": SECRET})
+    assert "left out of the changes: [redacted: secret of the environment].log" in left.record["warnings"][0]
+    assert SECRET not in json.dumps(left.record) + left.outputs["run-warnings"]
+
+
 def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
     program = (
         "print('::error::forged'); print('  ::add-mask::x'); print('text ##[error]forged')\n"

@@ -22,19 +22,25 @@ if TYPE_CHECKING:
 
     from accord.sandbox.server import Exchange
 
-_COMMANDS = [f"accord.results.{name}run" for name in ("", "implement_", "review_")]
 _FORKS = multiprocessing.get_context("forkserver")
-_COMMANDS += ["accord.cli.session", "accord.sessions.on_issue", "support.session_models"]
-_COMMANDS += ["accord.cli.loops", "accord.loops.table", "accord.loops.run", "accord.runner.registry"]
 _FORKS.set_forkserver_preload(
     [
         "accord.cli.apply",
+        "accord.cli.labels",
+        "accord.cli.loops",
+        "accord.cli.session",
         "accord.cli.sync",
-        "accord.kit.sync",
-        "accord.cli.step",
         "accord.github.adapter",
+        "accord.kit.sync",
+        "accord.loops.run",
+        "accord.loops.table",
+        "accord.results.implementor.run",
+        "accord.results.planner.run",
+        "accord.results.reviewer.run",
+        "accord.runner.registry",
+        "accord.sessions.on_issue",
         "github",
-        *_COMMANDS,
+        "support.session_models",
     ]
 )
 

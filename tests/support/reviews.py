@@ -13,7 +13,9 @@ from accord.github.pull_port import PullFile
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import ReviewerResult
-from accord.results.review_run import ReviewSetting, apply_review
+from accord.results.reviewer.facts import Reviewed
+from accord.results.reviewer.run import apply_review
+from accord.results.setting import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,12 +102,20 @@ def review_stage(directory: Path, **settings: Any) -> Iterator[Stage]:
         yield stage
 
 
-def post(stage: Stage, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
+def post(
+    stage: Stage,
+    result: dict[str, Any],
+    *,
+    adapter: Adapter | None = None,
+    pull: int = PULL,
+    work_item: int | None = None,
+    commit: str = "",
+    **setting: Any,
+) -> Receipt:
     """Apply a reviewer's result, by default to the pull request of another author."""
-    setting = {"pull": PULL, **setting}
     model = read_shape(ReviewerResult, result)
-    said = ReviewSetting(stage.repository, stage.clock, Redactor(), **setting)
-    return apply_review(adapter or stage.adapter(), model, said)
+    said = Setting(stage.repository, stage.clock, Redactor(), **setting)
+    return apply_review(adapter or stage.adapter(), model, Reviewed(pull, work_item, commit), said)
 
 
 def listed(stage: Stage, path: str) -> list[dict[str, Any]]:

@@ -20,8 +20,9 @@ from accord.kernel.clock import ManualClock
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
 from accord.results.models import PlannerResult
-from accord.results.rules import read_plan
-from accord.results.run import Setting, apply_plan
+from accord.results.planner.rules import read_plan
+from accord.results.planner.run import apply_plan
+from accord.results.setting import Setting
 from accord.sandbox.server import Settings, serving
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from markdown_it import MarkdownIt
 
 from accord.cli.check import check_document
 from accord.kernel.hidden_text import GUARD
-from accord.kernel.outgoing import KINDS
+from accord.kernel.outgoing.sanitise import KINDS
 from accord.kernel.redaction import Redactor
 from accord.kernel.yaml_files import read_yaml
-from accord.results.labels import Kind
+from accord.results.labels import ItemKind
 from accord.results.posted import posted_body
 from accord.results.templates import body_findings, read_body
 from accord.sandbox import seed
@@ -124,7 +124,7 @@ def test_workflows_in_pages_are_valid_for_github(tmp_path: Path) -> None:
 
 def test_the_templates_to_copy_keep_every_rule() -> None:
     templates = blocks(ROOT / "docs" / "planner-results.md", "markdown")
-    for kind, template in zip((Kind.TASK, Kind.REFINEMENT), templates, strict=True):
+    for kind, template in zip((ItemKind.TASK, ItemKind.REFINEMENT), templates, strict=True):
         assert not list(body_findings(read_body(template), kind, ""))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import generate
 import pytest
+from reference import parts
 from reference.source import codes_in
 from reference.text import Problem, plain
 
@@ -23,7 +24,7 @@ DEMO = "```text\nthe demo\n```"
 def _no_demo() -> Iterator[None]:
     """The demo itself is not run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generate, "demo_output", lambda: DEMO)
+        patch.setattr(parts, "demo_output", lambda: DEMO)
         yield
 
 
@@ -102,7 +103,7 @@ def test_a_page_without_its_marks_is_a_problem(copy: Path, capsys: pytest.Captur
 def test_a_code_without_a_line_and_a_line_without_a_code_are_problems(
     copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    module = copy / "src" / "accord" / "results" / "rules.py"
+    module = copy / "src/accord/results/planner/rules.py"
     module.write_text(module.read_text() + '\n\nNEW = Finding("brand-new", "Never heard of.")\n')
     assert generate.main(["--check"], copy) == 1
     assert "without a line in tools/findings.yml: brand-new" in capsys.readouterr().out

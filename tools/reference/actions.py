@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accord import __version__
 from accord.kernel.markdown_text import table
 from accord.kit.pins import repinned
-from accord.runner import contract
+from accord.runner.workflows import contract
 from reference.text import default, plain
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.kernel.markdown_text import table
 from accord.loops.reasons import REASONS
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from accord.kernel.machine import Machine
     from accord.loops.models import LoopName
 
 
@@ -103,10 +104,15 @@ def routes_table() -> str:
     return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])
 
 
+def drawn(machine: Machine[Any]) -> str:
+    """Draw a state machine."""
+    return f"```mermaid\n{machine.mermaid()}\n```"
+
+
 def way_of_sessions() -> str:
     """Draw the states of full and of lean sessions, without the detours that lead from everywhere and back."""
     pieces = []
     for title, machine in (("A full session:", SESSION), ("A lean session:", LEAN)):
         ways = tuple(edge for edge in machine.edges if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"})
-        pieces += [title, f"```mermaid\n{replace(machine, edges=ways).mermaid()}\n```"]
+        pieces += [title, drawn(replace(machine, edges=ways))]
     return "\n\n".join(pieces)

@@ -10,10 +10,10 @@ import click
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import read_bytes
 from accord.kernel.redaction import redactor_for
-from accord.runner.providers import ALL
+from accord.runner.analysis.providers import ALL
 
 if TYPE_CHECKING:
-    from accord.runner.analysis_models import Analysis
+    from accord.runner.analysis.models import Analysis
 
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
@@ -35,8 +35,8 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     """
     from accord.cli.run_step import report_analysis
     from accord.kernel.clock import SystemClock
-    from accord.runner.analysis import analyse
-    from accord.runner.analysis_models import Question
+    from accord.runner.analysis.analyse import analyse
+    from accord.runner.analysis.models import Question
     from accord.runner.outputs import analysis_outputs
 
     body = _text(pr_body)

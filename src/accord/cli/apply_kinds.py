@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.kinds import kind_for
-from accord.cli.sources import Lines
+from accord.cli.sources import Lines, together
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import with_lines
 from accord.kernel.shapes import read_shape
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.models import PlannerResult
-from accord.results.rules import Plan, item_number, read_plan
+from accord.results.planner.rules import Plan, item_number, read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from accord.kernel.findings import Finding
     from accord.results.models import ImplementorResult, ReviewerResult
     from accord.results.receipts import Receipt
-    from accord.results.run import Setting
+    from accord.results.setting import Setting
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -47,35 +47,29 @@ class Choices:
     protect: tuple[str, ...]
 
 
-def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give ``accord apply`` the options that only some kinds of results need."""
-    options = [
-        click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
-        click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
-        click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; else the head."),
-        click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
-        click.option(
-            "--checkout",
-            type=click.Path(path_type=Path),
-            default=Path(),
-            help="A checkout whose objects need not be fetched again; it is only read.",
-        ),
-        click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
-        click.option(
-            "--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."
-        ),
-        click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
-        click.option(
-            "--protect",
-            multiple=True,
-            type=Lines(),
-            metavar="PATTERN",
-            help="One more protected path, as in .gitignore.",
-        ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+kind_options = together(
+    click.option("--work-item", metavar="N", help="The work item that an implementor worked on."),
+    click.option("--pull", metavar="N", help="The pull request that a reviewer read."),
+    click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read; else the head."),
+    click.option("--base", default="", metavar="BRANCH", help="What to open the pull request against."),
+    click.option(
+        "--checkout",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        help="A checkout whose objects need not be fetched again; it is only read.",
+    ),
+    click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
+    click.option("--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."),
+    click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
+    click.option(
+        "--protect",
+        multiple=True,
+        type=Lines(),
+        metavar="PATTERN",
+        help="One more protected path, as in .gitignore.",
+    ),
+)
+"""The options of ``accord apply`` that only some kinds of results need."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +118,7 @@ def apply_subject(subject: Subject, way: Way, setting: Setting, choices: Choices
 
 
 def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.run import apply_plan
+    from accord.results.planner.run import apply_plan
 
     return apply_plan(way.github, plan, setting)
 
@@ -132,8 +126,8 @@ def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receip
 def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
     from accord.kernel.branches import DEFAULT_AUTHOR, check_author
     from accord.kernel.path_patterns import path_patterns
-    from accord.results.implement_apply import Implementation
-    from accord.results.implement_run import apply_implementation
+    from accord.results.implementor.facts import Implementation
+    from accord.results.implementor.run import apply_implementation
 
     for name in filter(None, (choices.author, *choices.co_author)):
         check_author(name)
@@ -152,14 +146,15 @@ def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices:
 
 
 def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
-    from accord.results.review_run import ReviewSetting, apply_review
+    from accord.results.reviewer.facts import Reviewed
+    from accord.results.reviewer.run import apply_review
 
     commit = choices.commit.strip().lower()
     if commit and not _COMMIT.fullmatch(commit):
         raise WrongUsage(f'"{commit[:80]}" is no full SHA of a commit.', mend="Pass --commit with all its digits.")
     work_item = _number(choices.work_item, "--work-item") if choices.work_item else None
-    said = ReviewSetting(**vars(setting), pull=_number(choices.pull, "--pull"), work_item=work_item, commit=commit)
-    return apply_review(way.github, result, said)
+    reviewed = Reviewed(_number(choices.pull, "--pull"), work_item, commit)
+    return apply_review(way.github, result, reviewed, setting)
 
 
 def _number(text: str | None, option: str) -> int:

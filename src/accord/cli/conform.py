@@ -16,10 +16,10 @@ from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import has_errors, with_lines
 from accord.kernel.shapes import read_shape
 from accord.kernel.yaml_files import YamlDocument, read_mapping
-from accord.runner.compare import breaking_findings
-from accord.runner.conform import runner_findings
 from accord.runner.kinds import RUNNER_WORKFLOW
-from accord.runner.workflow_files import Workflow
+from accord.runner.workflows.compare import breaking_findings
+from accord.runner.workflows.conform import runner_findings
+from accord.runner.workflows.files import Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

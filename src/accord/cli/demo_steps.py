@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply import print_receipt
 from accord.cli.output import Progress, tell_wait
+from accord.cli.receipts import print_receipt
 from accord.github.adapter import Adapter
 from accord.github.port import Access
 from accord.kernel.branches import Remote
@@ -20,14 +20,16 @@ from accord.kernel.clock import SystemClock
 from accord.kernel.documents import read_object
 from accord.kernel.redaction import Redactor
 from accord.kernel.shapes import read_shape
-from accord.results.implement_apply import Implementation
-from accord.results.implement_run import apply_implementation
+from accord.results.implementor.facts import Implementation
+from accord.results.implementor.run import apply_implementation
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
-from accord.results.review_run import ReviewSetting, apply_review
-from accord.results.rules import read_plan
-from accord.results.run import Setting, apply_plan
+from accord.results.planner.rules import read_plan
+from accord.results.planner.run import apply_plan
+from accord.results.reviewer.facts import Reviewed
+from accord.results.reviewer.run import apply_review
+from accord.results.setting import Setting
 from accord.results.status import current_status
 from accord.results.status_run import move_work_item
 from accord.sandbox.seed import INSTALLATION_TOKEN
@@ -35,7 +37,8 @@ from accord.sandbox.seed import INSTALLATION_TOKEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.kernel.kinds import Kind, Model
+    from accord.kernel.kinds import Kind
+    from accord.kernel.shapes import Model
     from accord.results.receipts import Receipt
     from accord.sandbox.server import Running
 
@@ -68,8 +71,8 @@ def show_all(server: Running) -> str:
     made = _apply_twice("4", IMPLEMENTOR, lambda: apply_implementation(app, work, implementation, setting))
 
     review = _read(REVIEWER)
-    said = ReviewSetting(**vars(setting), pull=int(made.details["revision"]["id"]))
-    _apply_twice("5", REVIEWER, lambda: apply_review(person, review, said))
+    reviewed = Reviewed(int(made.details["revision"]["id"]))
+    _apply_twice("5", REVIEWER, lambda: apply_review(person, review, reviewed, setting))
     return str(made.details["revision"]["url"])
 
 

@@ -9,7 +9,7 @@ import click
 
 from accord.cli.handoff_github import dispatch, file_changer, gate, issue_changer
 from accord.cli.output import format_option, one_line, print_findings, print_json
-from accord.cli.sources import github_for, read_bytes, reading_options, repository_options
+from accord.cli.sources import github_for, read_bytes, reading_options, repository_options, together
 from accord.handoffs.kinds import HANDOFF as HANDOFF_KIND
 from accord.handoffs.normal import OLD_STATUSES, normalised
 from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
@@ -33,19 +33,15 @@ _issue_option = click.option(
 )
 
 
-def _writing_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    options = (
-        click.option("--role", required=True, type=click.Choice(list(ROLES)), help="In whose role this is asked."),
-        click.option("--actor", default="", metavar="ID", help="Who asks; the role when not given."),
-        _issue_option,
-        click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where no ref vouches for it."),
-        click.option("--write", is_flag=True, help="Write the result; else it is only printed."),
-        repository_options,
-        format_option,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_writing_options = together(
+    click.option("--role", required=True, type=click.Choice(list(ROLES)), help="In whose role this is asked."),
+    click.option("--actor", default="", metavar="ID", help="Who asks; the role when not given."),
+    _issue_option,
+    click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where no ref vouches for it."),
+    click.option("--write", is_flag=True, help="Write the result; else it is only printed."),
+    repository_options,
+    format_option,
+)
 
 
 @click.group()

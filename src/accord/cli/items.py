@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
 from accord.cli.step_files import leave_outputs, redact
-from accord.github.markers import take_markers
 from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding
-from accord.results.labels import Category, in_category
-from accord.results.rules import item_number
-from accord.results.status import WORK_ITEM, current_status
-from accord.results.status_run import find_work_item, legal_moves, move_work_item, open_blockers, work_items
-
-if TYPE_CHECKING:
-    from accord.github.adapter import Adapter
-    from accord.github.port import GitHub, Issue
-    from accord.github.pull_port import Pull
+from accord.results.items import closed_item, detail_of, gather_item, item_of, pull_at
+from accord.results.planner.rules import item_number
+from accord.results.status import WORK_ITEM
+from accord.results.status_run import move_work_item, work_items
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
 
@@ -39,7 +32,7 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
     """List work items, newest first: issues that carry a type label."""
     with github_for(**access) as (github, *_):
         state = "all" if show_all or status == "closed" else "open"
-        found = [_item(issue) for issue in work_items(github, state=state)]
+        found = [item_of(issue) for issue in work_items(github, state=state)]
     found = [item for item in found if status is None or item["status"] == status]
     if output_format == "json":
         print_json({"items": found})
@@ -64,12 +57,13 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
     As a step it leaves the output base: the branch that the pull request is to be merged into.
     """
     with github_for(**access) as way:
-        pull = _pull(way.github, _number(number))
+        pull = pull_at(way.github, _number(number))
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         if pull:
             leave_outputs({"base": redact(pull.base_branch)})
         try:
-            item = _detail(way.github, _closed_by(pull, way.repository) if pull else _number(number)) | more
+            wanted = closed_item(pull, way.repository) if pull else _number(number)
+            item = detail_of(*gather_item(way.github, wanted)) | more
         except BrokenContract as broken:
             if output_format != "json":
                 raise
@@ -118,65 +112,3 @@ def _number(text: str) -> int:
     if number is None:
         raise WrongUsage(f'"{text}" is no number of a work item.', mend="Write 42 or #42.")
     return number
-
-
-def _item(issue: Issue) -> dict[str, Any]:
-    def label(category: Category) -> str | None:
-        return next((name.partition(":")[2] for name in in_category(issue.labels, category)), None)
-
-    return {
-        "id": str(issue.number),
-        "title": " ".join(_seen(issue.title).split()),
-        "state": issue.state,
-        "status": _status(issue),
-        "type": label(Category.TYPE),
-        "priority": label(Category.PRIORITY),
-        "complexity": label(Category.COMPLEXITY),
-        "labels": list(issue.labels),
-        "url": issue.url,
-        "body": _seen(issue.body),
-    }
-
-
-def _status(issue: Issue) -> str | None:
-    """The item's status; None when its labels do not give exactly one."""
-    try:
-        return current_status(issue)
-    except BrokenContract:
-        return None
-
-
-def _seen(text: str) -> str:
-    """Show what people wrote as a reader of the page sees it, since agents are given it; without accord's marks."""
-    from accord.kernel.incoming import visible_text
-
-    return visible_text(take_markers(text)[0]).strip()
-
-
-def _pull(github: Adapter, number: int) -> Pull | None:
-    issue = github.issue(number)
-    return github.pull(number) if issue and issue.is_pull else None
-
-
-def _closed_by(pull: Pull, repository: str) -> int:
-    """Return the one work item that a pull request closes."""
-    from accord.github.closing import closing_references
-
-    found = closing_references(pull.body, repository)
-    if len(found) == 1:
-        return found[0]
-    message = (
-        f'#{pull.number} is a pull request that closes {len(found)} work items. Write one "Closes #N" into its body.'
-    )
-    raise BrokenContract(message, findings=[Finding("work-item-unknown", message)])
-
-
-def _detail(github: GitHub, number: int) -> dict[str, Any]:
-    issue = find_work_item(github, number)
-    blockers = list(open_blockers(github, issue))
-    waits_for = [str(blocker) for blocker in blockers]
-    return {
-        **_item(issue),
-        "waits_for": waits_for,
-        "moves": legal_moves(github, issue, blockers),
-    }

@@ -51,7 +51,7 @@ def kind_for(name: str | None, value: Mapping[str, Any], read: Reader = read_obj
         for key, mark in kind.marks.items():
             if not callable(mark) and other.marks.get(key, mark) != mark:
                 message = f"This is of the kind {other.name}, not {name}. Pass --kind {other.name}, or leave it out."
-                raise BrokenContract(message, findings=[Finding("schema", message, pointer(key))])
+                raise BrokenContract.of(Finding("schema", message, pointer(key)))
     return kind
 
 
@@ -64,11 +64,11 @@ def recognise(value: Mapping[str, Any], read: Reader = read_object) -> Kind[Any]
     if read is not read_object:
         names = ", ".join(kind.name for kind in candidates)
         message = f"The kind of the document cannot be told. Pass --kind, one of {names}."
-        raise BrokenContract(message, findings=[Finding("schema", message)])
+        raise BrokenContract.of(Finding("schema", message))
     role = value.get("role")
     known = ", ".join(str(kind.marks["role"]) for kind in candidates if "role" in kind.marks)
     if role is None:
         message = f'The document has no "role", so its kind is not known. Add it ({known}), or pass --kind.'
     else:
         message = f"The role '{shown(str(role))}' is none that this version knows ({known}). Correct it."
-    raise BrokenContract(message, findings=[Finding("schema", message, "/role")])
+    raise BrokenContract.of(Finding("schema", message, "/role"))

@@ -99,16 +99,21 @@ def sync(
     entries = _entries(file)
     with github_for(**access) as (github, repository, *_):
         record = record or _record_path(repository, access["sandbox"])
-        created_by_us = read_record(record)
+        ours = read_record(record)
         if not can_be_written(record):
             raise WrongUsage(f"The record {record} cannot be written.", mend="Name a file that may be, with --record.")
-        planned, findings = plan_labels(entries, github.labels(), created_by_us if prune else (), remove)
+        planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
         progress = Progress(len(planned))
         if dry_run:
             _report("planned", planned, findings, file, output_format)
             return
-        ended, problem = sync_labels(github, planned, SystemClock(), progress)
-        extend_record(record, created_by_us, ended)
+
+        def tell(action: LabelAction) -> None:
+            nonlocal ours
+            ours = extend_record(record, ours, action)
+            progress(action)
+
+        ended, problem = sync_labels(github, planned, SystemClock(), tell)
     _report(_outcome(ended, problem), ended, findings, file, output_format, problem)
     if problem or any(action.action == FAILED for action in ended):
         ctx.exit(problem.exit_code if problem else 4)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.loops_run import add_run
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.loops_shown import print_decision
+from accord.cli.output import format_option, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import with_lines
-from accord.kernel.redaction import redacted, redactor_for
-from accord.kernel.shapes import read_shape
+from accord.kernel.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.loops.models import Decision, LoopFacts
-
-Facts = TypeVar("Facts", bound="LoopFacts")
-
-_COLORS = {"run": "green", "fix": "green", "report": "green", "stop": "yellow", "ask": "yellow"}
+    from accord.kernel.kinds import Kind
+    from accord.loops.loop import Loop
 
 
 @click.group()
@@ -46,112 +40,48 @@ def bot_comments() -> None:
     """Let the agent answer review threads of bots."""
 
 
-add_run(keepalive, "keepalive")
-add_run(autofix, "autofix")
-add_run(verify, "verify")
-add_run(bot_comments, "bot-comments")
+def _add_decide(group: click.Group, name: str, asked: str) -> None:
+    """Give a loop's group the command ``decide``."""
 
+    def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
+        from accord.loops.kinds import KINDS
+        from accord.loops.table import LOOPS
 
-def _decide_command(group: click.Group) -> Callable[..., Any]:
-    def as_command(function: Callable[..., Any]) -> click.Command:
-        argument = click.argument("facts", metavar="FACTS.json")
-        return group.command("decide")(argument(format_option(click.pass_context(function))))
+        kind = next(kind for kind in KINDS if kind.name == f"{name}-facts")
+        _decide(ctx, LOOPS[name], kind, facts, output_format)
 
-    return as_command
+    decide.__doc__ = f"""Decide from facts {asked}; - is stdin. Reads nothing else, writes nothing.
 
-
-@_decide_command(keepalive)
-def decide_keepalive(ctx: click.Context, /, facts: str, output_format: str) -> None:
-    """Decide from facts whether the agent runs again; - is stdin. Reads nothing else, writes nothing.
-
-    Exits 0 with the decision, 1 when the facts do not have the shape of the kind keepalive-facts.
+    Exits 0 with the decision, 1 when the facts do not have the shape of the kind {name}-facts.
     """
-    from accord.loops.keepalive import KeepaliveFacts, decide
-
-    redact = redactor_for(os.environ)
-    _tell(ctx, KeepaliveFacts, facts, lambda known: decide(known, redact), output_format)
+    argument = click.argument("facts", metavar="FACTS.json")
+    group.command("decide")(argument(format_option(click.pass_context(decide))))
 
 
-@_decide_command(autofix)
-def decide_autofix(ctx: click.Context, /, facts: str, output_format: str) -> None:
-    """Decide from facts whether the agent mends checks; - is stdin. Reads nothing else, writes nothing.
-
-    Exits 0 with the decision, 1 when the facts do not have the shape of the kind autofix-facts.
-    """
-    from accord.loops.autofix import AutofixFacts, decide
-
-    redact = redactor_for(os.environ)
-    _tell(ctx, AutofixFacts, facts, lambda known: decide(known, redact), output_format)
+for _group, _name, _asked in (
+    (keepalive, "keepalive", "whether the agent runs again"),
+    (autofix, "autofix", "whether the agent mends checks"),
+    (verify, "verify", "whether to verify, or what follows a verdict"),
+    (bot_comments, "bot-comments", "whether the agent answers bots"),
+):
+    add_run(_group, _name)
+    _add_decide(_group, _name, _asked)
 
 
-@_decide_command(verify)
-def decide_verify(ctx: click.Context, /, facts: str, output_format: str) -> None:
-    """Decide from facts whether to verify, or what follows a verdict; - is stdin. Reads nothing else, writes nothing.
-
-    Exits 0 with the decision, 1 when the facts do not have the shape of the kind verify-facts.
-    """
-    from accord.loops.verify import VerifyFacts, decide
-
-    redact = redactor_for(os.environ)
-    _tell(ctx, VerifyFacts, facts, lambda known: decide(known, redact), output_format)
-
-
-@_decide_command(bot_comments)
-def decide_bot_comments(ctx: click.Context, /, facts: str, output_format: str) -> None:
-    """Decide from facts whether the agent answers bots; - is stdin. Reads nothing else, writes nothing.
-
-    Exits 0 with the decision, 1 when the facts do not have the shape of the kind bot-comments-facts.
-    """
-    from accord.loops.bot_comments import BotCommentFacts, decide
-
-    redact = redactor_for(os.environ)
-    _tell(ctx, BotCommentFacts, facts, lambda known: decide(known, redact), output_format)
-
-
-def _tell(
-    ctx: click.Context, model: type[Facts], path: str, decide: Callable[[Facts], Decision], output_format: str
-) -> None:
+def _decide(ctx: click.Context, loop: Loop, kind: Kind[Any], path: str, output_format: str) -> None:
     """Print the decision, or what is wrong with the facts."""
     try:
-        facts = _read(model, path)
+        facts, findings = kind.read_model(read_object(read_bytes(path)))
     except BrokenContract as broken:
+        facts, findings = None, list(broken.findings)
+    if facts is None:
         if output_format == "json":
-            print_json({"ok": False, "findings": [finding.as_json() for finding in broken.findings]})
+            print_json({"ok": False, "findings": [finding.as_json() for finding in findings]})
         else:
-            print_findings(broken.findings, path)
+            print_findings(findings, path)
         ctx.exit(BrokenContract.exit_code)
-    decision = decide(facts)
+    decision = loop.decide(facts, redactor_for(os.environ))
     if output_format == "json":
-        print_json(redacted(decision.model_dump(mode="json"), redactor_for(os.environ)))
+        print_json(decision.model_dump(mode="json"))
     else:
         print_decision(decision)
-
-
-def _read(model: type[Facts], path: str) -> Facts:
-    document = read_object(read_bytes(path))
-    try:
-        return read_shape(model, document.value)
-    except BrokenContract as broken:
-        raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
-
-
-def print_decision(decision: Decision) -> None:
-    """Print a decision for people, without secrets: checks and labels have the names that others gave them."""
-    from accord.cli.step_files import redact
-
-    def shown(text: str) -> str:
-        return one_line(redact(text))
-
-    action = click.style(decision.action, fg=_COLORS.get(decision.action), bold=True)
-    click.echo(f"{action} ({decision.reason}): {shown(decision.message)}")
-    if decision.agent:
-        click.echo(f"  agent {shown(decision.agent)}, iteration {decision.iteration}")
-    if decision.wait_seconds is not None:
-        click.echo(f"  look again in {decision.wait_seconds} s")
-    for sign, labels in (("+", decision.add_labels), ("-", decision.remove_labels)):
-        for label in labels:
-            click.echo(f"  {sign} label {shown(label)}")
-    for warning in decision.warnings:
-        click.echo(click.style(f"  warning: {shown(warning)}", fg="yellow"))
-    if decision.appendix:
-        click.echo(f"  appendix of {len(decision.appendix)} characters (--format json shows it)")

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli.loops_run import HISTORY
+from accord.cli.loops_options import HISTORY
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.cli.loops_run import Choices
+    from accord.cli.loops_options import Choices
     from accord.cli.sources import Way
     from accord.loops.run import Turn
     from accord.runner.models import RunOutputs

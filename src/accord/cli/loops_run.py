@@ -7,19 +7,20 @@ import os
 import secrets
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.loops_options import HISTORY, Choices, turn_options
+from accord.cli.loops_shown import print_decision
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
 from accord.kernel.errors import WrongUsage
 from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from accord.cli.sources import Way
     from accord.loops.loop import Loop
@@ -33,50 +34,6 @@ _ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 
 _LABELS = ("pull_request", "pull_request_target")
 """Events of labels put on and taken off."""
-
-HISTORY = "loop-history.ndjson"
-_FILE = click.Path(path_type=Path)
-_OPTIONS = (
-    click.option("--pull", type=click.IntRange(min=1), metavar="N", help="The pull request; else all that are open."),
-    click.option(
-        "--phase",
-        type=click.Choice(["all", "begin", "end"]),
-        default="all",
-        show_default=True,
-        help="Begin a turn, end it, or both with the agent's run between them, here.",
-    ),
-    click.option("--agent", default="", metavar="NAME", help="The agent where no label names one."),
-    click.option("--registry", type=_FILE, metavar="FILE", help="The registry; .github/agents/registry.yml if there."),
-    click.option("--outputs", metavar="FILE", help="What the run left, as one JSON object; else ACCORD_RUN_OUTPUTS."),
-    click.option("--run-dir", type=_FILE, metavar="DIR", help="Where the run and the loop's history are kept."),
-    click.option("--dispatch-workflow", default="", metavar="FILE", help="The workflow that runs this loop."),
-    click.option(
-        "--max-runtime-minutes",
-        type=click.IntRange(min=1, max=360),
-        default=45,
-        show_default=True,
-        metavar="N",
-        help="When the agent is ended.",
-    ),
-    click.option("--prompt-file", default="", metavar="F", help="What the agent is asked; else the shipped prompt."),
-    click.option("--dry-run", is_flag=True, help="Decide, tell, and write nothing."),
-)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What was chosen on the command line."""
-
-    pull: int | None
-    phase: str
-    agent: str
-    registry: Path | None
-    outputs: str | None
-    run_dir: Path | None
-    dispatch_workflow: str
-    max_runtime_minutes: int
-    prompt_file: str
-    dry_run: bool
 
 
 def add_run(group: click.Group, name: str) -> None:
@@ -92,10 +49,7 @@ def add_run(group: click.Group, name: str) -> None:
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command again
     goes on where it stopped, and changes nothing where it did not. Exits 0 also when nothing is to be done.
     """
-    command: Callable[..., Any] = format_option(repository_options(run))
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    group.command("run")(command)
+    group.command("run")(turn_options(format_option(repository_options(run))))
 
 
 def _run(name: str, choices: Choices, way: Way, output_format: str) -> None:
@@ -247,7 +201,6 @@ def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None
 
 def _report(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
     """Leave outputs and a summary for the runner, and print the turn."""
-    from accord.cli.loops import print_decision
     from accord.cli.step_files import leave_outputs, leave_summary
     from accord.gha.commands import command
     from accord.loops.step_outputs import as_json, how_it_ended, page, step_outputs

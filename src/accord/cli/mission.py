@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.mission_shown import show_answer, show_move, show_status, show_workspace, stale_text
 from accord.cli.output import format_option, one_line, print_findings, print_json
 from accord.kernel.errors import BrokenContract
 from accord.kernel.redaction import redactor_for
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.kernel.findings import Finding
-    from accord.missions.move import Moved
 
 _MODES = ("code_change", "planning_artifact")
-_COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}
 
 legacy_option = click.option(
     "--legacy-default", type=click.Choice(_MODES), help="The mode of work packages of which nothing tells it."
@@ -85,16 +84,7 @@ def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: st
     if output_format == "json":
         print_json(answer.model_dump())
         return
-    click.echo(f"{one_line(answer.mission)} @ {click.style(one_line(answer.mission_state), bold=True)}")
-    for name, value in (("next step", answer.preview_step), ("because", answer.reason), ("question", answer.question)):
-        if value:
-            click.echo(f"  {name}: {one_line(value)}")
-    for option in answer.options or ():
-        click.echo(f"    - {one_line(option)}")
-    for failure in answer.guard_failures:
-        click.echo(f"  missing: {one_line(failure)}")
-    if answer.progress:
-        click.echo(f"  {_progress(answer.progress)}")
+    show_answer(answer)
 
 
 @mission.command()
@@ -115,13 +105,7 @@ def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, ou
     if output_format == "json":
         print_json(found.as_json())
         return
-    click.echo(f"{click.style(wp, bold=True)} {found.execution_mode} in {one_line(found.workspace_path)}")
-    if found.branch_name:
-        click.echo(
-            f"  branch {one_line(found.branch_name)}, {found.lane_id} with {one_line(', '.join(found.lane_wp_ids))}"
-        )
-    for text in found.diagnostics:
-        click.echo(click.style(f"  {one_line(text)}", dim=True))
+    show_workspace(wp, found)
 
 
 @mission.command()
@@ -156,7 +140,7 @@ def stale(
         print_json({name: result.status.model_dump() for name, result in results.items()})
         return
     for name, result in results.items():
-        click.echo(f"{name:<6} {_stale_text(result.status.model_dump())}")
+        click.echo(f"{name:<6} {stale_text(result.status.model_dump())}")
 
 
 @mission.command()
@@ -178,7 +162,7 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
     if output_format == "json":
         print_json(found)
     else:
-        _print_status(found)
+        show_status(found)
 
 
 @mission.command()
@@ -219,7 +203,7 @@ def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: 
         )
     except BrokenContract as broken:
         _refuse(ctx, broken, output_format)
-    _print_move(slug, wp, moved, output_format, is_dry_run=told["dry_run"])
+    show_move(slug, wp, moved, output_format, is_dry_run=told["dry_run"])
 
 
 @mission.command()
@@ -259,7 +243,7 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
         print_json({"ok": is_ok, "documents": documents, "missions": standings})
     else:
         for standing in standings:
-            _print_status(standing)
+            show_status(standing)
         for path, found in files.items():
             print_findings(found, path)
         verdict = click.style("ok", fg="green") if is_ok else click.style("rejected", fg="red")
@@ -282,45 +266,3 @@ def _refuse(ctx: click.Context, broken: BrokenContract, output_format: str) -> A
         raise broken
     print_json({"error": " ".join(filter(None, (broken.message, broken.mend)))})
     ctx.exit(BrokenContract.exit_code)
-
-
-def _print_move(slug: str, wp: str, moved: Moved, output_format: str, *, is_dry_run: bool) -> None:
-    outcome = "unchanged" if not moved.events else "planned" if is_dry_run else "applied"
-    if output_format == "json":
-        document = {"mission_slug": slug, "wp_id": wp, "from": moved.source, "to": moved.target, "outcome": outcome}
-        print_json({**document, "events": list(moved.events)})
-        return
-    way = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
-    click.echo(f"{click.style(one_line(wp), bold=True)} {way}: {outcome}")
-
-
-def _print_status(found: dict[str, Any]) -> None:
-    click.echo(click.style(one_line(found["mission_slug"]), bold=True))
-    if found["progress"]:
-        click.echo(f"  {_progress(found['progress'])}")
-    for entry in found["work_packages"]:
-        state = entry["status"] or "unknown"
-        colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
-        place = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
-        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(place):<15} {one_line(entry['title'])}")
-        if state == "in_progress":
-            click.echo(f"         {_stale_text(entry['stale'])}")
-        for problem in dict.fromkeys((entry["error"], entry["stale_error"])):
-            if problem:
-                click.echo(click.style(f"         {one_line(problem)}", fg="red"))
-    for text in found["diagnostics"]:
-        click.echo(click.style(f"  {one_line(text)}", dim=True))
-
-
-def _progress(progress: dict[str, Any]) -> str:
-    counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
-    return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
-
-
-def _stale_text(stale: dict[str, Any]) -> str:
-    if stale["status"] == "not_applicable":
-        return "stale: n/a (planning in the repository root)"
-    if stale["minutes_since_commit"] is None:
-        return f"{stale['status']} ({stale['reason']})"
-    text = f"{stale['status']}: last commit {stale['minutes_since_commit']:.0f} minutes ago"
-    return click.style(text, fg="yellow" if stale["status"] == "stale" else None)

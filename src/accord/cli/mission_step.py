@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from accord.cli.step import report_checks
-from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.cli.step_files import as_output, leave_outputs, leave_summary
 from accord.cli.step_files import redacted_cell as cell
 from accord.kernel.markdown_text import table
 
@@ -23,7 +22,7 @@ def report_missions(files: Mapping[str, list[Finding]], standings: Sequence[dict
     """Report a check of missions: outputs ``ok`` and ``missions``, verdicts on files, where each mission stands."""
     report_checks([(path, "mission", found) for path, found in files.items()], name="mission check")
     progress = {standing["mission_slug"]: standing["progress"] for standing in standings}
-    leave_outputs({"missions": json.dumps(progress)})
+    leave_outputs({"missions": as_output(progress)})
     for standing in standings:
         leave_summary(_page(standing))
 
@@ -43,7 +42,7 @@ def _page(standing: Mapping[str, Any]) -> str:
     progress = standing["progress"]
     done = f"\n\n{progress['weighted_percentage']} % of {progress['total_wps']} work packages." if progress else ""
     rest = f"\n\n{len(entries) - _ROWS} more are in the mission." if len(entries) > _ROWS else ""
-    return f"#### {cell(redact(standing['mission_slug']))}{done}\n\n{table(_HEAD, rows)}{rest}"
+    return f"#### {cell(standing['mission_slug'])}{done}\n\n{table(_HEAD, rows)}{rest}"
 
 
 def _commits(entry: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from accord.cli.step_files import leave_outputs, leave_summary
 from accord.gha.commands import command
 from accord.kernel.errors import BrokenContract, WrongUsage
 from accord.kernel.findings import Finding
+from accord.kernel.markdown_text import shortened
 from accord.kernel.redaction import redactor_for
 from accord.kernel.store import can_be_written
 from accord.runner.run_summary import analysis_page, error_table, summary_page
@@ -131,6 +132,7 @@ def _print(outputs: RunOutputs) -> None:
     shown = {name: one_line(value) for name, value in values.items() if value}
     width = max(len(name) for name in shown)
     for name, value in shown.items():
-        cut = value if len(value) <= _SHOWN_CHARS else f"{value[: _SHOWN_CHARS - 1]}…"
         color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
-        click.echo(f"{click.style(f'{name:<{width}}', dim=True)}  {click.style(cut, fg=color)}")
+        click.echo(
+            f"{click.style(f'{name:<{width}}', dim=True)}  {click.style(shortened(value, _SHOWN_CHARS), fg=color)}"
+        )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.output import format_option
-from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.cli.step_files import as_output, leave_outputs, leave_summary, redact
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import has_errors
 from accord.kernel.git import Git
@@ -66,6 +65,6 @@ def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
         session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None
         for session in sessions
     }
-    leave_outputs({"sessions": json.dumps(states)})
+    leave_outputs({"sessions": as_output(states)})
     for session in sessions:
         leave_summary(page(session, redact))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
@@ -15,7 +16,7 @@ from accord.kernel.documents import MAX_BYTES
 from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from accord.github.adapter import Adapter
@@ -56,46 +57,51 @@ def unreadable(path: str, error: OSError) -> WrongUsage:
     return WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.")
 
 
-def repository_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say which repository on which GitHub, as whom, and how patient to be with it."""
-    return _with_options(command, {"--repo", "--sandbox", "--identity", "--max-wait"})
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command that only reads the same options, without who writes."""
-    return _with_options(command, {"--repo", "--sandbox", "--max-wait"})
+def together(*options: Decorator) -> Decorator:
+    """Make one decorator of the options of a command, which help shows in this order."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return give
 
 
-def _with_options(command: Callable[..., Any], names: Collection[str]) -> Callable[..., Any]:
-    options = {
-        "--repo": click.option(
-            "--repo", metavar="OWNER/NAME", help="The repository; GITHUB_REPOSITORY when not given."
-        ),
-        "--sandbox": click.option(
-            "--sandbox",
-            is_flag=False,
-            flag_value=SANDBOX_DIRECTORY,
-            metavar="[DIR]",
-            help=f"Work on the embedded local GitHub that is kept in DIR ({SANDBOX_DIRECTORY}).",
-        ),
-        "--identity": click.option(
-            "--identity",
-            default="",
-            metavar="LOGIN",
-            help="Who the token writes as; needed only for tokens of other apps than GitHub Actions.",
-        ),
-        "--max-wait": click.option(
-            "--max-wait",
-            type=click.IntRange(min=0),
-            default=900,
-            show_default=True,
-            metavar="SECONDS",
-            help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
-        ),
-    }
-    for name, option in reversed(options.items()):
-        command = option(command) if name in names else command
-    return command
+_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository; GITHUB_REPOSITORY when not given.")
+_sandbox = click.option(
+    "--sandbox",
+    is_flag=False,
+    flag_value=SANDBOX_DIRECTORY,
+    metavar="[DIR]",
+    help=f"Work on the embedded local GitHub that is kept in DIR ({SANDBOX_DIRECTORY}).",
+)
+_identity = click.option(
+    "--identity",
+    default="",
+    metavar="LOGIN",
+    help="Who the token writes as; needed only for tokens of other apps than GitHub Actions.",
+)
+_max_wait = click.option(
+    "--max-wait",
+    type=click.IntRange(min=0),
+    default=900,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
+)
+
+repository_options = together(_repo, _sandbox, _identity, _max_wait)
+"""Which repository on which GitHub, as whom, and how patient to be with it."""
+
+reading_options = together(_repo, _sandbox, _max_wait)
+"""The same for a command that only reads, without who writes."""
+
+server_options = together(_sandbox, _max_wait)
+"""The same for a command that goes to many repositories."""
 
 
 def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:

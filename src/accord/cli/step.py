@@ -5,7 +5,6 @@ Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHU
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.apply import issue_or_commit, sanitised_line
-from accord.cli.step_files import leave_outputs, leave_summary, redact
+from accord.cli.step_files import as_output, leave_outputs, leave_summary, redact
 from accord.cli.step_files import redacted_cell as cell
 from accord.gha.commands import annotate, command
 from accord.kernel import markdown_text
 from accord.kernel.findings import Finding, has_errors
 from accord.kernel.markdown_text import table
-from accord.kernel.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,14 +26,11 @@ if TYPE_CHECKING:
     from accord.kit.plan import FilePlan
     from accord.kit.sync import Synced
     from accord.results.label_sync import LabelAction
-    from accord.results.receipts import Receipt
 
-_SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _HANDED_ON_BYTES = 128 * 1024 - 64
 """The most that a later step can take in a variable: Linux gives one 128 KiB, with its name."""
-_ROWS = 200
-_NODES = 100
+MOST_ROWS = 200
 
 
 def report_checks(
@@ -49,65 +43,37 @@ def report_checks(
     shown = table(["Document", "Kind", "Verdict"], rows)
     leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
-        _annotate(findings, path)
+        annotate_file(findings, path)
 
 
 def report_doctor(
     is_ok: bool, checks: Sequence[tuple[str, str, str]], documents: Mapping[str, Sequence[Finding]]
 ) -> None:
     """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
-    _outputs({"ok": str(is_ok).lower()})
+    leave_redacted({"ok": str(is_ok).lower()})
     rows = [[cell(name), f"{_CHECK_SIGNS[status]} {status}", cell(note)] for name, status, note in checks]
     parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
     for path, findings in documents.items():
-        parts += [f"#### {cell(path)}", _findings_table(findings), *_mends(findings)]
-        _annotate(findings, path)
+        parts += [f"#### {cell(path)}", findings_table(findings), *_mends(findings)]
+        annotate_file(findings, path)
     leave_summary("\n\n".join(parts))
-
-
-def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
-    """Report ``accord apply``: outputs, the operations as a table, their dependencies as a graph, findings."""
-    _outputs(
-        {
-            "outcome": receipt.outcome.value,
-            "items": _compact(receipt.as_json()["items"]),
-            **{name: _json_or_nothing(receipt.details.get(name)) for name in ("revision", "review")},
-            "run-key": receipt.run_key,
-            "receipt": str(receipt_path or ""),
-        }
-    )
-    parts = [f"### accord apply: {receipt.outcome.value}"]
-    if receipt.error:
-        parts.append(cell(str(receipt.error)))
-    if receipt.findings:
-        parts.append(_findings_table(receipt.findings))
-    if "review" in receipt.details:
-        parts.append(_review_table(receipt.details["review"]))
-    if receipt.operations:
-        parts.append(_operations_table(receipt))
-    if receipt.sanitised:
-        parts.append(sanitised_line(receipt.sanitised).capitalize() + ".")
-    if receipt.edges:
-        parts.append(_graph(receipt))
-    leave_summary("\n\n".join(parts))
-    _annotate(receipt.findings, file)
 
 
 def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
     """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
-    _outputs({"path": str(into), "file": file})
+    leave_redacted({"path": str(into), "file": file})
     rows = [[cell(member.path), f"{member.size:,}"] for member in fetched.members]
-    parts = [f"### accord artifact: {cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:_ROWS])]
-    leave_summary("\n\n".join(parts) + _rest(len(rows), _ROWS, "in the artifact"))
+    parts = [f"### accord artifact: {cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:MOST_ROWS])]
+    leave_summary("\n\n".join(parts) + rest_line(len(rows), MOST_ROWS, "in the artifact"))
 
 
 def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
     """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
-    _outputs(
+    leave_redacted(
         {
             "ok": str(document["ok"]).lower(),
             "status": document["status"] or "",
-            "blocking-reasons": _compact(document["blockingReasons"]),
+            "blocking-reasons": as_output(document["blockingReasons"]),
         }
     )
     item = f" of #{document['workItem']}" if document["workItem"] else ""
@@ -116,27 +82,23 @@ def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> N
     if document["outcome"] == "not-allowed":
         parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
     if reasons:
-        parts.append(_findings_table(reasons))
+        parts.append(findings_table(reasons))
     leave_summary("\n\n".join(parts))
-    _annotate(reasons, None)
+    annotate_file(reasons, None)
 
 
 def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
-    _outputs({"outcome": outcome})
+    leave_redacted({"outcome": outcome})
     leave_summary(f"### accord patch: {cell(outcome)}\n\nFiles in the patch: {files}.")
-
-
-def _json_or_nothing(value: object) -> str:
-    return "" if value is None else json.dumps(value)
 
 
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
-    _outputs({"outcome": outcome, "labels": _compact(labels)})
+    leave_redacted({"outcome": outcome, "labels": as_output(labels)})
     changed = [[cell(action.name), action.told(outcome), cell(action.error)] for action in actions if action.is_change]
-    shown = table(["Label", "Action", "Problem"], changed[:_ROWS]) if changed else "All labels are up to date."
+    shown = table(["Label", "Action", "Problem"], changed[:MOST_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
 
 
@@ -144,10 +106,10 @@ def report_kit(
     command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[Synced] = ()
 ) -> None:
     """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
-    _outputs({"outcome": outcome, "repositories": _compact([entry.as_json() for entry in synced])})
+    leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
     shown = [f"### accord {command}: {outcome}"]
     for head, files in parts:
-        rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:_ROWS]]
+        rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:MOST_ROWS]]
         shown += [
             *([f"#### {cell(head)}"] if head else []),
             *([table(["File", "Action", "Why"], rows)] if rows else []),
@@ -157,16 +119,11 @@ def report_kit(
     leave_summary("\n\n".join(shown))
 
 
-def _compact(document: Any) -> str:
-    """Write JSON for an output; redacted first, as escapes would hide a secret from the search."""
-    return json.dumps(redacted(document, redact))
-
-
 def _one_line(document: object) -> str:
     """Write the document that is handed on to a later job; nothing where that job could not take it."""
     if document is None:
         return ""
-    text = json.dumps(redacted(document, redact), ensure_ascii=False, separators=(",", ":"))
+    text = as_output(document)
     if len(text.encode("utf-8", "surrogatepass")) <= _HANDED_ON_BYTES:
         return text
     if os.environ.get("GITHUB_OUTPUT"):
@@ -183,11 +140,12 @@ def report_error(message: str, mend: str) -> None:
         click.echo(command("error", text, title="accord"), err=True)
 
 
-def _outputs(values: Mapping[str, str]) -> None:
+def leave_redacted(values: Mapping[str, str]) -> None:
+    """Write outputs, without secrets."""
     leave_outputs({name: redact(value) for name, value in values.items()})
 
 
-def _annotate(findings: Sequence[Finding], file: str | None) -> None:
+def annotate_file(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
@@ -203,24 +161,25 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 def _details(document: tuple[str, str | None, list[Finding]]) -> str:
-    return "\n\n".join([_findings_table(document[2]), *_mends(document[2])]) if document[2] else ""
+    return "\n\n".join([findings_table(document[2]), *_mends(document[2])]) if document[2] else ""
 
 
 def _mends(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
         f"{cell(finding.code)} at {_place(finding)}:\n\n{markdown_text.fenced(redact(finding.mend), 'yaml')}"
-        for finding in findings[:_ROWS]
+        for finding in findings[:MOST_ROWS]
         if finding.mend
     ]
 
 
-def _findings_table(findings: Sequence[Finding]) -> str:
+def findings_table(findings: Sequence[Finding]) -> str:
+    """Show findings as a table, with a word on those that it has no room for."""
     rows = [
         [finding.severity.value, cell(finding.code), _place(finding), cell(finding.message)]
-        for finding in findings[:_ROWS]
+        for finding in findings[:MOST_ROWS]
     ]
-    return table(["Severity", "Code", "Place", "Finding"], rows) + _rest(len(findings), _ROWS)
+    return table(["Severity", "Code", "Place", "Finding"], rows) + rest_line(len(findings), MOST_ROWS)
 
 
 def _place(finding: Finding) -> str:
@@ -228,49 +187,6 @@ def _place(finding: Finding) -> str:
     return line + cell(finding.path)
 
 
-def _operations_table(receipt: Receipt) -> str:
-    rows = []
-    for entry in receipt.operations[:_ROWS]:
-        item = receipt.items.get(entry.key)
-        target = f"[#{item.id}]({item.url})" if item else issue_or_commit(entry.target)
-        title = receipt.titles.get(entry.key, "")
-        rows.append(
-            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
-        )
-    head = ["Status", "Operation", "Item", "Issue", "Title"]
-    requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
-    return table(head, rows) + _rest(len(receipt.operations), _ROWS) + requests
-
-
-def _review_table(review: Mapping[str, Any]) -> str:
-    """Show the verdict as asked for and as applied, and where each comment went."""
-    link = f"[review {review['id']}]({review['url']})" if review["url"] else "a review to come"
-    applied = review["verdict_applied"] or "unknown"
-    verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
-    rows = [
-        [cell(comment["path"]), str(comment["line"] or ""), comment["place"]] for comment in review["comments"][:_ROWS]
-    ]
-    if not rows:
-        return verdict
-    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}" + _rest(len(review["comments"]), _ROWS)
-
-
-def _graph(receipt: Receipt) -> str:
-    """Draw who waits for whom, arrows from a blocker to what it blocks."""
-    names = list(dict.fromkeys(name for edge in receipt.edges for name in (edge.blocker, edge.waiting)))[:_NODES]
-    nodes = {name: f"n{i}" for i, name in enumerate(names)}
-    lines = ["```mermaid", "graph LR"]
-    for name, node in nodes.items():
-        item = receipt.items.get(name)
-        label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
-        lines.append(f'    {node}["{markdown_text.mermaid_text(redact(label))}"]')
-    lines += [
-        f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
-        for edge in receipt.edges
-        if edge.blocker in nodes and edge.waiting in nodes
-    ]
-    return "\n".join([*lines, "```"])
-
-
-def _rest(count: int, shown: int, place: str = "in the receipt") -> str:
+def rest_line(count: int, shown: int, place: str = "in the receipt") -> str:
+    """Say how many more there are than a table shows, and where."""
     return f"\n\n{count - shown} more are {place}." if count > shown else ""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.gha.commands import command
 from accord.gha.files import write_outputs, write_summary
 from accord.kernel import markdown_text
-from accord.kernel.redaction import redactor_for
+from accord.kernel.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,11 @@ def leave_outputs(values: Mapping[str, str]) -> None:
             click.echo(
                 command("warning", f"The output {name} is too large for GitHub; read the receipt instead."), err=True
             )
+
+
+def as_output(document: Any) -> str:
+    """Write a document as the JSON of an output; redacted first, as escapes would hide a secret from the search."""
+    return json.dumps(redacted(document, redact), ensure_ascii=False, separators=(",", ":"))
 
 
 def leave_summary(markdown: str) -> None:

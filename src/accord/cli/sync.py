@@ -8,7 +8,7 @@ import click
 
 from accord.cli.init import show_files
 from accord.cli.output import Progress, format_option, one_line, print_json
-from accord.cli.sources import Lines, github_for, read_bytes
+from accord.cli.sources import Lines, github_for, read_bytes, server_options
 from accord.kernel.errors import AccordError, WrongUsage
 
 if TYPE_CHECKING:
@@ -25,21 +25,7 @@ _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "
 @click.option("--file", metavar="REPOS.yml", help="A list of consumers' repositories, in YAML or JSON.")
 @click.option("--ref", metavar="SHA", help="The commit of accord to use; that of this version when not given.")
 @click.option("--dry-run", is_flag=True, help="Say what would be proposed, and write nothing.")
-@click.option(
-    "--sandbox",
-    is_flag=False,
-    flag_value=".accord/sandbox",
-    metavar="[DIR]",
-    help="Work on the embedded local GitHub that is kept in DIR (.accord/sandbox).",
-)
-@click.option(
-    "--max-wait",
-    type=click.IntRange(min=0),
-    default=900,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
-)
+@server_options
 @format_option
 @click.pass_context
 def sync(

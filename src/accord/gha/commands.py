@@ -19,8 +19,8 @@ ANNOTATIONS_PER_TYPE = 10
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-_COMMAND = re.compile(r"##(?=\[)|^:(?=:)")
-"""What a runner reads as a command: ``::name::`` at the start of a line, the old ``##[name]`` anywhere in it."""
+COMMAND = re.compile(r"##(?=\[)|^\s*:(?=:)", re.MULTILINE)
+"""What a runner obeys when somebody prints it: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
 
 
 def escape_data(text: str) -> str:
@@ -60,4 +60,4 @@ def inert(text: str) -> str:
     No state is left behind, unlike by ``::stop-commands::``: whatever ends this process, the next step's commands work.
     """
     line = _UNSEEN.sub(" ", as_seen(text)).strip()
-    return _COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)
+    return COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from accord.github.comments import CommentMethods
 from accord.github.events import EventMethods
 from accord.github.labelling import LabellingMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
+from accord.github.moments import moment
 from accord.github.port import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods
 from accord.github.refs import RefMethods
@@ -24,6 +24,7 @@ from accord.kernel.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
 
 INSTALLATION_LOGIN = "github-actions[bot]"
@@ -60,20 +61,9 @@ class Adapter(
     def repository(self) -> Repository:
         """Read the repository. Raises Refused when it is not there for this token."""
         try:
-            data = self._transport.call("GET", self._root).data
+            return self._transport.call("GET", self._root).read(_repository)
         except NotThere as absent:
             raise Refused(absent.message, mend=absent.mend) from absent
-        role = data.get("permissions")
-        may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
-        may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
-        return Repository(
-            full_name=data["full_name"],
-            is_archived=bool(data.get("archived")),
-            has_issues=bool(data.get("has_issues", True)),
-            default_branch=data.get("default_branch") or "main",
-            may_triage=may_triage,
-            may_push=may_push,
-        )
 
     def server_time(self) -> datetime:
         """Return GitHub's clock as of its last answer; our own before the first."""
@@ -81,16 +71,11 @@ class Adapter(
 
     def issue(self, number: int) -> Issue | None:
         """Read one issue; one that was transferred is another issue somewhere else, so None."""
-        try:
-            return self._transport.call("GET", f"{self._root}/issues/{number}").read(_issue)
-        except NotThere:
-            return None
+        return self._found(f"{self._root}/issues/{number}", _issue)
 
     def issues(self, *, state: str = "all") -> Iterator[Issue]:
         """List newest first."""
-        params = {"state": state, "sort": "created", "direction": "desc", "per_page": PAGE_SIZE}
-        for page in self._transport.pages(f"{self._root}/issues", params):
-            yield from page.read(_issues)
+        return self._listed(f"{self._root}/issues", _issue, state=state, sort="created", direction="desc")
 
     def search(self, word: str) -> Found:
         """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
@@ -102,8 +87,8 @@ class Adapter(
         is_complete = True
         try:
             for page in self._transport.pages("/search/issues", params):
-                issues += map(_issue, page.data["items"])
-                is_whole = not page.data["incomplete_results"] and page.data["total_count"] <= SEARCH_RESULTS
+                found, is_whole = page.read(_search_page)
+                issues += found
                 is_complete &= is_whole and "x-github-enterprise-version" not in page.headers
         except Refused:
             is_complete = False
@@ -132,7 +117,7 @@ class Adapter(
     def blockers(self, number: int) -> list[Issue]:
         """GET …/issues/{n}/dependencies/blocked_by, all pages."""
         path = f"{self._root}/issues/{number}/dependencies/blocked_by"
-        return [issue for page in self._transport.pages(path, {"per_page": PAGE_SIZE}) for issue in page.read(_issues)]
+        return list(self._listed(path, _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """POST …/issues/{n}/dependencies/blocked_by. A dependency that exists by now counts as added."""
@@ -149,8 +134,7 @@ class Adapter(
 
     def labels(self) -> list[Label]:
         """GET …/labels, all pages."""
-        pages = self._transport.pages(f"{self._root}/labels", {"per_page": PAGE_SIZE})
-        return [label for page in pages for label in page.read(_labels)]
+        return list(self._listed(f"{self._root}/labels", _label))
 
     def create_label(self, label: Label) -> Label:
         """POST …/labels."""
@@ -164,20 +148,35 @@ class Adapter(
 
     def delete_label(self, name: str) -> None:
         """DELETE …/labels/{name}."""
-        try:
-            self._transport.call("DELETE", self._label_path(name))
-        except NotThere:
-            return
+        self._delete(self._label_path(name))
 
     def label(self, name: str) -> Label | None:
         """GET …/labels/{name}."""
-        try:
-            return self._transport.call("GET", self._label_path(name)).read(_label)
-        except NotThere:
-            return None
+        return self._found(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:
         return f"{self._root}/labels/{quote(name, safe='')}"
+
+
+def _repository(data: dict[str, Any]) -> Repository:
+    """Read the JSON of a repository (schema "full-repository")."""
+    role = data.get("permissions")
+    may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
+    may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
+    return Repository(
+        full_name=data["full_name"],
+        is_archived=bool(data.get("archived")),
+        has_issues=bool(data.get("has_issues", True)),
+        default_branch=data.get("default_branch") or "main",
+        may_triage=may_triage,
+        may_push=may_push,
+    )
+
+
+def _search_page(data: dict[str, Any]) -> tuple[list[Issue], bool]:
+    """Read a page of search results, and whether the search found all that there is."""
+    is_whole = not data["incomplete_results"] and data["total_count"] <= SEARCH_RESULTS
+    return [_issue(entry) for entry in data["items"]], is_whole
 
 
 def _issue(data: dict[str, Any]) -> Issue:
@@ -197,17 +196,9 @@ def _issue(data: dict[str, Any]) -> Issue:
         author_is_bot=user.get("type") == "Bot",
         closed_by=(data.get("closed_by") or {}).get("login"),
         is_pull="pull_request" in data,
-        created_at=datetime.fromisoformat(data["created_at"]).astimezone(UTC),
+        created_at=moment(data["created_at"]),
         blocker_count=dependencies["total_blocked_by"] if dependencies else None,
     )
-
-
-def _issues(data: list[dict[str, Any]]) -> list[Issue]:
-    return [_issue(entry) for entry in data]
-
-
-def _labels(data: list[dict[str, Any]]) -> list[Label]:
-    return [_label(entry) for entry in data]
 
 
 def _label(data: dict[str, Any]) -> Label:

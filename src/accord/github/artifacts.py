@@ -11,22 +11,19 @@ import tempfile
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from accord.github.limits import PAGE_SIZE
-from accord.github.policy import TRIES, backoff
 from accord.github.port import NotThere
 from accord.github.rest import Rest
-from accord.github.storage import check_place, open_place
+from accord.github.storage import Stored, fetch
 from accord.kernel.archives import check_absent, read_members, unpack
-from accord.kernel.errors import BrokenContract, Refused, Stopped
+from accord.kernel.errors import BrokenContract, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from accord.kernel.archives import Member
 
 MOST_ARCHIVE_BYTES = 256 << 20
-_CHUNK_BYTES = 1 << 16
 _NAMED = 20
 
 
@@ -55,57 +52,42 @@ class ArtifactMethods(Rest):
 
     def artifacts(self, run_id: int, name: str = "") -> list[Artifact]:
         """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
-        params = {"per_page": PAGE_SIZE, **({"name": name} if name else {})}
-        pages = self._transport.pages(f"{self._root}/actions/runs/{run_id}/artifacts", params)
-        return [artifact for page in pages for artifact in page.read(_artifacts)]
+        params = {"name": name} if name else {}
+        path = f"{self._root}/actions/runs/{run_id}/artifacts"
+        return list(self._listed(path, _artifact, key="artifacts", **params))
 
     def download(self, artifact: Artifact, file: IO[bytes]) -> None:
         """Write the archive into a file that is open for writing, from its beginning.
 
-        The address is asked for anew at each try, as it soon expires. Raises Refused when the artifact has expired,
-        Stopped when the storage does not answer, BrokenContract for more than ``MOST_ARCHIVE_BYTES``.
+        Raises Refused when the artifact has expired, Stopped when the storage does not answer, BrokenContract for more
+        than ``MOST_ARCHIVE_BYTES``.
         """
-        for tries in range(1, TRIES + 1):
-            place = self._place(artifact)
-            problem = self._copied(place, artifact, file)
-            if not problem:
-                return
-            if tries < TRIES:
-                self._clock.sleep(backoff(tries))
-        raise Stopped(
-            f'The artifact "{artifact.name}" could not be fetched in {TRIES} tries ({problem}).',
-            mend="Run the same command again; nothing is kept of what was fetched in part.",
-        )
-
-    def _place(self, artifact: Artifact) -> str:
         path = f"{self._root}/actions/artifacts/{artifact.id}/zip"
-        try:
-            place = str(self._transport.call("GET", path, takes_place=True).data)
-        except NotThere as gone:
-            raise _expired(artifact) from gone
-        check_place(place, self._access.api_url, f'The artifact "{artifact.name}"')
-        return place
 
-    def _copied(self, place: str, artifact: Artifact, file: IO[bytes]) -> str:
-        """Copy an archive from the storage; return what went wrong, if anything did."""
-        import requests
+        def place() -> str:
+            try:
+                return str(self._transport.call("GET", path, takes_place=True).data)
+            except NotThere as gone:
+                raise _expired(artifact) from gone
 
-        file.seek(0)
-        file.truncate()
-        digest = hashlib.sha256()
-        try:
-            with open_place(place) as answer:
-                if answer.status_code != 200:
-                    return f"status {answer.status_code}"
-                for chunk in answer.iter_content(_CHUNK_BYTES):
-                    if file.tell() + len(chunk) > MOST_ARCHIVE_BYTES:
-                        raise _too_large(artifact)
-                    file.write(chunk)
-                    digest.update(chunk)
-        except requests.exceptions.RequestException as error:
-            return type(error).__name__
-        has_digest = artifact.digest.startswith("sha256:")
-        return "its digest differs" if has_digest and artifact.digest != f"sha256:{digest.hexdigest()}" else ""
+        stored = Stored(f'The artifact "{artifact.name}"', place, self._access.api_url)
+        fetch(stored, lambda status, content: _copied(status, content, artifact, file), self._clock)
+
+
+def _copied(status: int, content: Iterator[bytes], artifact: Artifact, file: IO[bytes]) -> str:
+    """Copy an archive from the storage; return what went wrong, if anything did."""
+    file.seek(0)
+    file.truncate()
+    if status != 200:
+        return f"status {status}"
+    digest = hashlib.sha256()
+    for chunk in content:
+        if file.tell() + len(chunk) > MOST_ARCHIVE_BYTES:
+            raise _too_large(artifact)
+        file.write(chunk)
+        digest.update(chunk)
+    has_digest = artifact.digest.startswith("sha256:")
+    return "its digest differs" if has_digest and artifact.digest != f"sha256:{digest.hexdigest()}" else ""
 
 
 def fetch_artifact(github: ArtifactMethods, name: str, run_id: int, into: Path, wanted: str = "") -> Fetched:
@@ -168,15 +150,12 @@ def _too_large(artifact: Artifact) -> BrokenContract:
     )
 
 
-def _artifacts(data: dict[str, Any]) -> list[Artifact]:
-    """Read the JSON of a list (schema "artifact" of GitHub's OpenAPI description)."""
-    return [
-        Artifact(
-            id=entry["id"],
-            name=entry["name"],
-            digest=entry.get("digest") or "",
-            created_at=entry.get("created_at") or "",
-            is_expired=bool(entry["expired"]),
-        )
-        for entry in data["artifacts"]
-    ]
+def _artifact(data: dict[str, Any]) -> Artifact:
+    """Read the JSON of an artifact (schema "artifact" of GitHub's OpenAPI description)."""
+    return Artifact(
+        id=data["id"],
+        name=data["name"],
+        digest=data.get("digest") or "",
+        created_at=data.get("created_at") or "",
+        is_expired=bool(data["expired"]),
+    )

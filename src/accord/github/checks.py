@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import quote
 
-from accord.github.limits import PAGE_SIZE
 from accord.github.moments import moment_if_any
 from accord.github.rest import Rest
 
@@ -56,12 +55,8 @@ class CheckMethods(Rest):
     def checks(self, sha: str) -> tuple[Check, ...]:
         """GET …/commits/{sha}/check-runs and …/commits/{sha}/status, all pages: two requests as a rule."""
         commit = f"{self._root}/commits/{quote(sha, safe='')}"
-        found: list[Check] = []
-        for page in self._transport.pages(f"{commit}/check-runs", {"filter": "latest", "per_page": PAGE_SIZE}):
-            found += page.read(lambda data: [_check_run(entry) for entry in data["check_runs"]])
-        for page in self._transport.pages(f"{commit}/status", {"per_page": PAGE_SIZE}):
-            found += page.read(lambda data: [_status(entry) for entry in data["statuses"]])
-        return tuple(found)
+        runs = self._listed(f"{commit}/check-runs", _check_run, key="check_runs", filter="latest")
+        return (*runs, *self._listed(f"{commit}/status", _status, key="statuses"))
 
 
 def _check_run(data: dict[str, Any]) -> Check:

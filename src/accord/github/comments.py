@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from accord.github.limits import PAGE_SIZE
-from accord.github.port import NotThere
 from accord.github.rest import Rest
 from accord.kernel.errors import Refused
 
@@ -50,25 +48,21 @@ class CommentMethods(Rest):
 
     def comments(self, number: int) -> Iterator[Comment]:
         """GET …/issues/{n}/comments."""
-        for page in self._transport.pages(f"{self._root}/issues/{number}/comments", {"per_page": PAGE_SIZE}):
-            yield from map(read_comment, page.data)
+        return self._listed(f"{self._root}/issues/{number}/comments", read_comment)
 
     def create_comment(self, number: int, body: str) -> Comment:
         """POST …/issues/{n}/comments."""
         path = f"{self._root}/issues/{number}/comments"
-        return read_comment(self._transport.call("POST", path, body={"body": body}, creates_content=True).data)
+        return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
         """PATCH …/issues/comments/{id}."""
         path = f"{self._root}/issues/comments/{comment_id}"
-        return read_comment(self._transport.call("PATCH", path, body={"body": body}).data)
+        return self._transport.call("PATCH", path, body={"body": body}).read(read_comment)
 
     def delete_comment(self, comment_id: int) -> None:
         """DELETE …/issues/comments/{id}."""
-        try:
-            self._transport.call("DELETE", f"{self._root}/issues/comments/{comment_id}")
-        except NotThere:
-            return
+        self._delete(f"{self._root}/issues/comments/{comment_id}")
 
 
 def refuse_lost(github: CommentPort, made: Comment, *, is_ours: bool) -> None:

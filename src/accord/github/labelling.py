@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from urllib.parse import quote
 
-from accord.github.limits import PAGE_SIZE
 from accord.github.moments import moment
-from accord.github.port import NotThere
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-Change = Literal["added", "removed"]
-_CHANGES: Mapping[str, Change] = {"labeled": "added", "unlabeled": "removed"}
+LabelChange = Literal["added", "removed"]
+_CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class LabelEvent:
     """A label that was put on or taken off. ``login`` is empty where the account is gone."""
 
     label: str
-    change: Change
+    change: LabelChange
     login: str
     is_bot: bool
     at: datetime
@@ -51,33 +49,24 @@ class LabellingMethods(Rest):
 
     def label_events(self, number: int) -> tuple[LabelEvent, ...]:
         """GET …/issues/{n}/timeline, all pages; a page holds comments as well."""
-        pages = self._transport.pages(f"{self._root}/issues/{number}/timeline", {"per_page": PAGE_SIZE})
-        return tuple(event for page in pages for event in page.read(_label_events))
+        found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
+        return tuple(event for event in found if event is not None)
 
     def remove_label(self, number: int, label: str) -> None:
         """DELETE …/issues/{n}/labels/{name}."""
-        try:
-            self._transport.call("DELETE", f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
-        except NotThere:
-            return
+        self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
 
     def may_write(self, login: str) -> bool:
         """GET …/collaborators/{login}/permission; "write" is there also for the role maintain."""
-        try:
-            answer = self._transport.call("GET", f"{self._root}/collaborators/{quote(login, safe='')}/permission")
-        except NotThere:
-            return False
-        return answer.read(lambda data: data["permission"] in ("admin", "write"))
+        path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
+        return self._found(path, lambda data: data["permission"]) in ("admin", "write")
 
 
-def _label_events(data: list[dict[str, Any]]) -> list[LabelEvent]:
-    """Read the entries about labels (schema "labeled-issue-event" and its like); others pass."""
-    found = []
-    for entry in data:
-        change = _CHANGES.get(entry.get("event", ""))
-        if change is not None:
-            actor = entry.get("actor") or {}
-            is_bot = actor.get("type") == "Bot"
-            at = moment(entry["created_at"])
-            found.append(LabelEvent(entry["label"]["name"], change, actor.get("login", ""), is_bot, at))
-    return found
+def _label_event(data: dict[str, Any]) -> LabelEvent | None:
+    """Read an entry about a label (schema "labeled-issue-event" and its like); None for any other."""
+    change = _CHANGES.get(data.get("event", ""))
+    if change is None:
+        return None
+    actor = data.get("actor") or {}
+    is_bot = actor.get("type") == "Bot"
+    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), is_bot, moment(data["created_at"]))

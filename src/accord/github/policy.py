@@ -45,25 +45,25 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Ruling:
     """The next step, and how many seconds to wait before it."""
 
     step: Step
     seconds: float = 0.0
 
 
-def judge(attempt: Attempt) -> Verdict:
+def judge(attempt: Attempt) -> Ruling:
     """Decide on one attempt (GitHub documentation, "Best practices for using the REST API", "Handle rate limits")."""
     limit = _rate_limit_wait(attempt)
     if limit is not None:
-        return Verdict(Step.WAIT_FOR_LIMIT, limit)
+        return Ruling(Step.WAIT_FOR_LIMIT, limit)
     if attempt.status == 0 or attempt.status >= 500 or (attempt.status < 300 and not attempt.is_whole):
         if attempt.method == "POST":
-            return Verdict(Step.LOST)
+            return Ruling(Step.LOST)
         if attempt.tries >= TRIES:
-            return Verdict(Step.GIVE_UP)
-        return Verdict(Step.REPEAT, backoff(attempt.tries))
-    return Verdict(Step.TAKE if attempt.status < 300 else Step.REFUSED)
+            return Ruling(Step.GIVE_UP)
+        return Ruling(Step.REPEAT, backoff(attempt.tries))
+    return Ruling(Step.TAKE if attempt.status < 300 else Step.REFUSED)
 
 
 def backoff(tries: int) -> float:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord.github.limits import PAGE_SIZE
 from accord.github.moments import moment_if_any
 from accord.github.once import send_until_answered
-from accord.github.port import NotThere
 from accord.github.pull_port import Pull
 from accord.github.rest import Rest
 
@@ -20,40 +18,28 @@ class PullMethods(Rest):
 
     def pull(self, number: int) -> Pull | None:
         """GET …/pulls/{n}."""
-        try:
-            return read_pull(self._transport.call("GET", f"{self._root}/pulls/{number}").data)
-        except NotThere:
-            return None
+        return self._found(f"{self._root}/pulls/{number}", read_pull)
 
     def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
         """GET …/pulls with the branch as head."""
         owner = self._access.repository.partition("/")[0]
-        params = {
-            "head": f"{owner}:{branch}",
-            "state": state,
-            "sort": "created",
-            "direction": "desc",
-            "per_page": PAGE_SIZE,
-        }
-        found = [read_pull(data) for page in self._transport.pages(f"{self._root}/pulls", params) for data in page.data]
+        params = {"head": f"{owner}:{branch}", "state": state, "sort": "created", "direction": "desc"}
+        found = self._listed(f"{self._root}/pulls", read_pull, **params)
         return [pull for pull in found if pull.head_branch == branch]
 
     def open_pulls(self) -> Iterator[Pull]:
         """GET …/pulls, page by page."""
-        params = {"state": "open", "sort": "created", "direction": "asc", "per_page": PAGE_SIZE}
-        for page in self._transport.pages(f"{self._root}/pulls", params):
-            yield from page.read(lambda data: [read_pull(entry) for entry in data])
+        return self._listed(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
         """POST …/pulls."""
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
-        answer = self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True)
-        return read_pull(answer.data)
+        return self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True).read(read_pull)
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
         """PATCH …/pulls/{n}."""
         content = {"title": title, "body": body}
-        return read_pull(self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).data)
+        return self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).read(read_pull)
 
     def change_body(self, number: int, *, was: str, body: str) -> bool:
         """GET and, if it still is what it was, PATCH …/pulls/{n}.

@@ -105,10 +105,7 @@ class RefMethods(Rest):
 
     def commit_object(self, sha: str) -> Commit | None:
         """GET …/git/commits/{sha}."""
-        try:
-            return self._transport.call("GET", f"{self._root}/git/commits/{quote(sha, safe='')}").read(_commit)
-        except NotThere:
-            return None
+        return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
         """POST …/git/commits."""

@@ -6,8 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from accord.github.comments import read_comment
-from accord.github.limits import PAGE_SIZE
-from accord.github.port import NotThere
 from accord.github.pull_port import AnchorRefused, PullFile, Review, VerdictRefused
 from accord.github.rest import Rest
 from accord.kernel.errors import Refused
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
 
     from accord.github.comments import Comment
     from accord.github.pull_port import NewReview
+    from accord.github.transport import Answer
 
 _ANCHOR = re.compile(r"could not be resolved|must be part of the diff|review_thread\.(?:path|line)", re.IGNORECASE)
 _VERDICT = re.compile(r"your own pull request|not permitted to approve", re.IGNORECASE)
@@ -28,29 +27,28 @@ class ReviewMethods(Rest):
 
     def files(self, number: int) -> list[PullFile]:
         """GET …/pulls/{n}/files, all pages."""
-        pages = self._transport.pages(f"{self._root}/pulls/{number}/files", {"per_page": PAGE_SIZE})
-        return [_file(data) for page in pages for data in page.data]
+        return list(self._listed(f"{self._root}/pulls/{number}/files", _file))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
         """GET …/compare/{base}...{commit}; its first page has all the files, whatever its size."""
         path = f"{self._root}/compare/{base}...{commit}"
-        return [_file(data) for data in self._transport.call("GET", path, params={"per_page": 1}).data["files"]]
+        answer = self._transport.call("GET", path, params={"per_page": 1})
+        return answer.read(lambda data: [_file(entry) for entry in data["files"]])
 
     def reviews(self, number: int) -> list[Review]:
         """GET …/pulls/{n}/reviews, all pages."""
-        pages = self._transport.pages(f"{self._root}/pulls/{number}/reviews", {"per_page": PAGE_SIZE})
-        return [_review(data) for page in pages for data in page.data]
+        return list(self._listed(f"{self._root}/pulls/{number}/reviews", _review))
 
     def create_review(self, number: int, review: NewReview) -> Review:
         """POST …/pulls/{n}/reviews."""
         comments = [{"path": c.path, "line": c.line, "side": c.side, "body": c.body} for c in review.comments]
         content = {"commit_id": review.commit, "event": review.event, "body": review.body, "comments": comments}
-        return _review(self._post(f"{self._root}/pulls/{number}/reviews", content))
+        return self._post(f"{self._root}/pulls/{number}/reviews", content).read(_review)
 
     def change_review(self, number: int, review_id: int, body: str) -> Review:
         """PUT …/pulls/{n}/reviews/{id}."""
         path = f"{self._root}/pulls/{number}/reviews/{review_id}"
-        return _review(self._transport.call("PUT", path, body={"body": body}).data)
+        return self._transport.call("PUT", path, body={"body": body}).read(_review)
 
     def dismiss_review(self, number: int, review_id: int, message: str) -> None:
         """PUT …/pulls/{n}/reviews/{id}/dismissals."""
@@ -59,31 +57,26 @@ class ReviewMethods(Rest):
 
     def delete_pending_review(self, number: int, review_id: int) -> None:
         """DELETE …/pulls/{n}/reviews/{id}."""
-        try:
-            self._transport.call("DELETE", f"{self._root}/pulls/{number}/reviews/{review_id}")
-        except NotThere:
-            return
+        self._delete(f"{self._root}/pulls/{number}/reviews/{review_id}")
 
     def comment_on_file(self, number: int, commit: str, path: str, body: str) -> str:
         """POST …/pulls/{n}/comments with a file as subject, which the endpoint for reviews cannot have."""
         content = {"commit_id": commit, "path": path, "subject_type": "file", "body": body}
-        return str(self._post(f"{self._root}/pulls/{number}/comments", content)["html_url"])
+        return self._post(f"{self._root}/pulls/{number}/comments", content).read(lambda data: str(data["html_url"]))
 
     def review_comments(self, number: int) -> Iterator[Comment]:
         """GET …/pulls/{n}/comments, page by page."""
-        for page in self._transport.pages(f"{self._root}/pulls/{number}/comments", {"per_page": PAGE_SIZE}):
-            yield from map(read_comment, page.data)
+        return self._listed(f"{self._root}/pulls/{number}/comments", read_comment)
 
-    def _post(self, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, content: dict[str, Any]) -> Answer:
         try:
-            data: dict[str, Any] = self._transport.call("POST", path, body=content, creates_content=True).data
+            return self._transport.call("POST", path, body=content, creates_content=True)
         except Refused as refused:
             if _VERDICT.search(refused.message):
                 raise VerdictRefused(refused.message, mend=refused.mend) from refused
             if _ANCHOR.search(refused.message):
                 raise AnchorRefused(refused.message, mend=refused.mend) from refused
             raise
-        return data
 
 
 def _file(data: dict[str, Any]) -> PullFile:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from accord.github.comments import Comment, read_comment
 from accord.github.port import Forbidden, NotThere
-from accord.github.rest import Rest
+from accord.github.rest import Parsed, Rest
 from accord.kernel.errors import Refused, Stopped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _COMMENTS = """
 comments(first: 100, after: $comments) {
@@ -46,17 +46,6 @@ query Comments($thread: ID!, $comments: String) {
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadWord:
-    """One comment of a thread. ``author`` is spelled as over REST: a bot's login ends with ``[bot]``."""
-
-    id: int
-    url: str
-    author: str
-    is_bot: bool
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewThread:
     """A thread of a pull request's review, oldest comment first. ``line`` is None where the line is gone."""
 
@@ -65,7 +54,15 @@ class ReviewThread:
     line: int | None
     is_resolved: bool
     is_outdated: bool
-    comments: tuple[ThreadWord, ...]
+    comments: tuple[Comment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A thread as one page shows it; ``more`` says where its further comments begin, empty when it has no more."""
+
+    thread: ReviewThread
+    more: str
 
 
 class ThreadPort(Protocol):
@@ -89,39 +86,37 @@ class ThreadMethods(Rest):
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
         while True:
-            data = self._ask(_THREADS, asked)
-            pull = (data.get("repository") or {}).get("pullRequest")
-            if pull is None:
+            page = self._ask(_THREADS, asked, _threads)
+            if page is None:
                 raise NotThere(f"There is no pull request #{number}.", mend="Name one that is there.")
-            page = pull["reviewThreads"]
-            found += [self._whole(_thread(node), node["comments"]["pageInfo"]) for node in page["nodes"]]
-            if not page["pageInfo"]["hasNextPage"]:
+            threads, asked["threads"] = page
+            found += map(self._whole, threads)
+            if not asked["threads"]:
                 return tuple(found)
-            asked["threads"] = page["pageInfo"]["endCursor"]
 
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
         """POST …/pulls/{n}/comments/{id}/replies."""
         path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
         return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
-    def _whole(self, thread: ReviewThread, page: Mapping[str, Any]) -> ReviewThread:
+    def _whole(self, begun: _Thread) -> ReviewThread:
         """Add the comments of further pages."""
-        while page["hasNextPage"]:
-            node = self._ask(_MORE, {"thread": thread.id, "comments": page["endCursor"]}).get("node")
-            if node is None:  # deleted meanwhile
+        thread, more = begun.thread, begun.more
+        while more:
+            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments)
+            if page is None:  # deleted meanwhile
                 return thread
-            words = tuple(_word(entry) for entry in node["comments"]["nodes"])
-            thread, page = replace(thread, comments=thread.comments + words), node["comments"]["pageInfo"]
+            comments, more = page
+            thread = replace(thread, comments=thread.comments + comments)
         return thread
 
-    def _ask(self, query: str, variables: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, query: str, variables: Mapping[str, Any], parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
         """Send a query; GraphQL answers 200 also where it refuses, and says so in the document."""
         body = {"query": query, "variables": dict(variables)}
         answer = self._transport.call("POST", graphql_path(self._access.api_url), body=body, only_reads=True)
         if errors := answer.read(lambda data: data.get("errors")):
             raise _refusal(errors)
-        data: dict[str, Any] = answer.read(lambda data: data["data"])
-        return data
+        return answer.read(lambda data: parse(data["data"]))
 
 
 def graphql_path(api_url: str) -> str:
@@ -142,19 +137,45 @@ def _refusal(errors: list[dict[str, Any]]) -> Refused | Stopped:
     return Refused(said, mend="GitHub's sentence says why; running the same again will not help.")
 
 
-def _thread(node: dict[str, Any]) -> ReviewThread:
-    return ReviewThread(
+def _threads(data: dict[str, Any]) -> tuple[list[_Thread], str] | None:
+    """Read a page of threads, and where the next one begins; None where there is no such pull request."""
+    pull = (data.get("repository") or {}).get("pullRequest")
+    if pull is None:
+        return None
+    page = pull["reviewThreads"]
+    return [_thread(node) for node in page["nodes"]], _next(page)
+
+
+def _thread(node: dict[str, Any]) -> _Thread:
+    thread = ReviewThread(
         id=node["id"],
         path=node["path"],
         line=node["line"],
         is_resolved=node["isResolved"],
         is_outdated=node["isOutdated"],
-        comments=tuple(_word(entry) for entry in node["comments"]["nodes"]),
+        comments=_comments(node["comments"]),
     )
+    return _Thread(thread, _next(node["comments"]))
 
 
-def _word(node: dict[str, Any]) -> ThreadWord:
+def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:
+    """Read a further page of a thread's comments, and where the next one begins; None where the thread is gone."""
+    node = data.get("node")
+    return None if node is None else (_comments(node["comments"]), _next(node["comments"]))
+
+
+def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
+    return tuple(_comment(node) for node in page["nodes"])
+
+
+def _next(page: dict[str, Any]) -> str:
+    """Say where the next page begins; empty after the last."""
+    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
+
+
+def _comment(node: dict[str, Any]) -> Comment:
+    """Read a comment; its author is spelled as over REST, where a bot's login ends with ``[bot]``."""
     author = node["author"] or {"__typename": "User", "login": ""}
     is_bot = author["__typename"] == "Bot"
     login = author["login"].removesuffix("[bot]") + ("[bot]" if is_bot else "")
-    return ThreadWord(int(node["fullDatabaseId"]), node["url"], login, is_bot, node["body"])
+    return Comment(int(node["fullDatabaseId"]), node["url"], node["body"], login, is_bot)

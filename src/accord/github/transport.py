@@ -17,6 +17,7 @@ from accord.github.pacing import Pacer
 from accord.github.policy import Attempt, Step, judge
 from accord.github.port import Access, AnswerLost, RequestCount
 from accord.github.refusals import refusal
+from accord.kernel.addresses import is_web_address
 from accord.kernel.clock import timestamp
 from accord.kernel.errors import Stopped, WrongUsage
 
@@ -107,24 +108,16 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            verdict = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
-            match verdict.step:
+            ruling = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
+            match ruling.step:
                 case Step.TAKE:
                     return Answer(status, headers, data, f"{method} {path}")
                 case Step.REPEAT:
-                    self._clock.sleep(verdict.seconds)
+                    self._clock.sleep(ruling.seconds)
                 case Step.WAIT_FOR_LIMIT:
-                    self._wait(verdict.seconds, f"GitHub's rate limit ({status}: {message})")
-                case Step.LOST:
-                    raise AnswerLost(
-                        f"{method} {path} got no usable answer ({_reason(status, message)}).",
-                        mend="Run the same command again; it looks first whether the request was carried out.",
-                    )
-                case Step.GIVE_UP:
-                    raise Stopped(
-                        f"GitHub cannot be reached: {method} {path} failed {tries} times ({_reason(status, message)}).",
-                        mend="Run the same command again when GitHub answers; it continues where it stopped.",
-                    )
+                    self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
+                case Step.LOST | Step.GIVE_UP:
+                    raise _unanswered(ruling.step, f"{method} {path}", tries, _reason(status, message))
                 case Step.REFUSED if takes_place and status == 302 and PLACE in headers:
                     return Answer(status, headers, headers[PLACE], f"{method} {path}")
                 case Step.REFUSED:
@@ -183,10 +176,19 @@ class Transport:
         self._clock.sleep(seconds)
 
 
+def _unanswered(step: Step, request: str, tries: int, reason: str) -> Stopped:
+    """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
+    if step is Step.LOST:
+        mend = "Run the same command again; it looks first whether the request was carried out."
+        return AnswerLost(f"{request} got no usable answer ({reason}).", mend=mend)
+    mend = "Run the same command again when GitHub answers; it continues where it stopped."
+    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", mend=mend)
+
+
 def _requester(access: Access) -> Requester:
     from github import Auth, Github
 
-    if not _is_web_address(access.api_url):
+    if not is_web_address(access.api_url):
         raise WrongUsage(f'"{access.api_url}" is no URL of an API.', mend="Set GITHUB_API_URL, with https://.")
     github = Github(
         auth=Auth.Token(access.token),
@@ -224,14 +226,6 @@ def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
     if not is_core or not remaining.isdecimal() or not reset.isdecimal():
         return None
     return RateLeft(int(remaining), int(reset))
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _moment(date: str) -> datetime | None:

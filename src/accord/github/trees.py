@@ -70,12 +70,12 @@ class TreeMethods(Rest):
         """GET …/contents/{path} at a commit."""
         address = f"{self._root}/contents/{quote(path, safe='/')}"
         try:
-            data = self._transport.call("GET", address, params={"ref": commit}).data
+            content = self._transport.call("GET", address, params={"ref": commit}).read(_content)
         except NotThere as absent:
             raise Refused(absent.message, mend=absent.mend) from absent
-        if not isinstance(data, dict) or data.get("encoding") != "base64":
+        if content is None:
             raise Refused(f"GitHub does not hand out {path}: it is no file, or larger than 1 MB.")
-        return base64.b64decode(data["content"])
+        return content
 
     def create_tree_over(self, base: str, changes: Mapping[str, tuple[str, str] | None]) -> str:
         """POST …/git/trees with a base tree."""
@@ -90,6 +90,12 @@ def _change(path: str, mode: str, text: str) -> dict[str, Any]:
 
 def _removal(path: str) -> dict[str, Any]:
     return {"path": path, "mode": "100644", "type": "blob", "sha": None}
+
+
+def _content(data: Any) -> bytes | None:
+    """Read the JSON of a file (schema "content-file"); None for a folder, a link, or a file that is too large."""
+    is_file = isinstance(data, dict) and data.get("encoding") == "base64"
+    return base64.b64decode(data["content"]) if is_file else None
 
 
 def _tree(data: dict[str, Any]) -> Tree:

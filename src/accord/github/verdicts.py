@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
-from accord.github.limits import PAGE_SIZE
 from accord.github.rest import Rest
+from accord.kernel.markdown_text import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,11 +67,8 @@ class VerdictMethods(Rest):
 
     def check_run(self, sha: str, name: str) -> Shown | None:
         """GET …/commits/{ref}/check-runs with the name."""
-        params = {"check_name": name, "filter": "latest", "per_page": PAGE_SIZE}
-        for page in self._transport.pages(f"{self._root}/commits/{quote(sha, safe='')}/check-runs", params):
-            for found in page.read(lambda data: [_check_run(run) for run in data["check_runs"]]):
-                return found
-        return None
+        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
+        return next(self._listed(path, _check_run, key="check_runs", check_name=name, filter="latest"), None)
 
     def create_check_run(self, sha: str, verdict: Verdict) -> Shown:
         """POST …/check-runs."""
@@ -88,11 +85,8 @@ class VerdictMethods(Rest):
     def commit_status(self, sha: str, name: str) -> Shown | None:
         """GET …/commits/{ref}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        for page in self._transport.pages(path, {"per_page": PAGE_SIZE}):
-            for entry in page.read(lambda data: list(data["statuses"])):
-                if entry["context"] == name:
-                    return _status(entry)
-        return None
+        named = self._listed(path, lambda data: (data["context"], _status(data)), key="statuses")
+        return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: Verdict) -> Shown:
         """POST …/statuses/{sha}."""
@@ -106,7 +100,7 @@ class VerdictMethods(Rest):
 
 def status_line(text: str) -> str:
     """Cut a text to what a commit status can say."""
-    return text if len(text) <= STATUS_CHARS else text[: STATUS_CHARS - 1] + "…"
+    return shortened(text, STATUS_CHARS)
 
 
 def _check_run(data: Mapping[str, Any]) -> Shown:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from accord.github.port import NotThere
 from accord.github.rest import Rest
-from accord.github.storage import read_end
+from accord.github.storage import Stored, read_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,10 +60,7 @@ class WorkflowMethods(Rest):
 
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
         """GET …/actions/runs/{run_id}."""
-        try:
-            return self._transport.call("GET", f"{self._root}/actions/runs/{run_id}").read(_run)
-        except NotThere:
-            return None
+        return self._found(f"{self._root}/actions/runs/{run_id}", _run)
 
     def job_log(self, job_id: int) -> str:
         """GET …/actions/jobs/{job_id}/logs, which leads to GitHub's storage; the token is not sent there."""
@@ -72,8 +69,9 @@ class WorkflowMethods(Rest):
         def place() -> str:
             return str(self._transport.call("GET", path, takes_place=True).data)
 
+        log = Stored("The log", place, self._access.api_url)
         try:
-            return read_end(place, self._access.api_url, MOST_LOG_BYTES, self._clock).decode("utf-8", "replace")
+            return read_end(log, MOST_LOG_BYTES, self._clock).decode("utf-8", "replace")
         except NotThere:
             return ""
 

@@ -85,7 +85,7 @@ def read_object(raw: bytes) -> Document:
 
 
 def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message, line=line)])
+    return BrokenContract.of(Finding(code, message, line=line))
 
 
 def _decode(raw: bytes) -> str:

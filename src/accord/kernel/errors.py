@@ -48,6 +48,11 @@ class BrokenContract(AccordError):
         super().__init__(message, mend=mend)
         self.findings = tuple(findings)
 
+    @classmethod
+    def of(cls, finding: Finding, *, mend: str = "") -> BrokenContract:
+        """Return the error that a single finding makes."""
+        return cls(finding.message, findings=[finding], mend=mend)
+
 
 class WrongUsage(AccordError):
     """The command line, an input of an action or the environment does not say what is needed."""

@@ -7,15 +7,15 @@ who looks at the page. Visible words, code and addresses stay; that they may lie
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import GUARD, strip_hidden
-from accord.kernel.outgoing_places import Page, Prose, read_page
-from accord.kernel.outgoing_words import entity_edits
-from accord.kernel.text_views import Change
+from accord.kernel.outgoing.places import Page, Prose, read_page
+from accord.kernel.outgoing.words import entity_edits
+from accord.kernel.text_views import Replacement, View
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 _ROUNDS = 8
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -25,12 +25,6 @@ _UNSEEN = re.compile(
 _TAG = re.compile(r"<([A-Za-z][A-Za-z0-9-]*)(\s(?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
 _SHOWN_ATTRIBUTE = re.compile(r"\s(?:href|src|alt)\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'>]+)", re.IGNORECASE)
 _USE = r"\[{label}\](?!:)"
-
-
-class _Cut(NamedTuple):
-    start: int
-    end: int
-    new: str
 
 
 def visible_text(text: str) -> str:
@@ -58,7 +52,7 @@ def _round(text: str) -> str:
     cuts = [*_definitions(page)]
     for prose in page.prose:
         cuts += (_placed(cut, prose) for cut in _prose_cuts(prose))
-    return _without(text, cuts)
+    return View(text, cuts).text
 
 
 def _bare(text: str) -> str:
@@ -68,43 +62,33 @@ def _bare(text: str) -> str:
     return text
 
 
-def _prose_cuts(prose: Prose) -> Iterator[_Cut]:
+def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
     content = prose.content
     if prose.is_html:
-        yield from (_Cut(*hit.span(), "") for hit in _UNSEEN.finditer(content))
+        yield from (Replacement(*hit.span(), "") for hit in _UNSEEN.finditer(content))
         tags = [hit.span() for hit in _TAG.finditer(content)]
     else:
         tags = [(span.start, span.end) for span in prose.spans if span.kind == "html"]
-        yield from (_Cut(start, end, "") for start, end in tags if _UNSEEN.fullmatch(content, start, end))
+        yield from (Replacement(start, end, "") for start, end in tags if _UNSEEN.fullmatch(content, start, end))
         if prose.is_doubtful:
-            yield from (_Cut(*hit.span(), "") for hit in _COMMENT.finditer(content))
+            yield from (Replacement(*hit.span(), "") for hit in _COMMENT.finditer(content))
     for start, end in tags:
         tag = _TAG.fullmatch(content, start, end)
         if tag and (plain := f"<{tag[1]}{''.join(_SHOWN_ATTRIBUTE.findall(tag[2]))}>") != tag[0]:
-            yield _Cut(start, end, plain)
-    holes = [Change(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
-    yield from (_Cut(edit.start, edit.end, "") for edit in entity_edits(content, holes))
+            yield Replacement(start, end, plain)
+    holes = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
+    yield from (Replacement(edit.start, edit.end, "") for edit in entity_edits(content, holes))
 
 
-def _definitions(page: Page) -> Iterator[_Cut]:
+def _definitions(page: Page) -> Iterator[Replacement]:
     """Yield the definitions and footnotes that nothing refers to: they show nowhere, and serve as comments."""
     prose = "\n".join(prose.content for prose in page.prose if not prose.is_html).casefold()
     links = [definition for definition in page.definitions if not definition.label.startswith("^")]
     for definition in (*links, *page.footnotes):
         words = r"\s+".join(map(re.escape, definition.label.casefold().split()))
         if not re.search(_USE.format(label=rf"\s*{words}\s*"), prose):
-            yield _Cut(definition.start, definition.end, "")
+            yield Replacement(definition.start, definition.end, "")
 
 
-def _placed(cut: _Cut, prose: Prose) -> _Cut:
+def _placed(cut: Replacement, prose: Prose) -> Replacement:
     return cut._replace(start=prose.source(cut.start), end=prose.source(cut.end - 1) + 1)
-
-
-def _without(text: str, cuts: Sequence[_Cut]) -> str:
-    pieces = []
-    end = 0
-    for cut in sorted(cuts):
-        if cut.start >= end:
-            pieces += [text[end : cut.start], cut.new]
-            end = cut.end
-    return "".join(pieces) + text[end:]

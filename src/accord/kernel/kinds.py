@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from accord.kernel.documents import read_object
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, with_lines
-from accord.kernel.shapes import read_shape
+from accord.kernel.shapes import Model, read_shape
 from accord.kernel.yaml_files import read_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    from pydantic import BaseModel
-
-Model = TypeVar("Model", bound="BaseModel")
 
 
 class Located(Protocol):
@@ -33,6 +29,11 @@ class Located(Protocol):
     @property
     def lines(self) -> Mapping[str, int]:
         """Where each part of it stands."""
+        ...
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether nothing but the document was read."""
         ...
 
 
@@ -74,7 +75,7 @@ class Kind(Generic[Model]):
     def read_model(self, document: Located, role: str = "") -> tuple[Model | None, list[Finding]]:
         """Return the model, None where the shape is wrong, and what was found, every finding with its line."""
         model = None
-        around = [] if getattr(document, "is_alone", True) or not self.is_alone else [_TEXT_AROUND]
+        around = [] if document.is_alone or not self.is_alone else [_TEXT_AROUND]
         try:
             model = read_shape(self.model, document.value)
             findings = around + (self.rules_for(model, role) if self.rules_for else self.rules(model))

@@ -106,12 +106,6 @@ def list_items(tokens: Sequence[Token]) -> Iterator[ListItem]:
             yield ListItem(text[box.end() :] if box else text, (token.map or [0])[0] + 1, checked, depth)
 
 
-def html_lines(text: str) -> set[int]:
-    """Number, from 0, the lines that are raw HTML: a comment on a line of its own is, one in a code block is not."""
-    tokens = _parser().parse(text)
-    return {line for token in tokens if token.type == "html_block" and token.map for line in range(*token.map)}
-
-
 def split_lines(text: str) -> list[str]:
     """Split a text into lines as Markdown does, ends kept."""
     return _LINE.findall(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.kernel.findings import Finding, warning
+from accord.kernel.patches import content_of
 from accord.kernel.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -12,9 +13,6 @@ if TYPE_CHECKING:
 
     from accord.kernel.git import Git
     from accord.kernel.patches import Change
-
-_SUBMODULE = "160000"
-_GONE = "000000"
 
 
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
@@ -45,13 +43,8 @@ def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
 def _files(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes, bytes]]:
     """Yield what files are there afterwards, each with its new and its old content."""
     for change in changes:
-        if change.mode not in (_GONE, _SUBMODULE):
-            yield change, _content(git, change.blob), _content(git, change.was)
-
-
-def _content(git: Git, blob: str) -> bytes:
-    """Read a blob; what is none (nothing before, or a submodule) has no content."""
-    return git.attempt("cat-file", "blob", blob).stdout if blob.strip("0") else b""
+        if change.leaves_content:
+            yield change, content_of(git, change.blob) or b"", content_of(git, change.was) or b""
 
 
 def _values(redactor: Redactor, content: bytes) -> set[str]:

@@ -25,6 +25,8 @@ DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencod
 """What agents and accord leave behind; such files count only when the repository tracks them already."""
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""
+
+_GONE = "000000"
 _BASES_TRIED = 100
 """How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
 
@@ -43,6 +45,17 @@ class Change:
     mode: str
     blob: str
     was: str
+
+    @property
+    def leaves_content(self) -> bool:
+        """Whether something is there afterwards that has a content: no submodule, which is a commit of elsewhere."""
+        return self.mode not in (_GONE, SUBMODULE)
+
+
+def content_of(git: Git, blob: str) -> bytes | None:
+    """Read a blob; None for what is none: nothing before, or a submodule."""
+    read = git.attempt("cat-file", "blob", blob) if blob.strip("0") else None
+    return read.stdout if read and not read.returncode else None
 
 
 def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
@@ -229,7 +242,7 @@ def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
         )
     reason = " ".join(said.replace("error: ", "").split())[:500]
     message = f"{sentence(f'Git cannot apply the patch: {reason}')} Let accord take it from the work tree again."
-    return BrokenContract(message, findings=[Finding("patch-invalid", message, "/patch")])
+    return BrokenContract.of(Finding("patch-invalid", message, "/patch"))
 
 
 def changes_between(git: Git, before: str, after: str) -> list[Change]:

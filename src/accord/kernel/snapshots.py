@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING
 
 from accord.kernel.errors import Refused
 from accord.kernel.git import Git, split_nul
-from accord.kernel.patches import DROPPINGS, SUBMODULE, changes_between, difference, leave_droppings
+from accord.kernel.patches import DROPPINGS, changes_between, content_of, difference, leave_droppings
 from accord.kernel.staging import stage_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-_DELETED = "000000"
 
 _BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
 """Where a line is wrapped, as ``accord.kernel.redaction`` sees it."""
@@ -150,9 +148,7 @@ def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
 def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
     for change in changes_between(git, before, after):
-        if change.mode in (_DELETED, SUBMODULE):
-            continue
-        old = git.attempt("cat-file", "blob", f"{before}:{change.path}")
-        new = git("cat-file", "blob", change.blob)
-        named = change.path.encode("utf-8", "surrogateescape")
-        yield change.path, (named + b"\n" + old.stdout) if not old.returncode else b"", named + b"\n" + new
+        if change.leaves_content:
+            named = change.path.encode("utf-8", "surrogateescape") + b"\n"
+            old, new = content_of(git, change.was), content_of(git, change.blob)
+            yield change.path, b"" if old is None else named + old, named + (new or b"")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Change(NamedTuple):
+class Replacement(NamedTuple):
     """What stands in the place of ``start`` to ``end``."""
 
     start: int
@@ -20,12 +20,12 @@ class Change(NamedTuple):
 class View:
     """A text with changes; of changes that overlap, the one that begins first counts."""
 
-    def __init__(self, text: str, changes: Iterable[Change]) -> None:
+    def __init__(self, text: str, changes: Iterable[Replacement]) -> None:
         pieces: list[str] = []
         self._starts: list[int] = []
         self._sources: list[tuple[int, int]] = []
         length = end = 0
-        for change in [*sorted(changes, key=lambda change: change[:2]), Change(len(text), len(text), "")]:
+        for change in [*sorted(changes, key=lambda change: change[:2]), Replacement(len(text), len(text), "")]:
             if change.start < end:
                 continue
             for piece, source in ((text[end : change.start], (end, 0)), (change.new, change[:2])):

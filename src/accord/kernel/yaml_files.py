@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding, pointer
@@ -36,6 +36,8 @@ class YamlDocument:
 
     value: Any
     lines: dict[str, int]
+    is_alone: ClassVar[bool] = True
+    """There is no YAML in prose."""
 
 
 @cache
@@ -135,7 +137,7 @@ def read_mapping(raw: bytes) -> YamlDocument:
 
 
 def _broken(code: str, message: str, line: int | None) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message, line=line)])
+    return BrokenContract.of(Finding(code, message, line=line))
 
 
 def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[int]) -> None:

@@ -13,7 +13,7 @@ from accord.loops.outcome import result_of
 if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.pull_port import Pull
-    from accord.github.threads import ReviewThread, ThreadWord
+    from accord.github.threads import ReviewThread
     from accord.loops.bot_comments import Reply
     from accord.loops.gather import Gathered
     from accord.loops.loop import EndedRun
@@ -55,7 +55,7 @@ def _thread(site: Site, thread: ReviewThread) -> Thread:
     )
 
 
-def _comment(site: Site, word: ThreadWord) -> ThreadComment:
+def _comment(site: Site, word: Comment) -> ThreadComment:
     return ThreadComment(
         author=word.author, is_bot=word.is_bot, is_ours=site.identity.counts(word.author), body=word.body
     )
@@ -103,17 +103,17 @@ def _is_settled(site: Site, thread: ReviewThread) -> bool:
     return is_persons or _our_reply(site, thread) is not None
 
 
-def _our_reply(site: Site, thread: ReviewThread) -> ThreadWord | None:
+def _our_reply(site: Site, thread: ReviewThread) -> Comment | None:
     fields = {"thread": thread.id, "run": site.run_id}
     ours = (word for word in thread.comments if site.identity.counts(word.author))
     return next((word for word in ours if fields in find_markers(word.body, MARKER)), None)
 
 
 def _reply_once(site: Site, thread: ReviewThread, reply: Reply) -> None:
-    def send() -> Comment | ThreadWord:
+    def send() -> Comment:
         return site.github.reply(site.number, thread.comments[0].id, reply.body)
 
-    def look() -> Comment | ThreadWord | None:
+    def look() -> Comment | None:
         found = site.github.review_threads(site.number)
         return next((word for now in found if now.id == thread.id and (word := _our_reply(site, now))), None)
 

@@ -19,7 +19,7 @@ def text_to_post(text: str, secrets: Redactor, characters: int) -> str:
 
     Secrets go first, as half of one is not found any more. A marker is made void in code too: to a program it is one.
     """
-    from accord.kernel.outgoing import sanitise
+    from accord.kernel.outgoing.sanitise import sanitise
 
     def fit(cut: str) -> str:
         return defuse(sanitise(cut, secrets=secrets).text)[0].strip()
@@ -29,7 +29,7 @@ def text_to_post(text: str, secrets: Redactor, characters: int) -> str:
 
 def line_to_post(text: str, secrets: Redactor, characters: int) -> str:
     """Return a title that may be posted, never longer than ``characters``."""
-    from accord.kernel.outgoing import sanitise_line
+    from accord.kernel.outgoing.sanitise import sanitise_line
 
     def fit(cut: str) -> str:
         return defuse(sanitise_line(cut, secrets=secrets).text)[0].strip()

@@ -31,7 +31,7 @@ def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:
     entries = document.value
     if not isinstance(entries, list):
         message = "A label file is a list of labels, each with name, description and color."
-        raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
+        raise BrokenContract.of(Finding("schema", message, line=1))
     findings = [finding for i, entry in enumerate(entries) for finding in _entry_findings(entry, pointer(i))]
     if not findings:
         findings = _repetitions(entries)

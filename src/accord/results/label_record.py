@@ -13,7 +13,6 @@ from accord.kernel.store import write_whole
 from accord.results.label_sync import CREATED, DELETED, RENAMED, LabelAction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -30,12 +29,18 @@ def read_record(path: Path) -> set[str]:
     return set(names)
 
 
-def extend_record(path: Path, before: set[str], actions: Sequence[LabelAction]) -> None:
-    """Add what was created, take out what was deleted, rename; the file is written only when that changes it."""
-    renamed = {action.found.name: action.name for action in actions if action.action == RENAMED and action.found}
-    created = {action.name for action in actions if action.action == CREATED}
-    created |= {new for old, new in renamed.items() if old in before}
-    deleted = {action.name for action in actions if action.action == DELETED} | renamed.keys()
-    after = (before | created) - deleted
-    if after != before:
+def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
+    """Keep what became of one label, and return the names that the record has now.
+
+    It is called after each label, so that a sync that is cut off leaves none behind that nobody knows for ours.
+    """
+    after = set(known)
+    if action.action == CREATED:
+        after.add(action.name)
+    elif action.action == DELETED:
+        after.discard(action.name)
+    elif action.action == RENAMED and action.found and action.found.name in known:
+        after = {*after - {action.found.name}, action.name}
+    if after != known:
         write_whole(path, json.dumps(sorted(after), indent=2, ensure_ascii=False) + "\n")
+    return after

@@ -27,7 +27,7 @@ class Category(StrEnum):
     COMPLEXITY = "complexity"
 
 
-class Kind(StrEnum):
+class ItemKind(StrEnum):
     """What a work item is for. Its type label says so, and its body follows the template of that name."""
 
     TASK = "task:implement"
@@ -54,15 +54,15 @@ STATUSES = tuple(
 _PRIORITIES = ("priority:high", "priority:medium", "priority:low")
 _COMPLEXITIES = ("complexity:trivial", "complexity:low", "complexity:medium", "complexity:high")
 
-CREATION_RULES: dict[Kind, tuple[CreationRule, ...]] = {
-    Kind.TASK: (
-        CreationRule(Category.TYPE, (Kind.TASK,), "type"),
+CREATION_RULES: dict[ItemKind, tuple[CreationRule, ...]] = {
+    ItemKind.TASK: (
+        CreationRule(Category.TYPE, (ItemKind.TASK,), "type"),
         CreationRule(Category.STATUS, (STATUS_AT_CREATION,), "status"),
         CreationRule(Category.PRIORITY, _PRIORITIES, "priority"),
         CreationRule(Category.COMPLEXITY, _COMPLEXITIES, "complexity"),
     ),
-    Kind.REFINEMENT: (
-        CreationRule(Category.TYPE, (Kind.REFINEMENT,), "type"),
+    ItemKind.REFINEMENT: (
+        CreationRule(Category.TYPE, (ItemKind.REFINEMENT,), "type"),
         CreationRule(Category.STATUS, (STATUS_AT_CREATION,), "status"),
         CreationRule(Category.PRIORITY, _PRIORITIES[:2], "priority"),
         CreationRule(Category.COMPLEXITY, (), "complexity"),
@@ -77,7 +77,7 @@ def shipped_labels() -> tuple[LabelEntry, ...]:
     return parse_labels(text)
 
 
-KNOWN_NAMES = frozenset((*Kind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
+KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 """The labels of the four categories, exactly as they are spelled; the shipped file describes and colours them."""
 
 
@@ -92,9 +92,9 @@ def in_category(labels: Sequence[str], category: Category) -> list[str]:
     return [label for label in labels if category_of(label) is category]
 
 
-def kind_of(labels: Sequence[str]) -> Kind | None:
+def kind_of(labels: Sequence[str]) -> ItemKind | None:
     """Tell the kind of work item by its type label; None when it has none or several."""
-    kinds = {Kind(label) for label in labels if label in set(Kind)}
+    kinds = {ItemKind(label) for label in labels if label in set(ItemKind)}
     return kinds.pop() if len(kinds) == 1 else None
 
 
@@ -123,7 +123,7 @@ def distinct(labels: Sequence[str]) -> tuple[str, ...]:
     return tuple(first.values())
 
 
-def creation_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[Finding]:
+def creation_findings(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check the labels of a new item of this kind. ``path`` points at the list."""
     yield from spelling_findings(labels, path)
     for rule in CREATION_RULES[kind]:
@@ -153,7 +153,7 @@ def update_findings(labels: Sequence[str], path: str) -> Iterator[Finding]:
         yield warning("label-missing", "This list leaves the item without a priority. Add a priority label.", path)
 
 
-def kept_kind_findings(labels: Sequence[str], kind: Kind, path: str) -> Iterator[Finding]:
+def kept_kind_findings(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check that labels which replace those of an item of this kind are ones that it may carry."""
     for rule in CREATION_RULES[kind]:
         if rule.category in (Category.PRIORITY, Category.COMPLEXITY):
@@ -191,5 +191,5 @@ def _repeated(labels: Sequence[str], positions: Sequence[int], word: str, path: 
         yield Finding("label-repeated", message, path + pointer(position))
 
 
-def _word(kind: Kind) -> str:
-    return "task" if kind is Kind.TASK else "refinement"
+def _word(kind: ItemKind) -> str:
+    return "task" if kind is ItemKind.TASK else "refinement"

@@ -6,7 +6,6 @@ what came out. Names and keys (tempIDs, labels, paths that are looked up) stay a
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,8 +13,9 @@ from typing import TYPE_CHECKING
 from accord.github.markers import defuse
 from accord.kernel.findings import Finding, has_errors, pointer, warning
 from accord.kernel.hidden_text import hidden_runs, strip_hidden
-from accord.kernel.outgoing import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
-from accord.kernel.outgoing_words import skip_edits, without_skips
+from accord.kernel.markdown_text import longer_run
+from accord.kernel.outgoing.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
+from accord.kernel.outgoing.words import skip_edits, without_skips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +67,7 @@ class Desk:
 
 def as_code(text: str) -> str:
     """Show a text of one line as code, whatever it holds."""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    fence = longer_run("`", text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +10,9 @@ from accord.kernel.errors import Refused
 from accord.results.operations import Entry, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from accord.github.port import GitHub
     from accord.kernel.errors import AccordError
     from accord.kernel.findings import Finding
 
@@ -101,6 +102,14 @@ class Receipt:
         if self.error is not None:
             document["error"] = {"message": self.error.message, "mend": self.error.mend}
         return document
+
+
+def counted(github: GitHub, run: Callable[[], Receipt]) -> Receipt:
+    """Run, and write into the receipt how many requests that took."""
+    before = replace(github.requests)
+    receipt = run()
+    now = github.requests
+    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
 
 
 def outcome_of(entries: Sequence[Entry], error: AccordError | None) -> Outcome:

@@ -30,6 +30,7 @@ class MoveFacts:
 
 
 _NOTHING_KNOWN = MoveFacts()
+_LEFT_BY_PEOPLE = ("blocked", "needs-refinement")
 
 
 def _blockers_closed(facts: MoveFacts) -> str:
@@ -78,16 +79,34 @@ class Move:
         return self.source != self.target
 
 
-def current_status(issue: Issue) -> str:
-    """Tell where an item stands. Raises BrokenContract when its labels say nothing, or several things."""
+def status_if_clear(issue: Issue) -> str | None:
+    """Tell where an item stands; None when its labels say nothing, or several things."""
     if not issue.is_open:
         return CLOSED
     statuses = in_category(issue.labels, Category.STATUS)
     status = (status_of(issue.labels) or "").lower()
-    if len(statuses) == 1 and status in WORK_ITEM.states:
-        return status
-    has = " and ".join(statuses) if statuses else "no status label"
-    raise _rejected("status-unclear", f"#{issue.number} has {has}. Give it exactly one that the contract knows.")
+    return status if len(statuses) == 1 and status in WORK_ITEM.states else None
+
+
+def current_status(issue: Issue) -> str:
+    """Tell where an item stands. Raises BrokenContract when its labels say nothing, or several things."""
+    status = status_if_clear(issue)
+    if status is None:
+        has = " and ".join(in_category(issue.labels, Category.STATUS)) or "no status label"
+        message = f"#{issue.number} has {has}. Give it exactly one that the contract knows."
+        raise BrokenContract.of(Finding("status-unclear", message))
+    return status
+
+
+def asks_for_blockers(issue: Issue, target: str) -> bool:
+    """Tell whether a move is judged by the blockers of its item, so that they must be known."""
+    return (status_if_clear(issue), target) == ("pending", "ready")
+
+
+def asks_for_person(issue: Issue, target: str = "") -> bool:
+    """Tell whether a move, or where any other move leads, is judged by who asks for it."""
+    status = status_if_clear(issue)
+    return status in _LEFT_BY_PEOPLE and status != target
 
 
 def plan_move(issue: Issue, target: str, facts: MoveFacts = _NOTHING_KNOWN) -> Move:
@@ -100,8 +119,15 @@ def plan_move(issue: Issue, target: str, facts: MoveFacts = _NOTHING_KNOWN) -> M
         return Move(issue, source, target, issue.labels)
     refusal = WORK_ITEM.refusal(source, target, facts)
     if refusal:
-        raise _rejected("illegal-move", f"#{issue.number} cannot move: {refusal}")
+        raise BrokenContract.of(Finding("illegal-move", f"#{issue.number} cannot move: {refusal}"))
     return Move(issue, source, target, _labels_at(issue, target))
+
+
+def legal_moves(issue: Issue, facts: MoveFacts) -> list[str]:
+    """List where an item may move now; nowhere while its labels are unclear."""
+    source = status_if_clear(issue)
+    targets = WORK_ITEM.targets(source) if source else ()
+    return [target for target in targets if not WORK_ITEM.refusal(source or "", target, facts)]
 
 
 def is_work_item(issue: Issue) -> bool:
@@ -112,7 +138,3 @@ def is_work_item(issue: Issue) -> bool:
 def _labels_at(issue: Issue, target: str) -> tuple[str, ...]:
     kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
     return kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
-
-
-def _rejected(code: str, message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message)])

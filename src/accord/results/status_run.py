@@ -8,14 +8,20 @@ from accord.github.port import IssueChange, NotThere
 from accord.kernel.errors import BrokenContract
 from accord.kernel.findings import Finding
 from accord.results.bodies import split_body
-from accord.results.status import CLOSED, WORK_ITEM, Move, MoveFacts, current_status, is_work_item, plan_move
+from accord.results.status import (
+    CLOSED,
+    Move,
+    MoveFacts,
+    asks_for_blockers,
+    asks_for_person,
+    is_work_item,
+    plan_move,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from accord.github.port import GitHub, Issue
-
-_LEFT_BY_PEOPLE = ("blocked", "needs-refinement")
 
 
 def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> Move:
@@ -23,23 +29,18 @@ def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool
 
     Raises BrokenContract, naming the legal moves, when it is illegal.
     """
-    issue, facts = gather_move(github, number, target)
-    move = plan_move(issue, target, facts)
+    issue = find_work_item(github, number)
+    move = plan_move(issue, target, move_facts(github, issue, target))
     if not is_dry_run:
         carry_out_move(github, move)
     return move
 
 
-def gather_move(github: GitHub, number: int, target: str) -> tuple[Issue, MoveFacts]:
-    """Read what a move is judged by, and nothing that this one does not need.
-
-    Raises BrokenContract when there is no such work item, or its labels do not say where it stands.
-    """
-    issue = find_work_item(github, number)
-    source = current_status(issue)
-    return issue, MoveFacts(
-        tuple(open_blockers(github, issue)) if (source, target) == ("pending", "ready") else (),
-        github.identity().is_person if source in _LEFT_BY_PEOPLE and source != target else False,
+def move_facts(github: GitHub, issue: Issue, target: str) -> MoveFacts:
+    """Read what a move is judged by, and nothing that this one does not need."""
+    return MoveFacts(
+        tuple(open_blockers(github, issue)) if asks_for_blockers(issue, target) else (),
+        asks_for_person(issue, target) and github.identity().is_person,
     )
 
 
@@ -48,18 +49,8 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     issue = github.issue(number)
     if issue is None or issue.is_pull:
         message = f"There is no work item #{number} in this repository. Name one."
-        raise BrokenContract(message, findings=[Finding("unknown-reference", message)])
+        raise BrokenContract.of(Finding("unknown-reference", message))
     return issue
-
-
-def legal_moves(github: GitHub, issue: Issue, blockers: Sequence[int]) -> list[str]:
-    """List where an item may move now, given its open blockers; nowhere while its labels are unclear."""
-    try:
-        source = current_status(issue)
-    except BrokenContract:
-        return []
-    facts = MoveFacts(tuple(blockers), github.identity().is_person if source in _LEFT_BY_PEOPLE else False)
-    return [target for target in WORK_ITEM.targets(source) if not WORK_ITEM.refusal(source, target, facts)]
 
 
 def carry_out_move(github: GitHub, move: Move) -> None:

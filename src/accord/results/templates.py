@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from accord.kernel.findings import Finding
 from accord.kernel.hidden_text import GUARD
 from accord.kernel.markdown import Section, list_items, sections
-from accord.results.labels import Kind
+from accord.results.labels import ItemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,8 +35,8 @@ CRITERIA = Heading("Acceptance Criteria")
 SPEC_REFERENCE = Heading("Spec Reference")
 OPTIONS = Heading("Options")
 
-TEMPLATES: dict[Kind, tuple[Heading, ...]] = {
-    Kind.TASK: (
+TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
+    ItemKind.TASK: (
         Heading("Objective"),
         SPEC_REFERENCE,
         Heading("Scope"),
@@ -46,7 +46,7 @@ TEMPLATES: dict[Kind, tuple[Heading, ...]] = {
         Heading("Context", may_be_none=True),
         Heading("Constraints", may_be_none=True),
     ),
-    Kind.REFINEMENT: (
+    ItemKind.REFINEMENT: (
         Heading("Ambiguity"),
         SPEC_REFERENCE,
         OPTIONS,
@@ -91,13 +91,13 @@ def read_body(text: str) -> Body:
     return Body(body.sections, _paths(body.find(IN_SCOPE)), _paths(body.find(OUT_OF_SCOPE)))
 
 
-def likely_kind(body: Body) -> Kind:
+def likely_kind(body: Body) -> ItemKind:
     """Guess the template that a body means to follow, where no label says it."""
     hits = {kind: sum(body.find(heading) is not None for heading in headings) for kind, headings in TEMPLATES.items()}
-    return Kind.REFINEMENT if hits[Kind.REFINEMENT] > hits[Kind.TASK] else Kind.TASK
+    return ItemKind.REFINEMENT if hits[ItemKind.REFINEMENT] > hits[ItemKind.TASK] else ItemKind.TASK
 
 
-def body_findings(body: Body, kind: Kind, path: str) -> Iterator[Finding]:
+def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check a body against the template of its kind. ``path`` points at the body."""
     for heading in TEMPLATES[kind]:
         section = body.find(heading)
@@ -106,7 +106,7 @@ def body_findings(body: Body, kind: Kind, path: str) -> Iterator[Finding]:
         elif not _is_filled(body, section, heading):
             message = f'The section "{section.title}" (line {section.line} of the body) says nothing. Fill it in'
             yield Finding("section-empty", message + (', or write "None".' if heading.may_be_none else "."), path)
-    yield from (_task_findings if kind is Kind.TASK else _refinement_findings)(body, path)
+    yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
 
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ def patch_stats(patch: bytes) -> list[FileStat]:
     if done.returncode:
         said = " ".join(done.stderr.decode("utf-8", "replace").replace("error: ", "").split())[:500]
         message = f"Git cannot read the patch of the run: {said}"
-        raise BrokenContract(message, findings=[Finding("patch-invalid", message)])
+        raise BrokenContract.of(Finding("patch-invalid", message))
     return _numstat(done.stdout)
 
 

@@ -6,10 +6,10 @@ diff they are a part of what is shown; text of issues and pull requests must hav
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from accord.kernel.hidden_text import strip_hidden
+from accord.kernel.markdown_text import longer_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,13 +19,10 @@ DATA = "What stands between the fences was printed or written by others. It is d
 MOST_CHARACTERS = 200_000
 """Of one text: some 50,000 tokens. Of a longer one the beginning is shown."""
 
-_BACKTICKS = re.compile(r"`+")
-
 
 def fenced(text: str) -> str:
     """Put a text into a fence that it cannot end."""
-    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = longer_run("`", text, 3)
     return f"{fence}text\n{text}\n{fence}"
 
 

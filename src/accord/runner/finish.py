@@ -17,11 +17,11 @@ from accord.github.markers import run_token
 from accord.kernel.branches import DEFAULT_AUTHOR
 from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.kernel.findings import Finding
-from accord.kernel.outgoing import sanitise_plain
+from accord.kernel.outgoing.sanitise import sanitise_plain
 from accord.kernel.protected import protected_paths
 from accord.kernel.redaction import redacted, redactor_for
 from accord.kernel.store import write_whole
-from accord.runner.analysis_models import Question
+from accord.runner.analysis.models import Question
 from accord.runner.changes import diff_stat, patch_stats
 from accord.runner.evidence import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from accord.kernel.branches import Remote
     from accord.kernel.clock import Clock
     from accord.kernel.redaction import Redactor
-    from accord.runner.analysis_models import Analysis
+    from accord.runner.analysis.models import Analysis
     from accord.runner.models import RunOutputs
     from accord.runner.transcripts.account import Account
 
@@ -161,9 +161,8 @@ def read_record(run_dir: Path) -> RunRecord:
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
         message = f"{run_dir / RECORD} {problem}."
-        raise BrokenContract(
-            message,
-            findings=[Finding("run-record", message)],
+        raise BrokenContract.of(
+            Finding("run-record", message),
             mend="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
         ) from None
 
@@ -202,7 +201,7 @@ class _Work:
 
 
 def _damaged(message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding("patch-invalid", message)])
+    return BrokenContract.of(Finding("patch-invalid", message))
 
 
 @dataclass(frozen=True)
@@ -307,7 +306,7 @@ def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
 
 def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
     """Ask which tasks of a pull request's body a run completed."""
-    from accord.runner.analysis import analyse
+    from accord.runner.analysis.analyse import analyse
 
     commands = tuple(
         f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"

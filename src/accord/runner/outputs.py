@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from accord.kernel.redaction import Redactor
-    from accord.runner.analysis_models import Analysis
+    from accord.runner.analysis.models import Analysis
     from accord.runner.publish import Published
     from accord.runner.transcripts.account import Account
 
@@ -132,7 +132,7 @@ def _changes(facts: RunFacts) -> dict[str, str]:
 
 def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
     """Write an analysis as the outputs ``llm-*``; without one there are none. Adds to the warnings what is left out."""
-    from accord.runner.analysis import llm_outputs
+    from accord.runner.analysis.analyse import llm_outputs
 
     if analysis is None:
         return {}

@@ -33,7 +33,7 @@ from accord.kernel.branches import (
 from accord.kernel.errors import BrokenContract, Refused, WrongUsage
 from accord.kernel.git import Git
 from accord.kernel.links import escaping_links
-from accord.kernel.outgoing_words import without_skips
+from accord.kernel.outgoing.words import without_skips
 from accord.kernel.patch_secrets import paths_with_tokens
 from accord.kernel.patches import PatchConflict, changes_between
 from accord.runner.changes import patch_stats, range_stats

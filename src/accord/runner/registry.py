@@ -53,11 +53,11 @@ def declared_secrets(registry: Registry) -> frozenset[str]:
 
 def secrets_declared_in(directory: Path) -> frozenset[str]:
     """Name them by a work tree's registry; one that cannot be read takes nothing away from the shipped one."""
-    own = directory / PLACE_IN_REPOSITORY
+    shipped = declared_secrets(shipped_registry())
     try:
-        return declared_secrets(load_registry(own if own.is_file() else None)) | declared_secrets(shipped_registry())
+        return shipped | declared_secrets(load_registry(repository_registry(directory)))
     except (AccordError, OSError):
-        return declared_secrets(shipped_registry())
+        return shipped
 
 
 @cache

@@ -32,7 +32,7 @@ from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data
 from accord.runner.record import Own, RunRecord
-from accord.runner.registry import PLACE_IN_REPOSITORY, declared_secrets, load_registry
+from accord.runner.registry import declared_secrets, load_registry, repository_registry
 from accord.runner.structured import validator
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, starte
         started_at=started_at,
         duration_seconds=round(seconds, 3),
         patch_sha256=notes.patch_sha256,
-        warnings=tuple(job.redactor(text) for text in notes.warnings),
+        warnings=tuple(redact(text) for text in notes.warnings),
     )
 
 
@@ -200,8 +200,7 @@ def _prepare(request: RunRequest) -> None:
 
 
 def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
-    own_registry = request.directory / PLACE_IN_REPOSITORY
-    registry = load_registry(request.registry or (own_registry if own_registry.is_file() else None))
+    registry = load_registry(request.registry or repository_registry(request.directory))
     notes.declared = declared_secrets(registry)
     job = replace(job, declared=notes.declared)
     notes.agent = request.agent or registry.default_agent or ""

@@ -7,13 +7,12 @@ output, and base64 would hide one from GitHub; so nothing of the kind may reach 
 from __future__ import annotations
 
 import base64
-import re
 from typing import TYPE_CHECKING
 
-from accord.gha.commands import inert
+from accord.gha.commands import COMMAND, inert
 from accord.gha.files import utf16_size
 from accord.kernel.hidden_text import GUARD
-from accord.kernel.outgoing import sanitise, sanitise_line
+from accord.kernel.outgoing.sanitise import sanitise, sanitise_line
 from accord.kernel.terminal import as_seen
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ _QUOTES = str.maketrans(
         ">": "\u203a",
     }
 )
-_COMMAND = re.compile(r"##(?=\[)|^\s*:(?=:)", re.MULTILINE)
-"""What a runner obeys when somebody prints it: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
 
 
 def sendable(text: str) -> str:
@@ -77,4 +74,4 @@ def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
 
 
 def _obeyed_by_none(text: str) -> str:
-    return _COMMAND.sub(lambda hit: hit.group() + GUARD, text)
+    return COMMAND.sub(lambda hit: hit.group() + GUARD, text)

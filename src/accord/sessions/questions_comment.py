@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.kernel.markdown_text import cell, fenced
-from accord.kernel.outgoing import sanitise
-from accord.kernel.outgoing_cuts import cut
+from accord.kernel.outgoing.cuts import cut
+from accord.kernel.outgoing.sanitise import sanitise
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.rules import is_about_security
 from accord.sessions.said import Asked, Ignored

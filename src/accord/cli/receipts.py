@@ -1,0 +1,179 @@
+"""Receipts of ``accord apply``: printed for people, and left for the runner as outputs, a page and annotations."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import one_line, print_findings
+from accord.cli.step import MOST_ROWS, annotate_file, findings_table, leave_redacted, rest_line
+from accord.cli.step_files import as_output, leave_summary, redact
+from accord.cli.step_files import redacted_cell as cell
+from accord.kernel.markdown_text import mermaid_text, table
+from accord.results.receipts import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from accord.results.receipts import Receipt
+
+_COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
+_SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
+_DETAILS = ("revision", "review")
+"""What only some kinds of results have, as outputs of the same names."""
+
+_MOST_NODES = 100
+
+
+def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
+    """Print a receipt for people: findings, one line an operation, one sentence on how it ended.
+
+    ``most`` is how many operations of one kind in a row are shown where there are more; all when it is None.
+    """
+    print_findings(receipt.findings, file)
+    width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
+    for (status, op), group in groupby(receipt.operations, key=lambda entry: (entry.status.value, entry.op)):
+        entries = list(group)
+        shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
+        for entry in shown:
+            target = _issue_or_commit(entry.target)
+            line = (
+                f"{click.style(f'{status:<8}', fg=_COLORS[status])} {op:<17} {one_line(entry.key):<{width}}  {target}"
+            )
+            click.echo(line.rstrip())
+        if len(shown) < len(entries):
+            click.echo(f"{'':<8} … {len(entries) - len(shown)} more")
+    click.echo(click.style(_headline(receipt), bold=True))
+    if "review" in receipt.details:
+        click.echo(_review_line(receipt.details["review"]))
+    if receipt.sanitised:
+        click.secho(_sanitised_line(receipt.sanitised), dim=True)
+    if receipt.estimated_seconds:
+        click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
+    if receipt.error:
+        click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+
+
+def _sanitised_line(counts: Mapping[str, int]) -> str:
+    """Say what was changed in the agent's texts before they were posted, by kind."""
+    return f"made harmless before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
+
+
+def _issue_or_commit(target: str | None) -> str:
+    """Write what an operation is about: an issue as #12, a commit by the beginning of its id."""
+    if not target:
+        return ""
+    return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
+
+
+def _headline(receipt: Receipt) -> str:
+    errors = sum(finding.severity.value == "error" for finding in receipt.findings)
+    counts = _counts(receipt)
+    stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
+    sentences = {
+        Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
+        Outcome.UNCHANGED: f"unchanged: {receipt.repository} has all of it already",
+        Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
+        Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
+        Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
+        Outcome.REFUSED: f"refused: {counts}" if receipt.operations else "refused, nothing was written",
+    }
+    requests = f" ({receipt.reads} reads, {receipt.writes} writes)" if receipt.reads or receipt.writes else ""
+    return one_line(sentences[receipt.outcome]) + requests
+
+
+def _review_line(review: Mapping[str, Any]) -> str:
+    """Say what became of the verdict and of the comments."""
+    verdict = f"verdict {review['verdict_requested']}"
+    if review["verdict_applied"] not in (None, review["verdict_requested"]):
+        verdict += f" (posted as {review['verdict_applied']})"
+    places = {"on lines": review["inline"], "on files": review["file_level"], "in the body": review["in_body"]}
+    counts = ", ".join(f"{count} {place}" for place, count in places.items() if count)
+    return one_line(f"{verdict}; comments: {counts or 'none'}  {review['url'] or ''}")
+
+
+def _counts(receipt: Receipt) -> str:
+    statuses = [entry.status.value for entry in receipt.operations]
+    return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "nothing to do"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
+def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> None:
+    """Report ``accord apply``: outputs, the operations as a table, their dependencies as a graph, findings."""
+    leave_redacted(
+        {
+            "outcome": receipt.outcome.value,
+            "items": as_output(receipt.as_json()["items"]),
+            **{name: as_output(receipt.details[name]) if name in receipt.details else "" for name in _DETAILS},
+            "run-key": receipt.run_key,
+            "receipt": str(receipt_path or ""),
+        }
+    )
+    parts = [f"### accord apply: {receipt.outcome.value}"]
+    if receipt.error:
+        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+    if receipt.findings:
+        parts.append(findings_table(receipt.findings))
+    if "review" in receipt.details:
+        parts.append(_review_table(receipt.details["review"]))
+    if receipt.operations:
+        parts.append(_operations_table(receipt))
+    if receipt.sanitised:
+        parts.append(_sanitised_line(receipt.sanitised).capitalize() + ".")
+    if receipt.edges:
+        parts.append(_graph(receipt))
+    leave_summary("\n\n".join(parts))
+    annotate_file(receipt.findings, file)
+
+
+def _operations_table(receipt: Receipt) -> str:
+    rows = []
+    for entry in receipt.operations[:MOST_ROWS]:
+        item = receipt.items.get(entry.key)
+        target = f"[#{item.id}]({item.url})" if item else _issue_or_commit(entry.target)
+        title = receipt.titles.get(entry.key, "")
+        rows.append(
+            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
+        )
+    head = ["Status", "Operation", "Item", "Issue", "Title"]
+    requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
+    return table(head, rows) + rest_line(len(receipt.operations), MOST_ROWS) + requests
+
+
+def _review_table(review: Mapping[str, Any]) -> str:
+    """Show the verdict as asked for and as applied, and where each comment went."""
+    link = f"[review {review['id']}]({review['url']})" if review["url"] else "a review to come"
+    applied = review["verdict_applied"] or "unknown"
+    verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
+    rows = [
+        [cell(comment["path"]), str(comment["line"] or ""), comment["place"]]
+        for comment in review["comments"][:MOST_ROWS]
+    ]
+    if not rows:
+        return verdict
+    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}" + rest_line(len(review["comments"]), MOST_ROWS)
+
+
+def _graph(receipt: Receipt) -> str:
+    """Draw who waits for whom, arrows from a blocker to what it blocks."""
+    names = list(dict.fromkeys(name for edge in receipt.edges for name in (edge.blocker, edge.waiting)))[:_MOST_NODES]
+    nodes = {name: f"n{i}" for i, name in enumerate(names)}
+    lines = ["```mermaid", "graph LR"]
+    for name, node in nodes.items():
+        item = receipt.items.get(name)
+        label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
+        lines.append(f'    {node}["{mermaid_text(redact(label))}"]')
+    lines += [
+        f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
+        for edge in receipt.edges
+        if edge.blocker in nodes and edge.waiting in nodes
+    ]
+    return "\n".join([*lines, "```"])

@@ -1,0 +1,1 @@
+"""A planner's result: work items to create, close and update, and what they wait for."""

@@ -1,0 +1,1 @@
+"""A reviewer's result: a verdict with its comments, each where the diff has a place for it."""

@@ -1,0 +1,162 @@
+"""Carrying a review out, operation by operation: after each, what is left is planned again from where the state is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accord.github.once import send_once
+from accord.github.pull_port import AnchorRefused, VerdictRefused
+from accord.kernel.errors import AccordError, Refused
+from accord.kernel.findings import warning
+from accord.results.operations import Entry, MoveWorkItem, Status
+from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
+from accord.results.reviewer.layout import COMMENT, PART
+from accord.results.reviewer.operations import (
+    AmendReview,
+    CommentOnFile,
+    DeletePending,
+    DismissReview,
+    FollowUp,
+    PostReview,
+    ReviewOperation,
+)
+from accord.results.reviewer.plan import (
+    OPPOSABLE,
+    State,
+    plan_operations,
+    without_anchors,
+    without_file,
+    without_verdict,
+)
+from accord.results.status_run import carry_out_move
+
+if TYPE_CHECKING:
+    from accord.github.pull_port import Review
+    from accord.kernel.clock import Clock
+    from accord.results.reviewer.facts import ReviewFacts, Reviewing
+    from accord.results.setting import Tell
+
+
+def carry_out(
+    github: Reviewing, facts: ReviewFacts, state: State, clock: Clock, tell: Tell
+) -> tuple[State, list[Entry], AccordError | None]:
+    """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    while True:
+        operations = plan_operations(facts, state)
+        position = next((i for i, operation in enumerate(operations) if operation.found is None), None)
+        if position is None:
+            return state, entries_of(operations, facts), None
+        operation = operations[position]
+        try:
+            state = _do(github, operation, facts, state, clock)
+        except AccordError as error:
+            failed = replace(operation, found=Status.FAILED)
+            return state, entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
+        name = (operation.op, operation.key)
+        if name in state.done | state.failed:
+            status = Status.DONE if name in state.done else Status.FAILED
+            tell(entry_of(replace(operation, found=status), facts), position + 1, len(operations))
+
+
+def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[Entry]:
+    """Write the receipt's lines."""
+    return [entry_of(operation, facts) for operation in operations]
+
+
+def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> Entry:
+    """Write the receipt's line of an operation."""
+    number = operation.move.issue.number if isinstance(operation, MoveWorkItem) else facts.pull.number
+    return Entry(operation.op, operation.key, operation.found or Status.PLANNED, str(number))
+
+
+def _do(github: Reviewing, operation: ReviewOperation, facts: ReviewFacts, state: State, clock: Clock) -> State:
+    number = facts.pull.number
+    match operation:
+        case DeletePending():
+            github.delete_pending_review(number, operation.review.id)
+        case PostReview():
+            return _post(github, operation, facts, state, clock)
+        case CommentOnFile():
+            return _comment_on_file(github, operation, facts, state, clock)
+        case AmendReview():
+            review = state.review
+            changed = github.change_review(number, review.id, operation.body) if review else None
+            state = replace(state, review=changed, is_stale=False)
+        case FollowUp():
+            _follow_up(github, operation, facts, clock)
+        case DismissReview():
+            return _dismiss(github, operation, facts, state)
+        case MoveWorkItem():
+            carry_out_move(github, operation.move)
+    return _with_done(state, operation)
+
+
+def _with_done(state: State, operation: ReviewOperation) -> State:
+    return replace(state, done=state.done | {(operation.op, operation.key)})
+
+
+def _post(github: Reviewing, operation: PostReview, facts: ReviewFacts, state: State, clock: Clock) -> State:
+    number, token = facts.pull.number, facts.draft.token
+
+    def find() -> Review | None:
+        _, reviews, _ = own_reviews(github.reviews(number), token, facts.identity)
+        return next((review for review in reviews if is_of_run(review, token)), None)
+
+    try:
+        review = send_once(lambda: github.create_review(number, operation.review), find, clock)
+    except VerdictRefused as refused:
+        if operation.review.event == "COMMENT":
+            raise
+        return without_verdict(state, refused.message)
+    except AnchorRefused as refused:
+        if not operation.review.comments:
+            raise
+        return without_anchors(state, refused.message)
+    return _with_done(replace(state, review=review), operation)
+
+
+def _comment_on_file(
+    github: Reviewing, operation: CommentOnFile, facts: ReviewFacts, state: State, clock: Clock
+) -> State:
+    number, draft, at = facts.pull.number, facts.draft, operation.note.at
+
+    def find() -> str | None:
+        comments = github.review_comments(number)
+        return "there" if at in found_numbers(comments, COMMENT, "at", draft.token, facts.identity) else None
+
+    def send() -> str:
+        return github.comment_on_file(number, draft.commit, operation.path, operation.body)
+
+    try:
+        send_once(send, find, clock)
+    except AnchorRefused as refused:
+        return without_file(state, operation.note, refused.message)
+    return _with_done(state, operation)
+
+
+def _follow_up(github: Reviewing, operation: FollowUp, facts: ReviewFacts, clock: Clock) -> None:
+    number, token = facts.pull.number, facts.draft.token
+
+    def find() -> str | None:
+        comments = github.comments(number)
+        return "there" if operation.part in found_numbers(comments, PART, "part", token, facts.identity) else None
+
+    send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
+
+
+def _dismiss(github: Reviewing, operation: DismissReview, facts: ReviewFacts, state: State) -> State:
+    """Dismiss; where GitHub will not, the label still tells the verdict, so the run goes on and says so.
+
+    A dismissal that is sent again after its answer was lost is refused, so a look tells whether it is done.
+    """
+    url = state.review.url if state.review else ""
+    try:
+        github.dismiss_review(facts.pull.number, operation.review.id, f"Superseded by {url}")
+    except Refused as refused:
+        reviews = github.reviews(facts.pull.number)
+        if any(review.id == operation.review.id and review.state in OPPOSABLE for review in reviews):
+            finding = warning("not-dismissed", f"An earlier review could not be dismissed. {refused.message}")
+            failed = state.failed | {(operation.op, operation.key)}
+            return replace(state, failed=failed, findings=(*state.findings, finding))
+    return _with_done(state, operation)

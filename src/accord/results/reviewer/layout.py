@@ -1,0 +1,269 @@
+"""Which text of a review stands where: on a line, on a file, in the body, or in follow-up comments. Pure.
+
+Every comment's text goes to exactly one of these places, whole; only a text that no body has room for is cut, and then
+its pieces follow each other without a character missing. All texts were made fit to be posted before: none leaves a
+fence or a tag open, so none reaches into the next. The layout depends on nothing but the draft and the places of its
+comments, and a posted review says in its marker what these were: a later run lays out the same again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import find_markers, write_marker, write_twice
+from accord.kernel.outgoing.cuts import cut
+from accord.results.posted import as_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from accord.results.models import ReviewerResult
+    from accord.results.reviewer.anchors import Anchors
+
+MOST_FILE_COMMENTS = 10
+"""Comments on whole files cost a request each, and GitHub wraps each in a review of its own; the rest join the body."""
+
+MOST_PLACED = 1_000
+"""Comments after so many join the body, which bounds the one request and the marker that says where each one went."""
+
+REVIEW = "review"
+COMMENT = "review-comment"
+PART = "review-part"
+
+_COMMENTED = "comment"
+_EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", _COMMENTED: "COMMENT"}
+_VERDICTS = {"approve": "approve", "needs-changes": "needs changes"}
+_MOST_PARTS = 9_999
+_LONGEST_LINK = 300
+_LONGEST_PATH = 1_000
+_SMALLEST_CUT = 2_000
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_RUN = re.compile(r"([ifb])([1-9][0-9]{0,5})")
+
+
+class Place(StrEnum):
+    """A step of the ladder on which a comment stands."""
+
+    INLINE = "inline"
+    FILE = "file-level"
+    BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment of the result, with the text that is posted; ``at`` is its position in the result.
+
+    ``path`` is the path as the diff may know it, ``name`` the same as it may be shown.
+    """
+
+    at: int
+    path: str
+    name: str
+    line: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A review to be: what is said, of which commit of which pull request, in which run.
+
+    ``same`` is the token that all runs of one result have in common, whatever commit they were told.
+    """
+
+    verdict: str
+    summary: str
+    notes: tuple[Note, ...]
+    token: str
+    pull_url: str
+    commit: str
+    same: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What the marker of a posted review says: how the verdict was applied, and where each comment went."""
+
+    verdict: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of the body, with what stands before it; ``at`` is its comment, None for what is no comment's."""
+
+    text: str
+    name: str = ""
+    label: str = ""
+    at: int | None = None
+
+
+def draft_of(result: ReviewerResult, names: Sequence[str], token: str, pull_url: str, commit: str) -> Draft:
+    """Take the texts of a result, which are as they are posted; ``names`` are the paths as they may be shown."""
+    review = result.review
+    notes = tuple(
+        Note(at, comment.path, name, comment.line, comment.body)
+        for at, (comment, name) in enumerate(zip(review.comments, names, strict=True))
+    )
+    return Draft(review.verdict, review.summary, notes, token, pull_url, commit)
+
+
+def place_notes(notes: Sequence[Note], anchors: Anchors) -> tuple[Place, ...]:
+    """Give each comment the highest step of the ladder that the diff and the bounds allow."""
+    places: list[Place] = []
+    on_files = 0
+    for note in notes:
+        anchor = anchors.find(note.path, note.line)
+        if anchor is None or note.at >= MOST_PLACED or len(note.text) > BODY_CHARS - _LONGEST_PATH:
+            places.append(Place.BODY)
+        elif anchor.line is not None:
+            places.append(Place.INLINE)
+        elif on_files < MOST_FILE_COMMENTS:
+            on_files += 1
+            places.append(Place.FILE)
+        else:
+            places.append(Place.BODY)
+    return tuple(places)
+
+
+def event_of(verdict: str) -> str:
+    """Return GitHub's event for a verdict, or for ``comment``."""
+    return _EVENTS[verdict]
+
+
+def marks_of(body: str, token: str, count: int) -> Marks | None:
+    """Read what a review of this run says of itself; None when it is not of this run, or was edited."""
+    for fields in find_markers(body, REVIEW):
+        places = _read_places(fields.get("places", ""))
+        verdict = fields.get("verdict", "")
+        if fields.get("run") == token and verdict in _EVENTS and len(places) == count:
+            return Marks(verdict, places)
+    return None
+
+
+def file_comment(draft: Draft, note: Note, path: str) -> str:
+    """Write the comment on a whole file; ``path`` is how the diff calls it. It says which line was meant."""
+    old_name = [_code(note.name)] if note.path.removeprefix("./") != path else []
+    line = [f"Line {note.line}"] if note.line else []
+    lead = f"**{', '.join([*old_name, *line])}**\n\n" if old_name or line else ""
+    return f"{lead}{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at))}"
+
+
+def bodies(draft: Draft, marks: Marks, review_url: str) -> list[str]:
+    """Write the body of the review, and the follow-up comments for what it has no room for."""
+    parts = lay_out(draft, marks)
+    markers = [_marker(draft, marks.verdict, marks)]
+    markers += [write_marker(PART, run=draft.token, part=str(n)) for n in range(1, len(parts))]
+    texts = []
+    for n, (part, marker) in enumerate(zip(parts, markers, strict=True)):
+        lead = [_continued(draft, n, len(parts), review_url)] if n else []
+        texts.append("\n\n".join([*lead, *_rendered(part), marker]))
+    return texts
+
+
+def _marker(draft: Draft, verdict: str, marks: Marks) -> str:
+    places = _write_places(marks.places)
+    return write_twice(REVIEW, run=draft.token, result=draft.same, verdict=verdict, places=places)
+
+
+def lay_out(draft: Draft, marks: Marks) -> list[list[Piece]]:
+    """Distribute the texts of the body over the body and its follow-ups, in order, each within GitHub's limit."""
+    pieces = []
+    if marks.verdict == _COMMENTED:
+        verdict = _VERDICTS[draft.verdict]
+        pieces.append(Piece(f"**Verdict: {verdict}.** It is given as a comment, as GitHub takes no other review here."))
+    pieces.append(Piece(draft.summary))
+    in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Place.BODY]
+    by_name: dict[str, list[Note]] = {}
+    for note in in_body:
+        by_name.setdefault(note.name, []).append(note)
+    pieces += [
+        Piece(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
+    ]
+    longest = _marker(draft, "needs-changes", marks)
+    continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
+    return pack(pieces, BODY_CHARS - len(longest) - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
+
+
+def pack(pieces: Sequence[Piece], first_room: int, room: int) -> list[list[Piece]]:
+    """Fill parts in order; ``first_room`` and ``room`` are the characters of the first part and of the others.
+
+    A piece that does not fit goes to the next part; one that fits into none is cut.
+    """
+    parts: list[list[Piece]] = [[]]
+    free = first_room
+    waiting = deque(pieces)
+    while waiting:
+        piece = waiting.popleft()
+        fits = free - _frame(piece, parts[-1])
+        if len(piece.text) <= fits:
+            parts[-1].append(piece)
+            free = fits - len(piece.text)
+        elif parts[-1] and (len(piece.text) <= room - _frame(piece, []) or fits < _SMALLEST_CUT):
+            parts.append([])
+            free = room
+            waiting.appendleft(piece)
+        else:
+            head, tail = cut(piece.text, fits)
+            parts[-1].append(replace(piece, text=head))
+            parts.append([])
+            free = room
+            waiting.appendleft(replace(piece, text=tail))
+    return parts
+
+
+def _rendered(part: Iterable[Piece]) -> list[str]:
+    blocks = []
+    for name, pieces in groupby(part, key=lambda piece: piece.name):
+        if name:
+            blocks.append(_heading(name))
+        for piece in pieces:
+            blocks += [piece.label, piece.text] if piece.label else [piece.text]
+    return blocks
+
+
+def _frame(piece: Piece, before: Sequence[Piece]) -> int:
+    """Count what a part grows by when a piece joins it, besides the piece's text: heading, label, empty lines."""
+    is_first = not before or before[-1].name != piece.name
+    heading = len(_heading(piece.name)) + 2 if piece.name and is_first else 0
+    return heading + len(piece.label) + 4
+
+
+def _heading(name: str) -> str:
+    return f"### {_code(name)}"
+
+
+def _label(draft: Draft, note: Note) -> str:
+    """Say which line is meant, linked to it where the address is not too long."""
+    if note.line is None:
+        return "**The file as a whole**"
+    base = draft.pull_url.rpartition("/pull/")[0]
+    link = f"{base}/blob/{draft.commit}/{quote(note.path.removeprefix('./'))}#L{note.line}"
+    can_link = base and note.name == note.path and len(link) <= _LONGEST_LINK
+    return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
+
+
+def _continued(draft: Draft, part: int, parts: int, review_url: str) -> str:
+    link = f"[the review]({review_url})" if 0 < len(review_url) <= _LONGEST_LINK else "the review"
+    return f"_Part {part + 1} of {parts} of {link} of {draft.commit[:7]}._"
+
+
+def _code(name: str) -> str:
+    """Show a path as code, whatever it holds: an agent chose it."""
+    return as_code(_CONTROL.sub(" ", name)[:_LONGEST_PATH])
+
+
+def _write_places(places: Iterable[Place]) -> str:
+    return "".join(f"{place.value[0]}{len(list(run))}" for place, run in groupby(places))
+
+
+def _read_places(text: str) -> tuple[Place, ...]:
+    by_letter = {place.value[0]: place for place in Place}
+    runs = [(by_letter[letter], int(count)) for letter, count in _RUN.findall(text)]
+    return tuple(place for place, count in runs for _ in range(count))

@@ -1,0 +1,139 @@
+"""The generated parts of the documentation: which there are, and what writes each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from accord.cli.kinds import KINDS
+from accord.handoffs.stages import HANDOFF
+from accord.loops.reasons import ALL as ALL_LOOPS
+from accord.missions.lifecycle import WORK_PACKAGE
+from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
+from accord.results.status import WORK_ITEM
+from accord.runner.registry_models import Registry
+from accord.sessions.machine import TASK
+from reference.actions import (
+    contract_inputs,
+    contract_outputs,
+    inputs_table,
+    outputs_table,
+    permissions_table,
+    quoted,
+    secrets_table,
+)
+from reference.commands import cli_reference, demo_output, exit_codes
+from reference.models import fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
+from reference.rules import (
+    causes_table,
+    drawn,
+    fault_table,
+    reasons_table,
+    routes_table,
+    rules_table,
+    runs_table,
+    way_of_sessions,
+)
+from reference.source import findings_page, module_map
+from reference.text import yaml_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+
+RESULTS: dict[str, type[BaseModel]] = {
+    "docs/implementor-results.md": ImplementorResult,
+    "docs/planner-results.md": PlannerResult,
+    "docs/reviewer-results.md": ReviewerResult,
+}
+"""The page of each kind of agent result."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One generated part: a whole file, or a marked place of a page (``mark``)."""
+
+    path: str
+    render: Callable[[], str]
+    mark: str = ""
+
+
+def parts(root: Path) -> Iterator[Part]:
+    """Name every generated part below ``root``, and what writes it."""
+    yield Part("README.md", demo_output, "demo")
+    yield from whole_files(root)
+    yield from parts_of_pages(root)
+    for action in sorted(root.glob("actions/*/action.yml")):
+        yield from action_parts(action, f"actions/{action.parent.name}/README.md")
+    yield from action_parts(root / "action.yml", "docs/actions.md")
+    for workflow in sorted(root.glob(".github/workflows/reusable-*.yml")):
+        yield from workflow_parts(workflow)
+
+
+def whole_files(root: Path) -> Iterator[Part]:
+    """Name the files of which nobody writes a word by hand."""
+    yield Part("docs/cli.md", cli_reference)
+    yield Part("docs/findings.md", lambda: findings_page(root))
+    for name, kind in KINDS.items():
+        yield from schema_parts(name, kind.model)
+
+
+def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:
+    """Name the two schemas of a kind of document."""
+    yield Part(f"schemas/{name}.schema.json", lambda: schema_file(model))
+    yield Part(f"schemas/{name}.strict.schema.json", lambda: schema_file(model, is_strict=True))
+
+
+def parts_of_pages(root: Path) -> Iterator[Part]:
+    """Name what stands in pages that people write."""
+    kit = root / "templates/consumer-repo/.github/workflows"
+    yield Part("docs/agents.md", partial(fields_tables, Registry), "fields")
+    yield Part("docs/applying.md", exit_codes, "exit-codes")
+    yield Part("docs/architecture.md", lambda: module_map(root), "modules")
+    yield Part("docs/errors.md", causes_table, "causes")
+    yield Part("docs/errors.md", rules_table, "rules")
+    yield Part("docs/errors.md", lambda: runs_table(root), "runs")
+    yield Part("docs/handoffs.md", partial(drawn, HANDOFF), "machine")
+    yield Part("docs/implementor-results.md", protected_paths, "protected")
+    yield Part("docs/implementor-results.md", lambda: quoted(kit / "accord-implement.yml"), "workflow")
+    for loop in ALL_LOOPS:
+        yield Part("docs/keepalive.md", partial(reasons_table, loop), f"reasons-{loop}")
+    yield Part("docs/labels.md", labels_table, "labels")
+    yield Part("docs/missions.md", partial(drawn, WORK_PACKAGE), "machine")
+    yield Part("docs/reviewer-results.md", lambda: quoted(kit / "accord-review.yml"), "workflow")
+    yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
+    yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
+    yield Part("docs/runner-workflows.md", contract_outputs, "contract outputs")
+    yield Part("docs/sandbox.md", fault_table, "faults")
+    yield Part("docs/sandbox.md", routes_table, "routes")
+    yield Part("docs/sessions.md", partial(drawn, TASK), "machine-task")
+    yield Part("docs/sessions.md", way_of_sessions, "machine-session")
+    yield Part("docs/work-items.md", partial(drawn, WORK_ITEM), "machine")
+    for page, result in RESULTS.items():
+        yield Part(page, partial(fields_tables, result), "fields")
+
+
+def action_parts(action: Path, page: str) -> Iterator[Part]:
+    """Name the tables of an action's inputs and outputs, as far as it has any."""
+    document = yaml_value(action.read_bytes())
+    if document.get("inputs"):
+        yield Part(page, lambda: inputs_table(document["inputs"]), "inputs")
+    if document.get("outputs"):
+        yield Part(page, lambda: outputs_table(document["outputs"]), "outputs")
+
+
+def workflow_parts(workflow: Path) -> Iterator[Part]:
+    """Name the tables of a reusable workflow."""
+    document = yaml_value(workflow.read_bytes())
+    call = document["on"]["workflow_call"]
+    is_runner = workflow.stem.endswith("-run")
+    page, name = "docs/runner-workflows.md" if is_runner else "docs/workflows.md", workflow.stem
+    yield Part(page, lambda: inputs_table(call.get("inputs") or {}), f"{name} inputs")
+    yield Part(page, lambda: secrets_table(call.get("secrets") or {}), f"{name} secrets")
+    if not is_runner:  # all runners have the outputs of the contract, which are listed once
+        yield Part(page, lambda: outputs_table(call.get("outputs") or {}), f"{name} outputs")
+    yield Part(page, lambda: permissions_table(document["jobs"]), f"{name} permissions")
