@@ -49,7 +49,7 @@ def test_a_secret_in_the_name_of_a_session_reaches_no_later_step(
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     accord("session", "check", folder.rename(folder.with_name(f"2026-01-01_{secret}")))
     told = output.read_text(encoding="utf-8")
-    assert '{"2026-01-01_[redacted: secret of the environment]": {' in told
+    assert '{"2026-01-01_[redacted: secret of the environment]":{' in told
     assert secret not in told
 
 

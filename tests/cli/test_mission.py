@@ -224,5 +224,5 @@ def test_a_secret_in_the_name_of_a_mission_reaches_no_later_step(
     project.repository()
     accord("mission", "--root", project.root, "check")
     told = output.read_text(encoding="utf-8")
-    assert '{"078-[redacted: secret of the environment]": {' in told
+    assert '{"078-[redacted: secret of the environment]":{' in told
     assert secret not in told
