@@ -154,7 +154,9 @@ def test_what_stood_there_uncommitted_and_was_left_alone_is_nobodys_change(repos
     (repository / "checkout" / "new").write_text("new\n")
     git(repository, "add", "-A", ":!checkout")
     git(repository, "commit", "-qm", "all that is there")
-    came = applied(repository, before.commit, changes_since(before).patch, tmp_path / "there")
+    changes = changes_since(before)
+    assert sorted(changes.untouched) == [":(top)é", "kept.txt", "prompt [1].md", "src/code.py"]
+    came = applied(repository, before.commit, changes.patch, tmp_path / "there")
     assert came == {
         "kept.txt": "as it is\n",
         "src/code.py": "x = 1\n",

@@ -316,6 +316,16 @@ def test_new_files_that_are_left_out_are_named(bench: Bench) -> None:
     assert "build.log" not in left.text("changes.patch")
 
 
+def test_what_an_earlier_step_left_in_the_work_tree_is_not_handed_on_as_the_agents(bench: Bench) -> None:
+    (bench.work / "gha-creds-1.json").write_text("{}")
+    (bench.work / "made-prompt.md").write_text("Do it.\n")
+    left = bench.script("open('new.txt', 'w').write('new')", "--prompt-file", "made-prompt.md")
+    assert [line for line in left.text("changes.patch").splitlines() if line.startswith("diff")] == [
+        "diff --git a/new.txt b/new.txt"
+    ]
+    assert "is not among its changes: gha-creds-1.json." in left.outputs["run-warnings"]
+
+
 ATTACKS = {
     "folders": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
     "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name, 'in', 'the way').mkdir(parents=True)",

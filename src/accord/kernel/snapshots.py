@@ -44,10 +44,13 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class WorkTreeChanges:
-    """What is different: git's binary-safe patch, and the new paths that count as leftovers and are not in it."""
+    """What is different: git's binary-safe patch. Not in it are the new paths that count as leftovers, and files that
+    were uncommitted before and are as they were; of these, ``untouched`` has those outside of repositories within.
+    """
 
     patch: bytes
     left_out: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
 
 
 def take_snapshot(directory: Path) -> Snapshot | None:
@@ -67,7 +70,7 @@ def take_snapshot(directory: Path) -> Snapshot | None:
     )
     if not git("status", "--porcelain", "-z"):
         return clean
-    with _staged(clean) as ours:
+    with _staged(clean) as (ours, _):
         found = changes_between(ours, clean.commit, ours.line("write-tree"))
         return replace(clean, uncommitted={change.path: (change.mode, change.blob) for change in found})
 
@@ -80,16 +83,18 @@ def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets:
     Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
     cannot read the work tree.
     """
-    with _staged(snapshot) as ours:
-        _leave_untouched(ours, snapshot)
+    with _staged(snapshot) as (ours, nested):
+        untouched = _leave_untouched(ours, snapshot)
         left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
         _refuse_secrets(ours, snapshot.commit, secrets)
-        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out))
+        inside = tuple(f"{folder}/" for folder in nested)
+        told = tuple(path for path in untouched if not path.startswith(inside))
+        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out), told)
 
 
 @contextmanager
-def _staged(snapshot: Snapshot) -> Iterator[Git]:
-    """Put all of the work tree into an index of our own; yield git with that index and a git directory of our own."""
+def _staged(snapshot: Snapshot) -> Iterator[tuple[Git, list[str]]]:
+    """Put all of the work tree into an index of our own; yield git with it, and the repositories within."""
     with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
         git = Git(snapshot.top)
         git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
@@ -105,24 +110,20 @@ def _staged(snapshot: Snapshot) -> Iterator[Git]:
         if snapshot.absent:
             paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
             ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
-        stage_all(ours)
-        yield ours
+        yield ours, stage_all(ours)
 
 
-def _leave_untouched(ours: Git, snapshot: Snapshot) -> None:
-    """Put the files that are as they were before back to what the commit has of them, so that nobody takes them."""
+def _leave_untouched(ours: Git, snapshot: Snapshot) -> list[str]:
+    """Put the files that are as they were before back to what the commit has of them; return them."""
     if not snapshot.uncommitted:
-        return
+        return []
     now = changes_between(ours, snapshot.commit, ours.line("write-tree"))
-    untouched = [
-        os.fsencode(change.path)
-        for change in now
-        if snapshot.uncommitted.get(change.path) == (change.mode, change.blob)
-    ]
+    untouched = [c.path for c in now if snapshot.uncommitted.get(c.path) == (c.mode, c.blob)]
     if untouched:
         literal = replace(ours, environment={**ours.environment, "GIT_LITERAL_PATHSPECS": "1"})
         names = ("--pathspec-from-file=-", "--pathspec-file-nul")
-        literal("reset", "--quiet", snapshot.commit, *names, data=b"\0".join(untouched))
+        literal("reset", "--quiet", snapshot.commit, *names, data=b"\0".join(map(os.fsencode, untouched)))
+    return untouched
 
 
 def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from accord.kernel.git import Git
 
 
-def stage_all(git: Git, *, without: Sequence[str] = ()) -> None:
+def stage_all(git: Git, *, without: Sequence[str] = ()) -> list[str]:
     """Add changes, removals and untracked files of the work tree to the index, but for ignored files.
 
-    ``without`` are paths below the top of the work tree that stay as the index has them.
+    ``without`` are paths below the top of the work tree that stay as the index has them. Returns the folders in which
+    somebody made repositories.
     """
     nested = _nested_repositories(git)
     excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in (*nested, *without))]
     git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
     _add_files(git, nested)
+    return nested
 
 
 def submodules(git: Git) -> set[str]:

@@ -56,7 +56,8 @@ TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
 }
 
 _NONE = re.compile(r"(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
-_QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:]*+:[^\w]*+\w", re.IGNORECASE | re.MULTILINE)
+_QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
+_OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
 _CODE_SPAN = re.compile(r"(`+)\s?(.+?)\s?\1(?!`)")
 _AFTER_PATH = "(\N{EM DASH}\N{EN DASH}-#"
 _LINK = re.compile(r"\[`*([^\]`]+)`*\]\(")
@@ -157,12 +158,13 @@ def _has_quote(section: Section) -> bool:
 
 
 def _count_options(body: Body, options: Section) -> int:
-    """Count the entries of the top-level lists, or the headings, that the section offers."""
+    """Count the entries of the top-level lists, the headings, or the paragraphs that begin with the word option."""
     nested: Callable[[Section], bool] = lambda child: (  # noqa: E731 - named for the sentence below
         child.level == options.level + 1 and _same(child.parent, options.title)
     )
     listed = sum(item.depth == 1 and bool(item.text) for item in list_items(options.tokens))
-    return max(listed, sum(map(nested, body.sections)))
+    worded = len(_OPTION_WORD.findall(options.text))
+    return max(listed, worded, sum(map(nested, body.sections)))
 
 
 def _paths(section: Section | None) -> tuple[str, ...]:

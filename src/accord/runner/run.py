@@ -357,13 +357,18 @@ def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapsho
     path.write_bytes(changes.patch)
     notes.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     if changes.left_out:
-        notes.warnings.append(_left_out(changes.left_out))
+        what = "New files that look like what agents leave behind were left out of the changes"
+        notes.warnings.append(f"{what}: {_listed(changes.left_out)}.")
+    given = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
+    if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in given]:
+        what = "What lay there uncommitted before the run, and is as it was, is not among its changes"
+        notes.warnings.append(f"{what}: {_listed(untouched)}.")
 
 
-def _left_out(paths: Sequence[str]) -> str:
-    """Say which new files are not handed on, as what agents leave behind looks like them."""
+def _listed(paths: Sequence[str]) -> str:
+    """Name files for people, some of many."""
     shown = ", ".join(
         path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN]
     )
     more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
-    return f"New files that look like what agents leave behind were left out of the changes: {shown}{more}."
+    return f"{shown}{more}"
