@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.disks import FaultyDisk, contents
+from support.disks import FaultyDisk, contents, timeless
 from support.session_processes import HISTORY, STEPS, act, asker, copied, crashes, mover
 from support.sessions import GATES, decision, make_session
 
@@ -46,14 +46,17 @@ def test_a_step_killed_at_any_write_and_made_again_ends_as_if_nothing_had_happen
     before = prepared(tmp_path / "before", name)
     clean = copied(before, tmp_path / "clean")
     act(name, clean, FaultyDisk())
-    end = contents(clean)
+    end = timeless(clean)
     assert all(not found for _, _, found in check_session(clean))
     moments = []
     for moment, folder in crashes(name, before, tmp_path / "crashes"):
         moments.append(moment)
         assert is_whole(folder), moment
-        act(name, folder, FaultyDisk())
-        assert contents(folder) == end, moment
+        act(name, folder, FaultyDisk(), hour=13)
+        assert timeless(folder) == end, moment
+        again = contents(folder)
+        act(name, folder, FaultyDisk(), hour=14)
+        assert contents(folder) == again, "what is done is not done again"
     assert len(moments) > 3, "the disk was used, and the process killed there"
 
 

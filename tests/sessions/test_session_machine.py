@@ -19,7 +19,8 @@ from accord.sessions.folder import check_session, read_session
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
 from accord.sessions.models import LOOPS, ROLES, STATES, Task
-from accord.sessions.moves import advance, move_task, moved, resume_done, start_fix
+from accord.sessions.moves import advance, move_task, resume_done, start_fix
+from accord.sessions.plan import moved
 from accord.sessions.stages import LOOP_BASE, ORDER
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
+    from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
 
 HISTORY = {
@@ -33,36 +34,35 @@ OUTPUT = {
 }
 
 
-def act(name: str, folder: Path, disk: Disk) -> None:
-    """Make one change of a session, by its name."""
+def act(name: str, folder: Path, disk: Disk, hour: int = 12) -> None:
+    """Make one change of a session, by its name, at an hour of the day."""
     from support.sessions import clock, status
 
     from accord.sessions import moves, store
 
+    now = clock(hour)
     if name in STEPS:
-        step(name, folder, disk)
+        step(name, folder, disk, now)
     elif name == "advance":
-        moves.advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), disk=disk, blocker="x")
+        moves.advance(folder, "BLOCKED", role="Orchestrator", clock=now, disk=disk, blocker="x")
     elif name == "task":
-        moves.move_task(folder, "T-001", "blocked", role="QA", clock=clock(), disk=disk)
+        moves.move_task(folder, "T-001", "blocked", role="QA", clock=now, disk=disk)
     elif name == "output":
-        store.append_output(folder, OUTPUT, role="Orchestrator", clock=clock(), disk=disk)
+        store.append_output(folder, OUTPUT, role="Orchestrator", clock=now, disk=disk)
     else:
         (folder / "status.json").unlink(missing_ok=True)
-        store.create_status(folder, status(), role="SpecAgent", clock=clock(), disk=disk)
+        store.create_status(folder, status(), role="SpecAgent", clock=now, disk=disk)
 
 
 STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", "work", "finding")
 
 
-def step(name: str, folder: Path, disk: Disk) -> None:
+def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Make one step of the protocol of questions, by its name."""
-    from support.sessions import clock
-
     from accord.sessions import questions
     from accord.sessions.protocol import Question
 
-    gate, now = HISTORY["decision_id"], clock()
+    gate = HISTORY["decision_id"]
     if name in ("ask", "again"):
         wanted = [Question("Approve?", gate)] if name == "again" else [Question("One?"), Question("Two?")]
         questions.ask(folder, wanted, clock=now, disk=disk)
@@ -72,23 +72,23 @@ def step(name: str, folder: Path, disk: Disk) -> None:
     elif name == "cancel":
         questions.close(folder, gate, "cancelled", "the user is away", clock=now, disk=disk)
     elif name in ("work", "finding"):
-        take(name, folder, disk)
+        take(name, folder, disk, now)
     elif name == "correct":
         questions.complete_correction(folder, clock=now, disk=disk)
     else:
         questions.resume(folder, agent="Architect", clock=now, disk=disk)
 
 
-def take(name: str, folder: Path, disk: Disk) -> None:
+def take(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Take back what the Coder or Security gave for a task."""
-    from support.sessions import agent_output, clock
+    from support.sessions import agent_output
 
     from accord.sessions.models import AgentOutput
     from accord.sessions.taking import take
 
     role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
     output = AgentOutput.model_validate(agent_output(status=status))
-    take(folder, "T-001", role, output, clock=clock(), disk=disk)
+    take(folder, "T-001", role, output, clock=now, disk=disk)
 
 
 def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:

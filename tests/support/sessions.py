@@ -35,8 +35,8 @@ tasks:
 """
 
 
-def clock() -> ManualClock:
-    return ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
+def clock(hour: int = 12) -> ManualClock:
+    return ManualClock(datetime(2026, 1, 31, hour, tzinfo=UTC))
 
 
 def decision(decision_id: str = "UD-1", status: str = "pending", **changes: Any) -> dict[str, Any]:

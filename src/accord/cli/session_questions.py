@@ -14,6 +14,7 @@ from accord.cli.session_shown import Showing, carry_out, showing_options
 from accord.cli.sources import github_for, repository_options, standard_input
 from accord.kernel.clock import SystemClock
 from accord.kernel.errors import WrongUsage
+from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 _HINTS = {
-    "UD-APPROVE-DESIGN": "approved, or changes-requested: and what to change",
-    "UD-REVIEW-STRATEGY": "per-batch or single-final",
+    APPROVE_DESIGN: "approved, or changes-requested: and what to change",
+    REVIEW_STRATEGY: "per-batch or single-final",
 }
 
 
