@@ -365,6 +365,26 @@ def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(acco
     assert play(*complete)["tasks"][0]["status"] == "completed"
 
 
+def test_work_after_a_review_of_all_is_reviewed_again_whatever_words_the_agents_use(
+    accord: Accord, tmp_path: Path
+) -> None:
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
+    same = str(accord.file("output.json", agent_output()))
+    complete = ["task", "T-001", "--to", "completed", "--as", "Orchestrator"]
+
+    def take(task: str, *roles: str) -> None:
+        for role in roles:
+            play.run("dispatch", str(play.folder), task, "--to", role, "--take", same)
+
+    take("T-001", "Coder")
+    take("meta", "Reviewer", "QA")
+    play.task("T-001", ("in-progress", "Coder"))
+    take("T-001", "Coder")
+    assert "Not passed are the gates: Reviewer, QA." in play.refused("illegal-move", *complete)
+    take("meta", "QA", "Reviewer")
+    assert play(*complete)["tasks"][0]["status"] == "completed"
+
+
 def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
     accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
@@ -154,43 +155,50 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Ite
 
 def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
     """Add an entry to ``approve-design-history.jsonl``, once: the same entry again changes nothing."""
-    _append(folder, HISTORY_FILE, entry, role, Storage(clock, disk), lambda _: False)
+    _append(folder, HISTORY_FILE, lambda _: entry, role, Storage(clock, disk))
 
 
 def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
-    """Add what an agent gave back to ``outputs.jsonl``; what was the last word on its task already is not repeated."""
-    said = {key: value for key, value in entry.items() if key != "at"}
+    """Add what an agent gave back, and when, to ``outputs.jsonl``; the last word on its task is not repeated.
 
-    def is_known(session: Session) -> bool:
-        last = last_output(session, entry["task_id"])
-        return last is not None and last.model_dump(exclude={"at"}) == said
+    What was said of the session as a whole, ``meta``, is a word on each task, and what was said of any is one on it.
+    """
 
-    _append(folder, OUTPUTS_FILE, entry, role, Storage(clock, disk), is_known)
+    def wanted(session: Session) -> Mapping[str, Any] | None:
+        words = [one for one in session.outputs if _is_about(one, entry["task_id"])]
+        alike = [one.at for one in words if one.model_dump(exclude={"at"}) == entry]
+        if words and words[-1].model_dump(exclude={"at"}) == entry:
+            return None
+        moment = clock.now()
+        while timestamp(moment) in alike:  # moments are kept to the second, and no two lines are the same
+            moment += timedelta(seconds=1)
+        return {"at": timestamp(moment), **entry}
+
+    _append(folder, OUTPUTS_FILE, wanted, role, Storage(clock, disk))
 
 
-def last_output(session: Session, task_id: str) -> OutputEntry | None:
-    """Return what was given back for a task last."""
-    return next((output for output in reversed(session.outputs) if output.task_id == task_id), None)
+def _is_about(output: OutputEntry, task_id: str) -> bool:
+    return task_id == "meta" or output.task_id in (task_id, "meta")
 
 
 def _append(
     folder: Path,
     name: str,
-    entry: Mapping[str, Any],
+    wanted: Callable[[Session], Mapping[str, Any] | None],
     role: str,
     storage: Storage,
-    is_known: Callable[[Session], bool],
 ) -> None:
+    """Add the entry that is wanted, if any and unless it is there already."""
     if role != "Orchestrator":
         raise refuse("The role may not write this.", _not_by(role, name, frozenset({"Orchestrator"})))
-    line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
-    _judged(name, line + b"\n")
     with _held(folder, storage):
         session = read_session(folder)
         _writable(session)
         if said := session.parts[name].unreadable:
             raise refuse(f"{name} cannot be written.", Finding("file-unreadable", said))
-        if not is_known(session):
+        if (entry := wanted(session)) is not None:
+            line = _encoded(json.dumps(dict(entry), ensure_ascii=False, allow_nan=False))
+            _judged(name, line + b"\n")
             append_once(folder / name, line, storage)
 
 
