@@ -365,6 +365,23 @@ def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(acco
     assert play(*complete)["tasks"][0]["status"] == "completed"
 
 
+@pytest.mark.parametrize(
+    "line", ['{"at": "2026-01-31T10:00:00Z", "task_id": "T-001", "agent": "QA", "status": "FAILED"}', '"QA: FAIL"']
+)
+def test_no_task_is_completed_on_reviews_of_which_one_cannot_be_read(
+    accord: Accord, tmp_path: Path, line: str
+) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
+    output = str(accord.file("output.json", agent_output()))
+    for role in ("Reviewer", "QA"):
+        play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)
+    with (play.folder / "outputs.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    said = play.refused("illegal-move", "task", "T-001", "--to", "completed", "--as", "Orchestrator")
+    assert "nobody can tell which reviews passed" in said
+
+
 def test_work_after_a_review_of_all_is_reviewed_again_whatever_words_the_agents_use(
     accord: Accord, tmp_path: Path
 ) -> None:

@@ -149,8 +149,11 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Ite
             ready = {other.id for other in tasks.tasks if other.status in ("implemented", "completed")}
             waits_for = tuple(other for other in task.depends_on if other not in ready)
             facts = TaskFacts(role, waits_for, open_gates(task, session.outputs))
+            unread = session.parts[OUTPUTS_FILE]
             if said := TASK.refusal(task.status, target, facts):
                 yield Finding("illegal-move", f"{name}: {said}")
+            elif target == "completed" and not unread.is_missing and unread.defect:
+                yield Finding("illegal-move", f"{name}: nobody can tell which reviews passed. {unread.defect}")
 
 
 def append_history(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
