@@ -274,11 +274,31 @@ def test_every_agent_is_given_a_valid_input(accord: Accord, repository: Path, ro
     changed = [{"path": "csv.py", "change_type": "added"}]
     assert given["task"].get("session_changed_files") == (changed if role == "Reviewer" else [])
     names = [Path(name).name for name in given["task"]["context_files"]]
-    assert ("header.md" in names) == (role in ("Planner", "Coder", "Reviewer"))
+    assert ("header.md" in names) == (role in ("Designer", "Planner", "Coder", "Reviewer"))
     statuses = json.loads(Path("out/schema.json").read_text())["properties"]["status"]["enum"]
     extra = {"Researcher": "NEEDS_INFO", "Security": "NEEDS_DECISION"}.get(role)
     assert statuses == ["OK", "BLOCKED", "FAIL", *([extra] if extra else [])]
     assert Path("out/prompt.md").read_text().startswith(f"You are the agent {role}.")
+
+
+def test_an_agent_knows_what_the_user_decided_and_wants_changed(accord: Accord, tmp_path: Path) -> None:
+    play = Play(accord, make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)]))
+
+    def read(role: str) -> set[str]:
+        given = play.run("dispatch", str(play.folder), "meta", "--to", role)
+        return {Path(path).name for path in given["task"]["context_files"]}
+
+    assert not read("Architect") & {"status.json", "approve-design-history.jsonl"}
+    play("answer", f"{DESIGN}=changes-requested: no database")
+    for role in ("SpecAgent", "Architect", "Designer"):
+        assert read(role) >= {"spec.md", "status.json", "approve-design-history.jsonl"}
+    assert "status.json" in read("Security")
+
+
+def test_an_agent_that_begins_a_session_is_told_what_it_is_for(accord: Accord) -> None:
+    play = begin(accord)
+    given = play.run("dispatch", str(play.folder), "meta", "--to", "SpecAgent", "--goal", "Let users download rows.")
+    assert given["task"]["goal"] == "Let users download rows."
 
 
 def test_an_agent_is_not_sent_without_what_it_must_read(accord: Accord, repository: Path) -> None:
@@ -368,9 +388,7 @@ def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(acco
 @pytest.mark.parametrize(
     "line", ['{"at": "2026-01-31T10:00:00Z", "task_id": "T-001", "agent": "QA", "status": "FAILED"}', '"QA: FAIL"']
 )
-def test_no_task_is_completed_on_reviews_of_which_one_cannot_be_read(
-    accord: Accord, tmp_path: Path, line: str
-) -> None:
+def test_no_task_is_completed_on_reviews_of_which_one_cannot_be_read(accord: Accord, tmp_path: Path, line: str) -> None:
     texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
     output = str(accord.file("output.json", agent_output()))
@@ -425,12 +443,22 @@ def test_a_session_is_not_begun_through_a_link_to_elsewhere(accord: Accord, tmp_
 def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     before = {path.name: path.read_bytes() for path in play.folder.iterdir()}
-    for wrong in (agent_output(status="NEEDS_DECISION"), {"status": "OK"}, "I am done!", "{}{}"):
+    fenced = f"```json\n{json.dumps(agent_output())}\n```"
+    for wrong in (agent_output(status="NEEDS_DECISION"), {"status": "OK"}, "I am done!", "{}{}", fenced):
         output = str(accord.file("output.json", wrong))
         refused = play.run("dispatch", str(play.folder), "T-001", "--to", "Coder", "--take", output, code=1)
         assert not refused["ok"]
         assert refused["findings"]
     assert {path.name: path.read_bytes() for path in play.folder.iterdir()} == before
+
+
+def test_what_forbids_to_take_an_output_is_told_of_the_session_and_not_of_the_output(
+    accord: Accord, tmp_path: Path
+) -> None:
+    folder = make_session(tmp_path, "DONE", user_decisions=GATES)
+    output = accord.file("output.json", agent_output(status="BLOCKED"))
+    ended = accord("dispatch", str(folder), "T-001", "--to", "QA", "--take", str(output))
+    assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
 def test_questions_are_put_on_stderr_and_answered_on_stdin(accord: Accord, tmp_path: Path) -> None:

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.kernel.findings import Finding
+    from accord.sessions.folder import Session
+    from accord.sessions.models import AgentOutput
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("task", metavar="T-XXX|meta")
 @click.option("--to", "--as", "role", required=True, type=click.Choice(ROLES), help="The agent.")
+@click.option("--goal", default="", help="What to achieve; else what the task says, or the session's criteria.")
 @click.option("--project-type", type=click.Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
 @click.option(
     "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
@@ -45,6 +48,7 @@ def dispatch(
     folder: Path,
     task: str,
     role: str,
+    goal: str,
     project_type: str | None,
     base: str,
     constraints: Sequence[str],
@@ -57,52 +61,62 @@ def dispatch(
 
     Exits 1 when the agent could not start, or when its output breaks the contract; nothing is written then.
     """
-    from accord.sessions.dispatch import agent_input
+    from accord.kernel.clock import SystemClock
     from accord.sessions.folder import read_session
+    from accord.sessions.taking import take
 
+    about = output or str(folder)
     try:
+        model = _output(output, role) if output is not None else None
+        about = str(folder)
         session = read_session(folder)
-        if output is None:
+        if model is None:
             kind = project_type or ""
-            given = agent_input(session, task, role, project_type=kind, base=base, constraints=constraints)
-            if into is not None:
-                _put(given, role, into)
-            print_json(given)
+            print_json(
+                _given(session, task, role, into, goal=goal, project_type=kind, base=base, constraints=constraints)
+            )
             return
         with tried(folder, is_dry_run=dry_run) as place:
-            said = _take(place, task, role, output)
+            said = take(place, task, role, model, clock=SystemClock()).said
     except BrokenContract as broken:
-        _refuse(ctx, broken.findings, output or str(folder), output_format)
+        _refuse(ctx, broken.findings, about, output_format)
         return
     if output_format == "json":
         print_json({"ok": True, "changed": said, "findings": []})
     else:
-        click.echo(one_line("; ".join(said) or "nothing to change"))
+        click.echo(one_line("; ".join(said) or "kept in outputs.jsonl; nothing else changes"))
 
 
-def _put(given: dict[str, Any], role: str, into: Path) -> None:
+def _given(session: Session, task: str, role: str, into: Path | None, **more: Any) -> dict[str, Any]:
+    """Build what an agent is given; with ``into``, leave there what its run takes."""
+    from accord.sessions.dispatch import agent_input
+
+    given = agent_input(session, task, role, **more)
+    if into is not None:
+        _put(given, session, into)
+    return given
+
+
+def _put(given: dict[str, Any], session: Session, into: Path) -> None:
     """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
     from accord.kernel.store import write_whole
-    from accord.sessions.dispatch import output_schema, prompt_of
+    from accord.sessions.dispatch import output_schema
+    from accord.sessions.prompt import prompt_of
 
-    write_whole(into / "prompt.md", prompt_of(given))
-    write_whole(into / "schema.json", json.dumps(output_schema(role), indent=2) + "\n")
+    write_whole(into / "prompt.md", prompt_of(given, session))
+    write_whole(into / "schema.json", json.dumps(output_schema(given["agent"]), indent=2) + "\n")
     write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
 
 
-def _take(folder: Path, task: str, role: str, output: str) -> list[str]:
+def _output(path: str, role: str) -> AgentOutput:
+    """Read what an agent gave back, without the secrets that it may repeat. Raises BrokenContract."""
     from accord.cli.step_files import redact
-    from accord.kernel.clock import SystemClock
     from accord.sessions.documents import OUTPUT
-    from accord.sessions.rules import output_findings
-    from accord.sessions.taking import take
 
-    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(output)))
-    found = [*(found if model is None else output_findings(model, role))]
+    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(path)), role)
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
-    model = model.model_copy(update={"summary": redact(model.summary)})
-    return take(folder, task, role, model, clock=SystemClock()).said
+    return model.model_copy(update={"summary": redact(model.summary)})
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], path: str, output_format: str) -> None:
