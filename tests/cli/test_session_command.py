@@ -110,6 +110,7 @@ def test_a_full_session_is_played_from_its_beginning_to_its_end_and_opened_again
     assert play.run("check", str(play.folder))["ok"]
     assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--as", "QA")
     play.refused("session-done", "advance", "--to", "IMPLEMENT_LOOP", "--as", "Orchestrator")
+    play.to("DONE")  # whoever was killed before it saw the end does the same again
     assert play("resume")["state"] == "DONE"
     for _ in range(2):
         assert play("reopen")["state"] == "IMPLEMENT_LOOP"
@@ -165,7 +166,9 @@ def test_a_blocked_session_says_why_and_goes_back_to_where_it_was(accord: Accord
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     shown = play("advance", "--to", "BLOCKED", "--blocker", "subagent_failure", "--as", "Orchestrator")
     assert (shown["next"], shown["blocker"], shown["blocked_from"]) == ("blocked", "subagent_failure", "IMPLEMENT_LOOP")
-    assert play("resume")["reason"] == "subagent_failure"
+    shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--as", "Orchestrator")
+    assert (shown["blocker"], shown["blocked_from"]) == ("no disk", "IMPLEMENT_LOOP")
+    assert play("resume")["reason"] == "no disk"
     play.refused("ask-state", "ask", "--question", "Go on?")
     play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--as", "Orchestrator")
     shown = play.to("IMPLEMENT_LOOP")
@@ -177,9 +180,13 @@ def test_a_design_is_corrected_once_however_often_the_session_is_resumed(accord:
     play("ask", "--question", "Approve?", "--id", DESIGN)
     play.refused("gate-answer", "answer", f"{DESIGN}=yes")
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
+    tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
+    assert tracking["last_correction_dispatch"] == {"agent": None, "task_id": None, "at": None}
     steps = [play("resume", "--agent", "Designer") for _ in range(3)]
     assert [step["next"] for step in steps] == ["dispatch-correction", "verify-correction", "verify-correction"]
     assert steps[0]["reason"] == "changes-requested: smaller"
+    tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
+    assert (tracking["correction_status"], tracking["last_correction_dispatch"]["agent"]) == ("dispatched", "Designer")
     output = accord.file("output.json", agent_output())
     took = play.run("dispatch", str(play.folder), "meta", "--to", "Designer", "--take", str(output))
     assert took == {"ok": True, "changed": ["correction of the design completed"], "findings": []}
@@ -206,6 +213,7 @@ def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, 
     }
     assert play("resume")["next"] == "ask"
     assert play("cancel", "UD-4", "--reason", "next sprint")["next"] == "continue"
+    assert accord("session", "ask", str(play.folder), "--question", "a", "--category", "secrity").code == 2
     assert accord("session", "answer", str(play.folder), "UD-1").code == 2
     assert accord("session", "answer", str(play.folder), "UD-1=a", "UD-1=b").code == 2
     assert accord("session", "ask", str(play.folder), "--question", "a", "--question", "b", "--id", "UD-9").code == 2

@@ -11,6 +11,7 @@ from accord.kernel.clock import timestamp
 from accord.kernel.errors import WrongUsage
 from accord.kernel.findings import Finding
 from accord.kernel.store import DISK
+from accord.sessions.folder import read_session
 from accord.sessions.machine import facts_of, machine_of
 from accord.sessions.models import LOOPS, STATES
 from accord.sessions.policy import refuse
@@ -36,7 +37,7 @@ def moved(session: Session, target: str, *, task: str = "", blocker: str = "", r
     value = status_value(session)
     source = str(value["current_state"])
     if source == target and target not in LOOPS:
-        return value
+        return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target not in STATES:
         raise refuse("There is no such state.", Finding("illegal-move", f"{target} is none of {', '.join(STATES)}."))
     if target in LOOPS and task:
@@ -70,7 +71,10 @@ def advance(
     blocker: str = "",
     disk: Disk = DISK,
 ) -> Status:
-    """Move a session to a state, once its guards allow it."""
+    """Move a session to a state, once its guards allow it; one that is there already, DONE included, stays there."""
+    now = read_session(folder).status
+    if now and now.current_state == target == "DONE":
+        return now
 
     def step(session: Session) -> dict[str, Any]:
         value = moved(session, target, task=task, blocker=blocker)
