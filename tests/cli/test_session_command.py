@@ -121,6 +121,7 @@ def test_a_full_session_is_played_from_its_beginning_to_its_end_and_opened_again
     assert play.run("check", str(play.folder))["ok"]
     assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--as", "QA")
     play.refused("session-done", "advance", "--to", "IMPLEMENT_LOOP", "--as", "Orchestrator")
+    play.to("DONE")  # whoever was killed before it saw the end does the same again
     assert play("resume")["state"] == "DONE"
     for _ in range(2):
         assert play("reopen")["state"] == "IMPLEMENT_LOOP"
@@ -176,7 +177,9 @@ def test_a_blocked_session_says_why_and_goes_back_to_where_it_was(accord: Accord
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     shown = play("advance", "--to", "BLOCKED", "--blocker", "subagent_failure", "--as", "Orchestrator")
     assert (shown["next"], shown["blocker"], shown["blocked_from"]) == ("blocked", "subagent_failure", "IMPLEMENT_LOOP")
-    assert play("resume")["reason"] == "subagent_failure"
+    shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--as", "Orchestrator")
+    assert (shown["blocker"], shown["blocked_from"]) == ("no disk", "IMPLEMENT_LOOP")
+    assert play("resume")["reason"] == "no disk"
     play.refused("ask-state", "ask", "--question", "Go on?")
     play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--as", "Orchestrator")
     shown = play.to("IMPLEMENT_LOOP")
@@ -188,9 +191,13 @@ def test_a_design_is_corrected_once_however_often_the_session_is_resumed(accord:
     play("ask", "--question", "Approve?", "--id", DESIGN)
     play.refused("gate-answer", "answer", f"{DESIGN}=yes")
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
+    tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
+    assert tracking["last_correction_dispatch"] == {"agent": None, "task_id": None, "at": None}
     steps = [play("resume", "--agent", "Designer") for _ in range(3)]
     assert [step["next"] for step in steps] == ["dispatch-correction", "verify-correction", "verify-correction"]
     assert steps[0]["reason"] == "changes-requested: smaller"
+    tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
+    assert (tracking["correction_status"], tracking["last_correction_dispatch"]["agent"]) == ("dispatched", "Designer")
     output = accord.file("output.json", agent_output())
     took = play.run("dispatch", str(play.folder), "meta", "--to", "Designer", "--take", str(output))
     assert took == {"ok": True, "changed": ["correction of the design completed"], "findings": []}
@@ -217,6 +224,7 @@ def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, 
     }
     assert play("resume")["next"] == "ask"
     assert play("cancel", "UD-4", "--reason", "next sprint")["next"] == "continue"
+    assert accord("session", "ask", str(play.folder), "--question", "a", "--category", "secrity").code == 2
     assert accord("session", "answer", str(play.folder), "UD-1").code == 2
     assert accord("session", "answer", str(play.folder), "UD-1=a", "UD-1=b").code == 2
     assert accord("session", "ask", str(play.folder), "--question", "a", "--question", "b", "--id", "UD-9").code == 2
@@ -293,13 +301,33 @@ def test_every_agent_is_given_a_valid_input(accord: Accord, committed: Path, rol
     changed = [{"path": "csv.py", "change_type": "added"}]
     assert given["task"].get("session_changed_files") == (changed if role == "Reviewer" else [])
     names = [Path(name).name for name in given["task"]["context_files"]]
-    assert ("header.md" in names) == (role in ("Planner", "Coder", "Reviewer"))
+    assert ("header.md" in names) == (role in ("Designer", "Planner", "Coder", "Reviewer"))
     play.run("dispatch", str(committed), task, "--to", role, "--into", "tried", "--dry-run")
     assert not Path("tried").exists()
     statuses = json.loads(Path("out/schema.json").read_text())["properties"]["status"]["enum"]
     extra = {"Researcher": "NEEDS_INFO", "Security": "NEEDS_DECISION"}.get(role)
     assert statuses == ["OK", "BLOCKED", "FAIL", *([extra] if extra else [])]
     assert Path("out/prompt.md").read_text().startswith(f"You are the agent {role}.")
+
+
+def test_an_agent_knows_what_the_user_decided_and_wants_changed(accord: Accord, tmp_path: Path) -> None:
+    play = Play(accord, make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)]))
+
+    def read(role: str) -> set[str]:
+        given = play.run("dispatch", str(play.folder), "meta", "--to", role)
+        return {Path(path).name for path in given["task"]["context_files"]}
+
+    assert not read("Architect") & {"status.json", "approve-design-history.jsonl"}
+    play("answer", f"{DESIGN}=changes-requested: no database")
+    for role in ("SpecAgent", "Architect", "Designer"):
+        assert read(role) >= {"spec.md", "status.json", "approve-design-history.jsonl"}
+    assert "status.json" in read("Security")
+
+
+def test_an_agent_that_begins_a_session_is_told_what_it_is_for(accord: Accord) -> None:
+    play = begin(accord)
+    given = play.run("dispatch", str(play.folder), "meta", "--to", "SpecAgent", "--goal", "Let users download rows.")
+    assert given["task"]["goal"] == "Let users download rows."
 
 
 def test_an_agent_is_not_sent_without_what_it_must_read(accord: Accord, repository: Path) -> None:
@@ -374,6 +402,41 @@ def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(acco
     assert play(*complete)["tasks"][0]["status"] == "completed"
 
 
+@pytest.mark.parametrize(
+    "line", ['{"at": "2026-01-31T10:00:00Z", "task_id": "T-001", "agent": "QA", "status": "FAILED"}', '"QA: FAIL"']
+)
+def test_no_task_is_completed_on_reviews_of_which_one_cannot_be_read(accord: Accord, tmp_path: Path, line: str) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", "implemented  #")}
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
+    output = str(accord.file("output.json", agent_output()))
+    for role in ("Reviewer", "QA"):
+        play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)
+    with (play.folder / "outputs.jsonl").open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    said = play.refused("illegal-move", "task", "T-001", "--to", "completed", "--as", "Orchestrator")
+    assert "nobody can tell which reviews passed" in said
+
+
+def test_work_after_a_review_of_all_is_reviewed_again_whatever_words_the_agents_use(
+    accord: Accord, tmp_path: Path
+) -> None:
+    play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
+    same = str(accord.file("output.json", agent_output()))
+    complete = ["task", "T-001", "--to", "completed", "--as", "Orchestrator"]
+
+    def take(task: str, *roles: str) -> None:
+        for role in roles:
+            play.run("dispatch", str(play.folder), task, "--to", role, "--take", same)
+
+    take("T-001", "Coder")
+    take("meta", "Reviewer", "QA")
+    play.task("T-001", ("in-progress", "Coder"))
+    take("T-001", "Coder")
+    assert "Not passed are the gates: Reviewer, QA." in play.refused("illegal-move", *complete)
+    take("meta", "QA", "Reviewer")
+    assert play(*complete)["tasks"][0]["status"] == "completed"
+
+
 def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
     accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -397,12 +460,22 @@ def test_a_session_is_not_begun_through_a_link_to_elsewhere(accord: Accord, tmp_
 def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     before = {path.name: path.read_bytes() for path in play.folder.iterdir()}
-    for wrong in (agent_output(status="NEEDS_DECISION"), {"status": "OK"}, "I am done!", "{}{}"):
+    fenced = f"```json\n{json.dumps(agent_output())}\n```"
+    for wrong in (agent_output(status="NEEDS_DECISION"), {"status": "OK"}, "I am done!", "{}{}", fenced):
         output = str(accord.file("output.json", wrong))
         refused = play.run("dispatch", str(play.folder), "T-001", "--to", "Coder", "--take", output, code=1)
         assert not refused["ok"]
         assert refused["findings"]
     assert {path.name: path.read_bytes() for path in play.folder.iterdir()} == before
+
+
+def test_what_forbids_to_take_an_output_is_told_of_the_session_and_not_of_the_output(
+    accord: Accord, tmp_path: Path
+) -> None:
+    folder = make_session(tmp_path, "DONE", user_decisions=GATES)
+    output = accord.file("output.json", agent_output(status="BLOCKED"))
+    ended = accord("dispatch", str(folder), "T-001", "--to", "QA", "--take", str(output))
+    assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
 def test_questions_are_put_on_stderr_and_answered_on_stdin(accord: Accord, tmp_path: Path) -> None:

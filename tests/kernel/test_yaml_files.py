@@ -141,6 +141,7 @@ def test_json_is_read_as_json(value: Any, indent: Any) -> None:
         ('{\n\t"a": "x"\n}', {"/a": "y"}, '{\n\t"a": "y"\n}'),
         ("a/b: {c~d: x}\n", {"/a~1b/c~0d": "y"}, "a/b: {c~d: y}\n"),
         ("a: x\n", {}, "a: x\n"),
+        ('a:\tx\t# y\nb:\t"\tz"\n', {"/a": "p"}, 'a:\tp\t# y\nb:\t"\tz"\n'),
     ],
 )
 def test_single_values_change_and_no_byte_beside_them(text: str, changes: dict[str, str], expected: str) -> None:
@@ -154,6 +155,7 @@ def test_single_values_change_and_no_byte_beside_them(text: str, changes: dict[s
         "a: x\n  y\n",
         "a: |\n  x\n",
         "c: &t {a: x}\na: *t\n",
+        "c: &t {a: x}\n<<: *t\n",
     ],
 )
 def test_a_value_that_cannot_change_alone_is_refused(text: str) -> None:

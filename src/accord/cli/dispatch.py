@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.kernel.findings import Finding
-    from accord.sessions.taking import Taken
+    from accord.sessions.folder import Session
+    from accord.sessions.models import AgentOutput
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("task", metavar="T-XXX|meta")
 @click.option("--to", "--as", "role", required=True, type=click.Choice(ROLES), help="The agent.")
+@click.option("--goal", default="", help="What to achieve; else what the task says, or the session's criteria.")
 @click.option("--project-type", type=click.Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
 @click.option(
     "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
@@ -46,6 +48,7 @@ def dispatch(
     folder: Path,
     task: str,
     role: str,
+    goal: str,
     project_type: str | None,
     base: str,
     constraints: Sequence[str],
@@ -58,52 +61,58 @@ def dispatch(
 
     Exits 1 when the agent could not start, or when its output breaks the contract; nothing is written then.
     """
+    from accord.kernel.clock import SystemClock
     from accord.sessions.dispatch import agent_input
     from accord.sessions.folder import read_session
+    from accord.sessions.taking import take
 
+    about = output or str(folder)
     try:
-        session = read_session(folder)
-        if output is None:
-            kind = project_type or ""
-            given = agent_input(session, task, role, project_type=kind, base=base, constraints=constraints)
+        read = _output(output, role) if output is not None else None
+        about = str(folder)
+        if read is None:
+            session, kind = read_session(folder), project_type or ""
+            given = agent_input(session, task, role, goal=goal, project_type=kind, base=base, constraints=constraints)
             if into is not None and not dry_run:
-                _put(given, role, into)
+                _put(given, session, into)
             print_json(given)
             return
         with tried(folder, is_dry_run=dry_run) as place:
-            taken, warnings = _take(place, task, role, output)
+            taken = take(place, task, role, read[0], clock=SystemClock())
+        warnings = [*read[1], *taken.findings]
     except BrokenContract as broken:
-        _refuse(ctx, broken.findings, output or str(folder), output_format)
+        _refuse(ctx, broken.findings, about, output_format)
         return
     if output_format == "json":
         print_json({"ok": True, "changed": taken.said, "findings": [finding.as_json() for finding in warnings]})
     else:
-        print_findings(warnings, output)
-        click.echo(one_line("; ".join(taken.said) or "nothing to change"))
+        print_findings(warnings, output or "")
+        click.echo(one_line("; ".join(taken.said) or "kept in outputs.jsonl; nothing else changes"))
 
 
-def _put(given: dict[str, Any], role: str, into: Path) -> None:
+def _put(given: dict[str, Any], session: Session, into: Path) -> None:
     """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
     from accord.kernel.store import write_whole
-    from accord.sessions.dispatch import output_schema, prompt_of
+    from accord.sessions.dispatch import output_schema
+    from accord.sessions.prompt import prompt_of
 
-    write_whole(into / "prompt.md", prompt_of(given))
-    write_whole(into / "schema.json", json.dumps(output_schema(role), indent=2) + "\n")
+    write_whole(into / "prompt.md", prompt_of(given, session))
+    write_whole(into / "schema.json", json.dumps(output_schema(given["agent"]), indent=2) + "\n")
     write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
 
 
-def _take(folder: Path, task: str, role: str, output: str) -> tuple[Taken, list[Finding]]:
-    from accord.cli.step_files import redact
-    from accord.kernel.clock import SystemClock
-    from accord.sessions.documents import OUTPUT
-    from accord.sessions.taking import take
+def _output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
+    """Read what an agent gave back, without the secrets that it may repeat, and what was found in it.
 
-    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(output)), role)
+    Raises BrokenContract.
+    """
+    from accord.cli.step_files import redact
+    from accord.sessions.documents import OUTPUT
+
+    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(path)), role)
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
-    model = model.model_copy(update={"summary": redact(model.summary)})
-    taken = take(folder, task, role, model, clock=SystemClock())
-    return taken, [*found, *taken.findings]
+    return model.model_copy(update={"summary": redact(model.summary)}), found
 
 
 def _refuse(ctx: click.Context, findings: Sequence[Finding], path: str, output_format: str) -> None:

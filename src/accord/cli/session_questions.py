@@ -35,7 +35,11 @@ _HINTS = {
 @_FOLDER
 @click.option("--question", "questions", required=True, multiple=True, help="What to ask; again for one more question.")
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
-@click.option("--category", default="", help="security: only the user may resolve it.")
+@click.option(
+    "--category",
+    type=click.Choice(["security"], case_sensitive=False),
+    help="security: only the user may resolve it.",
+)
 @click.option("--options", multiple=True, help="A possible answer; again for each.")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Put all that waits in a comment there.")
 @repository_options
@@ -46,7 +50,7 @@ def ask_question(
     folder: Path,
     questions: Sequence[str],
     decision_id: str,
-    category: str,
+    category: str | None,
     options: Sequence[str],
     issue: int | None,
     **access: Any,
@@ -57,7 +61,7 @@ def ask_question(
 
     if decision_id and len(questions) > 1:
         raise WrongUsage("One id is for one question.", mend="Leave --id out, or ask once for each.")
-    wanted = [Question(text, decision_id, category, tuple(options)) for text in questions]
+    wanted = [Question(text, decision_id, category or "", tuple(options)) for text in questions]
     if issue is None:
         carry_out(showing, folder, lambda place: ask(place, wanted, clock=_CLOCK))
         return

@@ -183,7 +183,8 @@ def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
     except BrokenContract:
         after = None
     if _with_values(before, changes) != after:
-        raise _broken("not-yaml", _NOT_PLAIN, before.lines[min(changes)])
+        path = min(changes)  # what a merge key brings has no line of its own
+        raise _broken("not-yaml", _NOT_PLAIN, before.lines.get(path, before.lines.get(path.rpartition("/")[0])))
     return text.encode("utf-8")
 
 
@@ -206,7 +207,11 @@ def _spans(text: str) -> dict[str, tuple[int, int]]:
             for key, child in node.value:
                 visit(child, path + pointer(str(key.value)))
 
-    node = yaml.compose(_without_tabs(text.encode("utf-8")), Loader=_loader(yaml.SafeLoader))
+    # the loader in Python, whose places are in characters, takes no tab between values; a space is as long
+    try:
+        node = yaml.compose(text.replace("\t", " ").encode("utf-8"), Loader=_loader(yaml.SafeLoader))
+    except yaml.YAMLError:  # what libyaml alone can read has no places, and is not changed
+        return {}
     if node is not None:
         visit(node, "")
     return spans

@@ -229,7 +229,9 @@ def _passed(facts: TaskFacts) -> str:
     if facts.role != "Orchestrator":
         hint = " Set it to implemented." if facts.role == "Coder" else ""
         return f"Only the Orchestrator completes a task, after all its gates have passed; not {facts.role}.{hint}"
-    return f"Not passed are the gates: {', '.join(facts.open_gates)}." if facts.open_gates else ""
+    names = ", ".join(facts.open_gates)
+    how = "Let them review the task, and take what they return by accord dispatch."
+    return f"Not passed are the gates: {names}. {how}" if names else ""
 
 
 TASK: Machine[TaskFacts] = Machine(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.kernel.errors import WrongUsage
 from accord.kernel.store import DISK
+from accord.sessions.folder import read_session
 from accord.sessions.models import LOOPS
 from accord.sessions.plan import moved, reopened
 from accord.sessions.records import waits_again
@@ -33,7 +34,10 @@ def advance(
     blocker: str = "",
     disk: Disk = DISK,
 ) -> Status:
-    """Move a session to a state, once its guards allow it."""
+    """Move a session to a state, once its guards allow it; one that is there already, DONE included, stays there."""
+    now = read_session(folder).status
+    if now and now.current_state == target == "DONE":
+        return now
 
     def step(session: Session) -> dict[str, Any]:
         value = moved(session, target, task=task, blocker=blocker)

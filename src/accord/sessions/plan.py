@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
 from accord.kernel.findings import Finding
-from accord.sessions.folder import status_value
+from accord.sessions.folder import OUTPUTS_FILE, status_value
 from accord.sessions.gates import open_gates
 from accord.sessions.machine import TASK, TaskFacts, facts_of, machine_of
 from accord.sessions.models import LOOPS, ROLES, STATES
@@ -31,7 +31,7 @@ def moved(session: Session, target: str, *, task: str = "", blocker: str = "", r
     value = status_value(session)
     source = str(value["current_state"])
     if source == target and target not in LOOPS:
-        return value
+        return {**value, "blocker": blocker} if target == "BLOCKED" and blocker else value
     if target not in STATES:
         raise refuse("There is no such state.", Finding("illegal-move", f"{target} is none of {', '.join(STATES)}."))
     if target in LOOPS and task not in ("", "meta") and session.task(task) is None:
@@ -76,5 +76,8 @@ def refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> Ite
             yield task_unknown(session, name)
         elif target != task.status:
             facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
+            unread = session.parts[OUTPUTS_FILE]
             if said := TASK.refusal(task.status, target, facts):
                 yield Finding("illegal-move", f"{name}: {said}")
+            elif target == "completed" and not unread.is_missing and unread.defect:
+                yield Finding("illegal-move", f"{name}: nobody can tell which reviews passed. {unread.defect}")

@@ -288,6 +288,7 @@ def _set_correction(value: dict[str, Any], wanted: str) -> None:
     approval = tracking.get("APPROVE_DESIGN") or {}
     if wanted != "none" or approval:
         approval["correction_status"] = wanted
+        approval.setdefault("last_correction_dispatch", {"agent": None, "task_id": None, "at": None})
         tracking["APPROVE_DESIGN"] = approval
         value["gate_tracking"] = tracking
 

@@ -119,7 +119,8 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
         message = f"{output.status} is for {only} only, and the output does not say who speaks. Check it with the role."
         found.append(warning("status-role-unknown", message, "/status"))
     elif only and role != only:
-        message = f"{output.status} is for {only} only; {role} returns OK, BLOCKED or FAIL."
+        own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
+        message = f"{output.status} is for {only} only; {role} returns OK, {own}BLOCKED or FAIL."
         found.append(Finding("status-of-other-role", message, "/status"))
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         found.append(warning("summary-long", "The summary has more than three sentences. Shorten it.", "/summary"))

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord.kernel.clock import timestamp
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from accord.kernel.clock import Clock
     from accord.kernel.store import Disk
+    from accord.sessions.models import OutputEntry
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
 """From a session as it is now to the whole new ``status.json``. Pure; begin with ``folder.status_value``."""
@@ -144,17 +146,28 @@ def change_tasks(
 
 
 def append_output(folder: Path, entry: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> None:
-    """Add what an agent gave back to ``outputs.jsonl``; what was the last word on its task already is not repeated."""
+    """Add what an agent gave back, and when, to ``outputs.jsonl``; the last word on its task is not repeated.
+
+    What was said of the session as a whole, ``meta``, is a word on each task, and what was said of any is one on it.
+    """
     if role != "Orchestrator":
         raise refuse("The role may not write this.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
     storage = Storage(clock, disk)
-    said = {key: value for key, value in entry.items() if key != "at"}
     with _held(folder, storage):
         session = read_session(folder)
         _writable(session)
-        last = next((output for output in reversed(session.outputs) if output.task_id == entry["task_id"]), None)
-        if last is None or last.model_dump(exclude={"at"}) != said:
-            _append(session, OUTPUTS_FILE, entry, storage)
+        words = [one for one in session.outputs if _is_about(one, entry["task_id"])]
+        alike = [one.at for one in words if one.model_dump(exclude={"at"}) == entry]
+        if words and words[-1].model_dump(exclude={"at"}) == entry:
+            return
+        moment = clock.now()
+        while timestamp(moment) in alike:  # moments are kept to the second, and no two lines are the same
+            moment += timedelta(seconds=1)
+        _append(session, OUTPUTS_FILE, {"at": timestamp(moment), **entry}, storage)
+
+
+def _is_about(output: OutputEntry, task_id: str) -> bool:
+    return task_id == "meta" or output.task_id in (task_id, "meta")
 
 
 def _append(session: Session, name: str, entry: Mapping[str, Any], storage: Storage) -> None:

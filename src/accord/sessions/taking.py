@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.kernel.clock import timestamp
 from accord.kernel.documents import shown
 from accord.kernel.findings import Finding, pointer, warning
 from accord.kernel.store import DISK
@@ -118,7 +117,6 @@ def take(folder: Path, task_id: str, role: str, output: AgentOutput, *, clock: C
     if taken.question:
         ask(folder, [taken.question], clock=clock, disk=disk)
     entry = {
-        "at": timestamp(clock.now()),
         "task_id": task_id,
         "agent": role,
         "status": output.status,
