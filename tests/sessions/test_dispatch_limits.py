@@ -41,6 +41,16 @@ def test_no_coder_is_sent_past_a_gate_or_behind_the_end(tmp_path: Path, state: s
     assert refused(folder, task) == ["state-forbids"]
 
 
+@pytest.mark.parametrize("architecture", [None, "# Architecture\n\n## Overview\n\nNo modules.\n"])
+def test_no_coder_works_in_a_full_session_without_its_architecture(tmp_path: Path, architecture: str | None) -> None:
+    texts = {"architecture.md": architecture}
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts=texts)
+    assert refused(folder, "T-001") == refused(folder, "T-001", "Reviewer") == ["context-file-missing"]
+    assert agent_input(read_session(folder), "meta", "Architect")["agent"] == "Architect", "who writes it may mend it"
+    lean = make_session(tmp_path / "lean", "IMPLEMENT_LOOP", mode="lean", texts=texts)
+    assert agent_input(read_session(lean), "T-001", "Coder")["task"]["id"] == "T-001"
+
+
 def test_a_task_waits_for_those_that_it_depends_on(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES)
     assert refused(folder, "T-002") == ["state-forbids"]

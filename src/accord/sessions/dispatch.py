@@ -17,9 +17,9 @@ from accord.kernel.schemas import strict_schema
 from accord.sessions.documents import INPUT
 from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, missing_files, status_of
 from accord.sessions.models import AgentOutput
-from accord.sessions.policy import WORK, refuse, task_unknown
+from accord.sessions.policy import OWNERS, WORK, refuse, task_unknown
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
-from accord.sessions.stages import is_at_least, working_state
+from accord.sessions.stages import files_needed, is_at_least, working_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -78,7 +78,7 @@ def agent_input(
     that are missing or broken: the agent could not start.
     """
     _may_be_dispatched(session, task_id, role)
-    if lacking := [said for name in REQUIRED[role] if (said := session.defect(name))]:
+    if lacking := [said for name in _relied_on(session, role) if (said := session.defect(name))]:
         raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", said) for said in lacking])
     around = _gathered(session, task_id, role, base)
     status = status_of(session)
@@ -177,11 +177,19 @@ def _may_be_dispatched(session: Session, task_id: str, role: str) -> None:
         raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
 
 
+def _relied_on(session: Session, role: str) -> list[str]:
+    """Name the documents that an agent cannot start without: those of its role, and those of the state that it reads.
+
+    A document that it writes itself it may find broken, and mend.
+    """
+    of_state = files_needed(working_state(status_of(session)), session.mode)
+    there = [name for name in WHERE_THERE.get(role, ()) if name in of_state and role not in OWNERS[name]]
+    return [*REQUIRED[role], *there]
+
+
 def context_files(session: Session, role: str, task: Task | None) -> list[str]:
     """Name all files that an agent must read: those of its role, the user's decisions, and those of the task."""
     names = [_path(session, name) for name in REQUIRED[role]]
-    if session.status and any(decision.status != "pending" for decision in session.status.user_decisions):
-        names.append(_path(session, STATUS_FILE))
     for name in WHERE_THERE.get(role, ()):
         place = session.folder / name
         if place.is_symlink():
@@ -195,7 +203,9 @@ def context_files(session: Session, role: str, task: Task | None) -> list[str]:
                 if file.is_file() and not file.is_symlink()
             ]
     of_task = [path.replace("<session>", session.name) for path in task.context_files] if task else []
-    return list(dict.fromkeys([*names, *of_task]))
+    is_decided = any(decision.status != "pending" for decision in status_of(session).user_decisions)
+    decided = [_path(session, STATUS_FILE)] if is_decided else []
+    return list(dict.fromkeys([*names, *of_task, *decided]))
 
 
 def _path(session: Session, name: str) -> str:
