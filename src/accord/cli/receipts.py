@@ -119,7 +119,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
     )
     parts = [f"### accord apply: {receipt.outcome.value}"]
     if receipt.error:
-        parts.append(f"{cell(receipt.error.message)} {cell(receipt.error.mend)}")
+        parts.append(cell(str(receipt.error)))
     if receipt.findings:
         parts.append(findings_table(receipt.findings))
     if "review" in receipt.details:
