@@ -206,6 +206,14 @@ def test_a_design_is_corrected_once_however_often_the_session_is_resumed(accord:
     assert play("answer", f"{DESIGN}=approved")["next"] == "continue"
 
 
+def test_a_line_that_keeps_a_task_from_moving_is_told_with_its_file(accord: Accord, tmp_path: Path) -> None:
+    tasks = TASKS.replace("status: not-started  # by the Coder", "status: &s not-started") + "other: *s\n"
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": tasks})
+    ended = accord("session", "task", str(folder), "T-001", "--to", "in-progress", "--as", "Coder", "--format", "json")
+    (said,) = ended.document["findings"]
+    assert (ended.code, said["code"], said["path"], said["line"]) == (1, "not-yaml", "/tasks.yaml", 5)
+
+
 def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "DESIGN", mode="full"))
     play("ask", "--question", "One?", "--question", "Two?", "--question", "Three?")

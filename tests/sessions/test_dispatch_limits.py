@@ -62,7 +62,7 @@ def test_a_context_file_of_the_task_that_is_not_there_stops_the_dispatch(tmp_pat
     tasks = TASKS.replace("    owner: 'nobody'", "    context_files: [docs/none.md]")
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts={"tasks.yaml": tasks})
     (said,) = findings(folder, "T-001")
-    assert (said.code, said.path) == ("context-file-missing", "/task/context_files/4")
+    assert (said.code, said.path) == ("context-file-missing", "/task/context_files/3")
     assert "docs/none.md" in said.message
 
 

@@ -104,6 +104,9 @@ def resume_session(ctx: click.Context, /, folder: Path, agent: str, dry_run: boo
     if output_format == "json":
         print_json({"state": found.state, "next": found.next, "pending": pending, "reason": found.reason})
         return
+    if found.state == "DONE":
+        click.echo("The session is done; nothing is left to do.")
+        return
     click.echo(f"{click.style(found.next, bold=True)} in {found.state}{found.reason and ': ' + one_line(found.reason)}")
     for decision in found.pending:
         click.echo(f"  {decision.decision_id}: {one_line(decision.question)}")

@@ -185,7 +185,15 @@ def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: 
         if path.is_symlink() or not path.is_file():
             message = f"{path} is missing, or is no plain file."
             raise refuse("There is nothing to change.", Finding("artifact-missing", message))
-        return change_file(path, change, storage)
+        try:
+            return change_file(path, change, storage)
+        except BrokenContract as broken:
+            raise BrokenContract(broken.message, findings=_in_file(name, broken), mend=broken.mend) from None
+
+
+def _in_file(name: str, broken: BrokenContract) -> list[Finding]:
+    """Point into the session's folder where a line is told, which is one of this file."""
+    return [replace(one, path=f"{pointer(name)}{one.path}") if one.line else one for one in broken.findings]
 
 
 @contextmanager
