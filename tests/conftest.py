@@ -15,9 +15,22 @@ settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None
 settings.register_profile("here", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
+os.environ["NO_PROXY"] = "127.0.0.1"  # where all servers of the tests are, whatever proxy the machine has
 
-IN_ONE_PROCESS = ("tests/actions/test_act_loops.py", "tests/tools/test_generate.py")
+
+IN_ONE_PROCESS = (
+    "tests/actions/test_act_loops.py",
+    "tests/actions/test_act_runner.py",
+    "tests/actions/test_act_runner_hostile.py",
+    "tests/tools/test_generate.py",
+)
 """Modules whose tests share what takes long to make. (The mark ``xdist_group`` does nothing with pytest 9.2.)"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the workers, and not the processes that tests start: that costs more than all else together."""
+    if hasattr(config, "workerinput"):
+        os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]

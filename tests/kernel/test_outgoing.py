@@ -149,6 +149,7 @@ PIECES = [
 RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join)
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_what_was_sanitised_is_not_changed_again(text: str) -> None:
@@ -156,6 +157,7 @@ def test_what_was_sanitised_is_not_changed_again(text: str) -> None:
     assert clean(once.text) == Sanitised(once.text, {})
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE.filter(lambda text: "[^" not in text))
 def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
@@ -163,6 +165,7 @@ def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
     assert complaints(clean(text).text) == []
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_what_changed_is_counted_and_what_is_added_is_bounded(text: str) -> None:
@@ -174,6 +177,7 @@ def test_what_changed_is_counted_and_what_is_added_is_bounded(text: str) -> None
     assert SECRETS.find(result.text) == []
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_a_title_is_one_line_that_does_nothing_and_stays(text: str) -> None:
@@ -199,6 +203,7 @@ SMALL_TALK = st.lists(
 ).map("".join)
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK, st.sampled_from(["```", "~~~~", "```suggestion", "> ```py"]))
 def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
@@ -211,6 +216,7 @@ def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
     assert f"\n\n{as_seen(block)}\n\n" in clean(f"x {before}\n\n{block}\n\nx {after}").text
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK)
 def test_a_code_span_stays_byte_for_byte_but_for_what_a_terminal_obeys(before: str, code: str, after: str) -> None:
@@ -284,6 +290,7 @@ PLAIN_PIECES = [
 ]
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
 def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
@@ -291,6 +298,7 @@ def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: st
         assert _settled(text, SECRETS, _round, str.upper) == Sanitised(text, {})
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
@@ -326,6 +334,7 @@ def test_a_commit_message_says_this(text: str, posted: str) -> None:
     assert sanitise_plain(text, secrets=SECRETS).text == posted.replace("·", GUARD)
 
 
+@pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
 def test_a_commit_message_stays_as_it_was_made(text: str) -> None:

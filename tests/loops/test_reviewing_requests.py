@@ -40,6 +40,7 @@ def counted(*turns: Callable[[], Turn]) -> tuple[int, int]:
     return requests.read, requests.write
 
 
+@pytest.mark.unmeasured
 def test_the_page_tells_what_the_verifier_costs(kept: tuple[Stage, Callable[[], None]]) -> None:
     stage, put_back = kept
 
@@ -64,6 +65,7 @@ def test_the_page_tells_what_the_verifier_costs(kept: tuple[Stage, Callable[[], 
     assert told("verifier.md") == found
 
 
+@pytest.mark.unmeasured
 def test_the_page_tells_what_answering_bots_costs(kept: tuple[Stage, Callable[[], None]]) -> None:
     stage, put_back = kept
 

@@ -129,6 +129,7 @@ def counted(turns: Turns, turn: Callable[[Turns], Turn]) -> tuple[int, int]:
     return requests.read, requests.write
 
 
+@pytest.mark.unmeasured
 def test_the_page_tells_what_each_turn_costs(shared: Stage) -> None:
     assert {name: counted(Turns(shared), turn) for name, turn in TURNS.items()} == told()
 

@@ -188,6 +188,7 @@ def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> Non
     assert [(entry.op, entry.key) for entry in rehearsal.operations] == [(e.op, e.key) for e in real.operations]
 
 
+@pytest.mark.unmeasured
 def test_a_dry_run_of_many_items_says_how_long_githubs_limits_make_it(stage: Stage) -> None:
     receipt = stage.apply(plan(*(task(f"t{i}") for i in range(1000))), is_dry_run=True)
     assert receipt.estimated_seconds is not None

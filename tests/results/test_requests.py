@@ -42,6 +42,7 @@ def test_a_first_run_writes_once_an_item_and_edge_and_reads_next_to_nothing(old_
     assert again.reads <= 3 + ceil(items / 100) + 1 + 2
 
 
+@pytest.mark.unmeasured
 def test_running_again_within_minutes_costs_a_page_for_each_hundred_new_issues(old_stage: Stage) -> None:
     result = plan(*(task(f"soon-{i}") for i in range(150)))
     old_stage.apply(result)

@@ -216,6 +216,7 @@ def test_findings_name_the_line_of_the_file() -> None:
     assert text.count('"tempID"', 0, sum(len(row) + 1 for row in text.splitlines()[: line - 1])) == 1
 
 
+@pytest.mark.unmeasured
 def test_a_plan_of_a_thousand_items_that_all_share_a_file_is_checked() -> None:
     items = [task(f"t{i}", *([f"t{i - 7}"] if i % 3 else []), in_scope="- src/x.py") for i in range(7, 1007)]
     items = [changed(item, blockedBy=[b for b in item["blockedBy"] if int(b[1:]) >= 7]) for item in items]
