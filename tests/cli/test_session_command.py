@@ -540,6 +540,14 @@ def without_moments(document: Any) -> Any:
     return json.loads(re.sub(r"20\d\d-\d\d-\d\dT[\d:]+Z", "now", json.dumps(document)))
 
 
+def test_a_dry_run_of_an_output_says_that_it_is_one(accord: Accord, tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES)
+    output = str(accord.file("output.json", agent_output()))
+    take = ["dispatch", str(folder), "T-001", "--to", "Coder", "--take", output, "--dry-run"]
+    assert accord(*take).out == "Dry run, nothing is written: task implemented\n"
+    assert accord(*take, "--format", "json").document["dry_run"] is True
+
+
 def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(accord: Accord, stage: Stage, tmp_path: Path) -> None:
     accord.on(stage)
     path = f"/repos/{stage.repository}/issues"

@@ -84,9 +84,12 @@ def dispatch(
         _refuse(ctx, broken.findings, about, output_format)
         return
     if output_format == "json":
-        print_json({"ok": True, "changed": taken.said, "findings": [finding.as_json() for finding in warnings]})
+        more = {"dry_run": True} if dry_run else {}
+        findings = [finding.as_json() for finding in warnings]
+        print_json({"ok": True, "changed": taken.said, "findings": findings, **more})
     else:
         print_findings(warnings, output or "")
+        click.echo("Dry run, nothing is written: " if dry_run else "", nl=False)
         click.echo(one_line("; ".join(taken.said) or "kept in outputs.jsonl; nothing else changes"))
 
 
