@@ -67,8 +67,9 @@ put() { for file in "$@"; do cp "parts/$file" "$DIR/$file"; done; }
 take() { for role in "${@:2}"; do accord dispatch "$DIR" "$1" --to "$role" --take parts/output.json; done; }
 complete() { accord session task "$DIR" "$1" --to completed --as Orchestrator; }
 
-accord session new full-story
-DIR=$(echo .agents-work/*)
+begin() { accord session new "$@"; DIR=$(echo .agents-work/*_"$1"); }
+
+begin full-story
 put spec.md acceptance.json
 to DESIGN
 put architecture.md
@@ -100,7 +101,17 @@ take T-002 Coder Reviewer QA
 complete T-002
 put report.md
 to INTEGRATE RELEASE DONE
-echo "folders=$DIR" >> "$GITHUB_OUTPUT"
+
+begin lean-story --lean
+put spec.md acceptance.json tasks.yaml
+to IMPLEMENT_LOOP
+take T-001 Coder Reviewer QA
+complete T-001
+take T-002 Coder Reviewer QA
+complete T-002
+put report.md
+to INTEGRATE DONE
+echo "folders=$(echo .agents-work/*)" >> "$GITHUB_OUTPUT"
 """
 PARTS = {
     "spec.md": SPEC,
@@ -110,10 +121,10 @@ PARTS = {
     "report.md": REPORT,
     "output.json": json.dumps(agent_output()),
 }
-STORY = f"""
+STORIES = f"""
 on: workflow_dispatch
 jobs:
-  story:
+  stories:
     runs-on: ubuntu-latest
     steps:
       - uses: {CHECKOUT}
@@ -130,13 +141,13 @@ jobs:
 """
 
 
-def test_a_full_session_is_played_to_its_end_in_a_workflow(bench: Bench, tmp_path: Path) -> None:
+def test_a_full_and_a_lean_session_are_played_to_their_ends_in_a_workflow(bench: Bench, tmp_path: Path) -> None:
     files = {"play.sh": PLAY, **{f"parts/{name}": text for name, text in PARTS.items()}}
-    ended = bench.run(STORY, tmp_path, files=files)
+    ended = bench.run(STORIES, tmp_path, files=files)
     assert ended.exit_code == 0, ended.trouble
     told = ended.outputs("told")
     assert told["ok"] == "true"
     shown = json.loads(told["sessions"])
-    ((name, found),) = shown.items()
-    assert name.endswith("_full-story")
-    assert (found["state"], found["tasks"]["completed"]) == ("DONE", 2)
+    assert sorted(name.partition("_")[2] for name in shown) == ["full-story", "lean-story"]
+    for found in shown.values():
+        assert (found["state"], found["tasks"]["completed"]) == ("DONE", 2)

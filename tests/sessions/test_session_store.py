@@ -109,7 +109,7 @@ def test_a_disk_that_fails_for_good_is_told_and_nothing_changed(tmp_path: Path, 
 
 
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
-    rounds = 30
+    rounds = 100
     folder = make_session(tmp_path, "DESIGN")
     writers = [writer(folder, who, rounds) for who in "ab"]
     looks = 0
