@@ -50,4 +50,4 @@ def test_a_schema_loads_nothing_from_elsewhere() -> None:
 def test_the_problems_of_a_bad_result_are_told_in_bounds() -> None:
     found = structured_result({"items": {"type": "integer"}}, ["x" * 10_000] * 1000, "")
     assert len(found.problems) <= 10
-    assert all(len(problem) <= 250 for problem in found.problems)
+    assert all(len(problem) <= 200 for problem in found.problems)

@@ -22,7 +22,7 @@ UNFIT = "The answer does not fit its schema: "
 """How each problem begins."""
 
 _MOST_PROBLEMS = 10
-_PROBLEM_CHARS = 250
+_PROBLEM_CHARS = 200
 
 
 @dataclass(frozen=True)
