@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any
 import github
 import plans
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access
-from accord.kernel.clock import SystemClock
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.core.clock import SystemClock
+from accord.core.kinds import read_shape
+from accord.github.client import GitHub
+from accord.github.models import Access
 from accord.results.label_sync import plan_labels, sync_labels
 from accord.results.labels import shipped_labels
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.setting import Setting
-from accord.sandbox.server import Running, Settings, serving
+from accord.text.redaction import Redactor
+from accord_sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ LATENCY_SECONDS = 0.05
 def with_accord(server: Running, plan: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     receipt = apply_plan(
-        Adapter(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
+        GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
         read_plan(read_shape(PlannerResult, plan)),
         Setting(server.repository, SystemClock(), Redactor()),
     )
@@ -76,7 +76,7 @@ def measure(
 
 def prepared(server: Running) -> None:
     access = Access(server.repository, server.token, server.url)
-    adapter = Adapter(access, SystemClock(), lambda *_: None)
+    adapter = GitHub(access, SystemClock(), lambda *_: None)
     actions, _ = plan_labels(shipped_labels(), adapter.labels(), ())
     _, problem = sync_labels(adapter, actions, SystemClock(), lambda _: None)
     assert problem is None, problem

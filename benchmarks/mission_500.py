@@ -21,8 +21,8 @@ from check_1000 import median_seconds
 from accord.cli.main import _ALLOCATIONS_BEFORE_COLLECTING
 from accord.missions import load
 from accord.missions.load import load_mission
-from accord.missions.modes import settle_mode
-from accord.missions.status import mission_status
+from accord.missions.query import mission_status
+from accord.missions.workspace import settle_mode
 
 HEAD = """---
 work_package_id: {name}

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import github
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access
-from accord.kernel.clock import SystemClock
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.core.clock import SystemClock
+from accord.core.kinds import read_shape
+from accord.github.client import GitHub
+from accord.github.models import Access
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.results.setting import Setting
-from accord.sandbox.server import Running, Settings, serving
+from accord.text.redaction import Redactor
+from accord_sandbox.server import Running, Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ def result(comments: int) -> dict[str, Any]:
 
 def with_accord(server: Running, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
-    adapter = Adapter(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
+    adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
     setting = Setting(server.repository, SystemClock(), Redactor())
     receipt = apply_review(adapter, read_shape(ReviewerResult, document), Reviewed(PULL), setting)
     assert receipt.exit_code == 0, receipt.error

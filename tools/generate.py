@@ -36,7 +36,7 @@ def filled(page: str, mark: str, content: str, name: str) -> str:
 
 
 def expected(root: Path) -> tuple[dict[str, str], list[str]]:
-    """Return what every generated file should hold, and the problems that are for people to mend."""
+    """Return what every generated file should hold, and the problems that are for people to fix."""
     pages: dict[str, str] = {}
     problems: list[str] = []
     for part in parts(root):

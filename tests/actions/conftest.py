@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 from support.act import CONSUMER, Bench, make_consumer, publish, stand_ins
 
-from accord.sandbox.server import serving
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 PLANTED = [f"{name}.py" for name in ("pip", "sitecustomize", "uv", "venv")]
 """Files of a workspace that must not become part of the set-up."""

@@ -10,13 +10,13 @@ import requests
 from support.act import CONSUMER, ROOT, Bench, read_yaml
 from support.handoffs import REVIEW, VERIFICATION, by, patch
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access
+from accord.core.clock import SystemClock
+from accord.github.client import GitHub
+from accord.github.models import Access
 from accord.handoffs.issues import Place, change
 from accord.handoffs.plan import decide_patch
-from accord.kernel.clock import SystemClock
-from accord.sandbox.seed import INSTALLATION_TOKEN
-from accord.sandbox.server import serving
+from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ jobs:
 def test_the_action_sets_the_check_and_says_what_blocks(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "seed.yml").write_text(SEED)
     with serving(tmp_path / "sandbox", seed=tmp_path / "seed.yml", repository=CONSUMER) as github:
-        adapter = Adapter(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
+        adapter = GitHub(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
         both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
         change(Place(adapter, 1, SystemClock()), lambda task: decide_patch(task, both, by("tester")))
         ended = bench.run(WORKFLOW, tmp_path / "run", api_url=github.url, token=INSTALLATION_TOKEN)

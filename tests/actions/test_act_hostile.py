@@ -9,13 +9,13 @@ import pytest
 from support.act import CHECKOUT, Bench, Run
 from support.plans import plan, task
 
-from accord.sandbox.seed import INSTALLATION_TOKEN
-from accord.sandbox.show import document
+from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 pytestmark = pytest.mark.unmeasured
 

@@ -23,8 +23,8 @@ from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
 
 from accord.results.labels import shipped_labels
-from accord.sandbox.server import Running, serving
-from accord.sandbox.show import document
+from accord_sandbox.server import Running, serving
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

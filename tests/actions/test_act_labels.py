@@ -9,13 +9,13 @@ import pytest
 from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, template
 from support.plans import plan, task
 
-from accord.sandbox.seed import INSTALLATION_TOKEN, TOKEN, ensure_repository
-from accord.sandbox.show import document
+from accord_sandbox.seed import INSTALLATION_TOKEN, TOKEN, ensure_repository
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 pytestmark = pytest.mark.unmeasured
 

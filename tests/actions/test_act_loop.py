@@ -26,8 +26,8 @@ from support.act import (
     workflow_files,
 )
 
-from accord.sandbox.server import Running, serving
-from accord.sandbox.show import document
+from accord_sandbox.server import Running, serving
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.loop_calls import Consumer, seed, with_own_tokens
 
-from accord.loops.history import HistoryLine
-from accord.sandbox.seed_rows import BOT
-from accord.sandbox.server import serving
+from accord.loops.state import HistoryLine
+from accord_sandbox.seed_rows import BOT
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,7 +232,7 @@ def test_a_pull_request_that_a_person_paused_is_left_alone(consumer: Consumer) -
     assert not of(consumer, "paused")["comments"]
 
 
-def test_autofix_mends_the_check_that_fails_by_its_log(consumer: Consumer) -> None:
+def test_autofix_fixes_the_check_that_fails_by_its_log(consumer: Consumer) -> None:
     told = consumer.outputs["all"]["failing"]
     assert (told["action"], told["reason"], told["exit-code"]) == ("fix", "checks-failing", "0")
     assert "+    return sum(numbers)" in files(consumer, "failing")["src/total.py"]
@@ -277,7 +277,7 @@ def test_each_thread_of_a_bot_is_told_once_what_was_done(consumer: Consumer) -> 
     }
 
 
-def test_what_a_bot_was_right_about_is_mended_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
+def test_what_a_bot_was_right_about_is_fixed_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
     changed = files(consumer, "bots")["lines.txt"]
     assert "+The first line." in changed
     assert "+The third line." in changed

@@ -11,7 +11,7 @@ import pytest
 from support.agent_calls import Call, Calls, make_calls, message_of, once
 from support.model_server import messages, serving_models
 
-from accord.sandbox.show import document
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from support.act import ROOT, read_yaml, steps_of
 
-from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import read_mapping
-from accord.runner.workflows.conform import runner_findings
-from accord.runner.workflows.contract import INPUTS, OUTPUTS, described_outputs
-from accord.runner.workflows.files import Workflow
+from accord.core.kinds import read_shape
+from accord.files.yaml import read_mapping
+from accord.workflows.conform import INPUTS, OUTPUTS, described_outputs, runner_findings
+from accord.workflows.files import Workflow
 
 FOLDER = ROOT / ".github/workflows"
 EXPECTED = {f"reusable-{agent}-run.yml" for agent in ("agent", "codex", "claude", "gemini")}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sessions import GATES, NAME, SPEC, agent_output, make_session
 
-from accord.cli.machine import MACHINES
-from accord.kernel.git import Git
+from accord.cli.reference import MACHINES
+from accord.git.program import Git
 
 if TYPE_CHECKING:
     from conftest import Accord

@@ -34,7 +34,7 @@ def test_a_finding_has_line_pointer_and_the_lines_to_paste(accord: Accord, comma
     assert (finding["code"], finding["severity"]) == ("unpinned-action", "error")
     assert finding["path"] == "/jobs/agent/steps/0/uses"
     assert "checkout@v7" in file.read_text().splitlines()[finding["line"] - 1]
-    assert finding["mend"].startswith("uses: actions/checkout@<40 digits")
+    assert finding["hint"].startswith("uses: actions/checkout@<40 digits")
 
 
 def test_text_shows_the_lines_to_paste_below_the_finding(accord: Accord) -> None:

@@ -34,12 +34,12 @@ def broken(accord: Accord) -> Accord:
 def test_a_defect_is_told_as_one_and_blames_no_input(broken: Accord) -> None:
     ended = broken("broken")
     assert (ended.code, ended.out) == (3, "")
-    said, mend = ended.err.splitlines()
+    said, hint = ended.err.splitlines()
     assert "This is a defect of accord: KeyError" in said
     assert "Nothing tells whether anything was written." in said
     assert " at cli/main.py:" in said  # where accord went into what is broken
-    assert "Run the same command again" in mend
-    assert "https://github.com/accord-ci/accord/issues" in mend
+    assert "Run the same command again" in hint
+    assert "https://github.com/accord-ci/accord/issues" in hint
     assert_harmless(ended.err)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from accord.sandbox.server import serving
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from conftest import Accord, Ended
@@ -84,7 +84,7 @@ def test_the_demo_ends_with_a_pull_request_that_somebody_else_reviewed(accord: A
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_suggestion_of_the_example_review_mends_the_line_that_it_stands_on(at: int) -> None:
+def test_a_suggestion_of_the_example_review_fixes_the_line_that_it_stands_on(at: int) -> None:
     """GitHub puts the suggestion in the place of that line when somebody presses the button."""
     comment = example("reviewer-result")["review"]["comments"][at]
     added = example("implementor-result")["patch"].split(f"+++ b/{comment['path']}\n")[1].split("\ndiff --git")[0]

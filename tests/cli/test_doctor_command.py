@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.runner_workflows import RUNNER, edited
 
-from accord.kernel.git import Git
+from accord.git.program import Git
 
 if TYPE_CHECKING:
     from conftest import Accord
@@ -48,7 +48,7 @@ def test_this_repository_is_in_order(accord: Accord) -> None:
     assert "0 errors" in ended.out
 
 
-def test_a_finding_is_told_with_its_file_line_and_mend(accord: Accord, repository: Path) -> None:
+def test_a_finding_is_told_with_its_file_line_and_hint(accord: Accord, repository: Path) -> None:
     file = repository / ".github/workflows/run.yml"
     file.write_text(
         edited(RUNNER, ("contents: read", "contents: write"), ('agent < "$PROMPT"', 'codex exec - < "$PROMPT"'))

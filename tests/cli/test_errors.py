@@ -42,7 +42,7 @@ def test_wrong_usage_is_one_document(accord: Accord, arguments: tuple[str, ...],
     assert ended.code == 2
     assert ended.document["outcome"] == "usage"
     assert ended.document["error"]["message"] in ended.err
-    assert set(ended.document["error"]) == {"message", "mend"}
+    assert set(ended.document["error"]) == {"message", "hint"}
 
 
 def test_json_that_the_environment_asks_for_is_given_for_wrong_usage_too(accord: Accord) -> None:

@@ -11,9 +11,9 @@ import pytest
 from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, handoff, patch
 from support.stage import Stage, staged
 
-from accord.handoffs.block import read_block
-from accord.kernel.clock import SystemClock
-from accord.sandbox.server import Fault
+from accord.core.clock import SystemClock
+from accord.handoffs.issues import read_block
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

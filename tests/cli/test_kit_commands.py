@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.consumers import CONSUMER, NEW, PLAN, REVIEW, SHIPPED, consumer_stage, edited, installed, older_kit
 
-from accord.kernel.git import Git
+from accord.git.program import Git
 from accord.kit.manifest import PLACE
 
 if TYPE_CHECKING:

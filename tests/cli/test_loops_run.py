@@ -23,7 +23,7 @@ import json, re, sys
 prompt = sys.stdin.read()
 if "expected good" in prompt:
     open("value.txt", "w").write("good")
-    said = "Mended."
+    said = "Fixed."
 else:
     task = re.search(r"- \\[ \\] (.+)", prompt)[1]
     open("done.txt", "a").write(task + "\\n")
@@ -105,7 +105,7 @@ def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_p
     assert is_told or turn["requests"] == {"read": 1, "write": 0}
 
 
-def test_autofix_mends_a_failing_check(accord: Accord, turns: Turns) -> None:
+def test_autofix_fixes_a_failing_check(accord: Accord, turns: Turns) -> None:
     turns.unlabel("agents:keepalive")
     turns.label("agent:script")
     turns.check(conclusion="failure")

@@ -13,10 +13,10 @@ from support.stage import staged
 from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
-from accord.kernel.markdown_text import cell, mermaid_text
 from accord.results.planner import rules
-from accord.sandbox.faults import Fault
-from accord.sandbox.seed import STRANGER_TOKEN
+from accord.text.markdown import cell, mermaid_text
+from accord_sandbox.faults import Fault
+from accord_sandbox.seed import STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def test_each_way_to_fail_has_its_exit_code_and_its_receipt(
     assert (ended.code, ended.document["outcome"]) == (code, outcome)
     assert stage.issues() == []
     if code > 1:
-        assert ended.document["error"]["mend"]
+        assert ended.document["error"]["hint"]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_a_legal_move_is_rehearsed_made_and_made_once(accord: Accord, stage: Sta
 FILE = "- {name: one, color: '111111'}\n- {name: two, color: '222222', aliases: [deux]}\n"
 
 
-def test_labels_drift_is_told_rehearsed_mended_and_gone(accord: Accord, stage: Stage) -> None:
+def test_labels_drift_is_told_rehearsed_fixed_and_gone(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     stage.send("POST", f"/repos/{stage.repository}/labels", name="deux", color="222222")
     use = ["--file", accord.file("labels.yml", FILE), "--format", "json"]
@@ -399,7 +399,7 @@ def test_a_refused_sync_exits_4_and_stays_one_document(accord: Accord, stage: St
     accord.on(stage, GITHUB_TOKEN=STRANGER_TOKEN)
     ended = accord("labels", "sync", "--format", "json")
     assert (ended.code, ended.document["outcome"]) == (4, "refused")
-    assert ended.document["error"]["mend"]
+    assert ended.document["error"]["hint"]
 
 
 def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accord: Accord) -> None:

@@ -24,8 +24,8 @@ from support.sessions import (
     make_session,
 )
 
-from accord.sandbox.seed import STRANGER_TOKEN
 from accord.sessions.models import ROLES
+from accord_sandbox.seed import STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from conftest import Accord

@@ -3,7 +3,7 @@
 import pytest
 
 from accord.cli.sources import addresses
-from accord.kernel.errors import WrongUsage
+from accord.core.errors import WrongUsage
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accord.core.findings import Finding, Severity
 from accord.gha.commands import ANNOTATIONS_PER_TYPE, annotate, command
-from accord.kernel.findings import Finding, Severity
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.stage import Stage, staged
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access, AnswerLost, IssueChange, Label, NotThere
-from accord.kernel.errors import Refused, Stopped, WrongUsage
-from accord.sandbox.faults import Fault
-from accord.sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
+from accord.core.errors import Refused, Stopped, WrongUsage
+from accord.github.client import GitHub
+from accord.github.models import Access, AnswerLost, IssueChange, Label, NotThere
+from accord_sandbox.faults import Fault
+from accord_sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 LABEL = Label("bug: 50% / ärger", "Broken", "d73a4a")
 
 
-def other(stage: Stage, *, url: str = "", token: str = "", repo: str = "", max_wait: float = 1e5) -> Adapter:
+def other(stage: Stage, *, url: str = "", token: str = "", repo: str = "", max_wait: float = 1e5) -> GitHub:
     access = Access(repo or stage.repository, token or stage.server.token, url or stage.server.url, "", max_wait)
-    return Adapter(access, stage.clock, lambda seconds, reason: stage.waits.append((seconds, reason)))
+    return GitHub(access, stage.clock, lambda seconds, reason: stage.waits.append((seconds, reason)))
 
 
 @pytest.mark.parametrize("below", ["", "/", "/api/v3", "/api/v3/"])
@@ -96,7 +96,7 @@ def test_a_rate_limit_is_waited_out_and_said(stage: Stage, kind: str, method: st
     assert "rate limit" in reason
 
 
-CALLS: dict[str, Callable[[Adapter, int], Any]] = {
+CALLS: dict[str, Callable[[GitHub, int], Any]] = {
     "GET": lambda github, number: github.issue(number),
     "PATCH": lambda github, number: github.change_issue(number, IssueChange(body="new")),
     "POST": lambda github, number: github.create_issue("B", "", []),
@@ -110,10 +110,10 @@ def test_a_longer_wait_than_is_allowed_stops_and_says_when_to_run_again(stage: S
     with pytest.raises(Stopped) as caught:
         github.labels()
     assert caught.value.exit_code == 3
-    again = datetime.fromisoformat(caught.value.mend.partition(" after ")[2].partition(",")[0])
+    again = datetime.fromisoformat(caught.value.hint.partition(" after ")[2].partition(",")[0])
     asked = 60 if kind.endswith("bare") else 1800
     assert asked - 1 <= (again - stage.clock.now()).total_seconds() <= asked + 2
-    assert "--max-wait" in caught.value.mend
+    assert "--max-wait" in caught.value.hint
 
 
 def test_all_waits_of_a_run_count_together(stage: Stage) -> None:
@@ -146,7 +146,7 @@ def test_a_server_that_stays_away_is_given_up_in_words(stage: Stage) -> None:
     with pytest.raises(Stopped, match="failed 5 times") as caught:
         github.labels()
     assert github.requests.read == 5
-    assert "again" in caught.value.mend
+    assert "again" in caught.value.hint
 
 
 def test_requests_are_counted_with_their_repetitions(stage: Stage) -> None:
@@ -180,7 +180,7 @@ def test_a_login_that_is_vouched_for_makes_nobody_a_person_or_a_bot(stage: Stage
 def test_a_token_that_is_not_valid_is_told_so(stage: Stage) -> None:
     with pytest.raises(Refused, match="Bad credentials") as caught:
         stage.adapter(token="ghp_wrong").identity()
-    assert "GITHUB_TOKEN" in caught.value.mend
+    assert "GITHUB_TOKEN" in caught.value.hint
     assert "ghp_wrong" not in str(caught.value)
 
 
@@ -210,8 +210,8 @@ def test_archived_closed_and_missing_repositories_are_told_apart(tmp_path: Path)
             code.create_issue("A", "", [])
         with pytest.raises(Refused, match="404") as missing:
             none.repository()
-    assert "unarchive" in archived.value.mend
-    assert "octo/none exists" in missing.value.mend
+    assert "unarchive" in archived.value.hint
+    assert "octo/none exists" in missing.value.hint
 
 
 @pytest.mark.parametrize(
@@ -219,20 +219,20 @@ def test_archived_closed_and_missing_repositories_are_told_apart(tmp_path: Path)
 )
 def test_what_is_no_repository_is_never_asked_for(repository: str) -> None:
     with pytest.raises(WrongUsage):
-        Adapter(Access(repository, "token"), None, print)  # type: ignore[arg-type]
+        GitHub(Access(repository, "token"), None, print)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "caf\u00e9", "\x00"])
 def test_what_is_no_token_is_never_sent(token: str) -> None:
     with pytest.raises(WrongUsage) as caught:
-        Adapter(Access("octo/tools", token), None, print)  # type: ignore[arg-type]
+        GitHub(Access("octo/tools", token), None, print)  # type: ignore[arg-type]
     assert not token.strip() or token not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["", "github.com", "ftp://github.com", "https://", "http://host:port", "http://[bad"])
 def test_what_is_no_address_is_named(url: str) -> None:
     with pytest.raises(WrongUsage, match="no URL"):
-        Adapter(Access("octo/tools", "token", url), None, print)  # type: ignore[arg-type]
+        GitHub(Access("octo/tools", "token", url), None, print)  # type: ignore[arg-type]
 
 
 def test_the_token_is_in_no_representation() -> None:

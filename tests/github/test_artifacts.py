@@ -11,15 +11,15 @@ import responses
 from support.archives import with_entry, zipped
 from support.stage import START, Stage
 
+from accord.core.clock import ManualClock
+from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.github import artifacts
-from accord.github.adapter import Adapter
 from accord.github.artifacts import fetch_artifact
-from accord.github.port import Access
-from accord.kernel.clock import ManualClock
-from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
-from accord.sandbox import faults
-from accord.sandbox.seed import INSTALLATION_TOKEN
-from accord.sandbox.server import Fault
+from accord.github.client import GitHub
+from accord.github.models import Access
+from accord_sandbox import faults
+from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_missing_artifact_is_refused_with_the_names_of_those_that_are_there(st
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_expired_artifact_is_refused_with_what_mends_it(stage: Stage, tmp_path: Path) -> None:
+def test_an_expired_artifact_is_refused_with_what_fixes_it(stage: Stage, tmp_path: Path) -> None:
     upload(stage, zipped({"a": "1"}))
     stage.clock.sleep(91 * 86400)
     with pytest.raises(Refused, match=r"has expired or was deleted\. Run the job that made it again"):
@@ -148,7 +148,7 @@ LISTED = {"id": 5, "name": "result", "expired": False, "digest": None, "created_
 
 def on_github(into: Path) -> None:
     access = Access("octo/tools", TOKEN)
-    fetch_artifact(Adapter(access, ManualClock(START), lambda *_: None), "result", 7, into)
+    fetch_artifact(GitHub(access, ManualClock(START), lambda *_: None), "result", 7, into)
 
 
 @responses.activate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accord.github.body_copy import COPY_ROOM, take_copy, with_copy, write_copy
 from accord.github.limits import BODY_CHARS
+from accord.github.markers import COPY_ROOM, take_copy, with_copy, write_copy
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 COPY = {"commit": SHA, "data": "e" * 40_000}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from support.stage import START, Stage, staged
 
-from accord.github.adapter import Adapter
-from accord.github.chain import Chain, append, newest
-from accord.github.port import Access
-from accord.kernel.clock import ManualClock
-from accord.sandbox.server import Fault
+from accord.core.clock import ManualClock
+from accord.github.client import GitHub
+from accord.github.models import Access
+from accord.github.state import Chain, append, newest
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def test_a_write_whose_answer_is_lost_counts_although_others_went_on_meanwhile(s
     first = append(chain(stage), None, "one", "First")
     clock = Interrupted(lambda: follow(stage))
     access = Access(stage.repository, stage.server.token, stage.server.url)
-    mine = Chain(Adapter(access, clock, lambda *_: None), "refs/accord/texts/1", "A text.", clock)
+    mine = Chain(GitHub(access, clock, lambda *_: None), "refs/accord/texts/1", "A text.", clock)
     stage.server.faults.add(Fault("lost-after", method="PATCH"))
     written = append(mine, first, "mine", "Mine")
     found = newest(chain(stage))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.github.closing import MOST_ITEMS, closing_references
+from accord.github.pulls import MOST_ITEMS, closing_references
 
 HERE = "octo/home"
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import responses
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access, AnswerLost, IssueChange
-from accord.github.pull_port import NewReview
-from accord.kernel.clock import ManualClock
-from accord.kernel.errors import Refused, Stopped
+from accord.core.clock import ManualClock
+from accord.core.errors import Refused, Stopped
+from accord.github.client import GitHub
+from accord.github.models import Access, AnswerLost, IssueChange, NewReview
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,8 +33,8 @@ ISSUE = {
 }
 
 
-def adapter(max_wait: float = 900) -> Adapter:
-    return Adapter(Access("octo/tools", TOKEN, max_wait_seconds=max_wait), ManualClock(START), lambda *_: None)
+def adapter(max_wait: float = 900) -> GitHub:
+    return GitHub(Access("octo/tools", TOKEN, max_wait_seconds=max_wait), ManualClock(START), lambda *_: None)
 
 
 @responses.activate
@@ -59,7 +58,7 @@ def test_a_renamed_repository_is_refused_by_name_instead_of_read_from_another_li
     for call in (lambda: list(adapter().issues()), lambda: adapter().create_issue("T", "", [])):
         with pytest.raises(Refused, match="refused") as caught:
             call()
-        assert "called now" in caught.value.mend
+        assert "called now" in caught.value.hint
     assert len(responses.calls) == 2
 
 
@@ -71,11 +70,11 @@ def test_the_missing_permission_is_named() -> None:
         json={"message": "Resource not accessible by personal access token"},
         headers={"x-accepted-github-permissions": "issues=write"},
     )
-    from accord.github.port import Label
+    from accord.github.models import Label
 
     with pytest.raises(Refused) as caught:
         adapter().create_label(Label("a", "", "000000"))
-    assert "issues: write" in caught.value.mend
+    assert "issues: write" in caught.value.hint
 
 
 @responses.activate
@@ -86,7 +85,7 @@ def test_a_page_of_a_proxy_is_no_answer() -> None:
     assert len(responses.calls) == 5
 
 
-READS: dict[str, Callable[[Adapter], object]] = {
+READS: dict[str, Callable[[GitHub], object]] = {
     "the repository": lambda github: github.repository(),
     "an issue": lambda github: github.issue(7),
     "a search": lambda github: github.search("word"),
@@ -104,14 +103,14 @@ READS: dict[str, Callable[[Adapter], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 @responses.activate
-def test_json_of_something_else_is_no_answer_and_no_defect(read: Callable[[Adapter], object]) -> None:
+def test_json_of_something_else_is_no_answer_and_no_defect(read: Callable[[GitHub], object]) -> None:
     for method in (responses.GET, responses.POST):
         responses.add(method, re.compile(".*"), json={"welcome": "to the hotel"})
     with pytest.raises(Stopped, match="not as GitHub documents it"):
         read(adapter())
 
 
-WRITES: dict[str, Callable[[Adapter], object]] = {
+WRITES: dict[str, Callable[[GitHub], object]] = {
     "an issue": lambda github: github.create_issue("T", "", []),
     "a comment": lambda github: github.create_comment(7, "B"),
     "a pull request": lambda github: github.create_pull("T", "B", "head", "main", draft=False),
@@ -123,7 +122,7 @@ WRITES: dict[str, Callable[[Adapter], object]] = {
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 @responses.activate
 def test_what_was_sent_and_answered_with_something_else_is_looked_for_before_it_is_sent_again(
-    write: Callable[[Adapter], object],
+    write: Callable[[GitHub], object],
 ) -> None:
     responses.post(re.compile(".*"), json={"welcome": "to the hotel"})
     with pytest.raises(AnswerLost):

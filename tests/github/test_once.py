@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from accord.core.clock import ManualClock
+from accord.core.errors import Refused, Stopped
+from accord.github.models import AnswerLost
 from accord.github.once import TRIES, send_once
-from accord.github.port import AnswerLost
-from accord.kernel.clock import ManualClock
-from accord.kernel.errors import Refused, Stopped
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ def test_after_four_lost_answers_the_run_stops_and_says_how_to_go_on() -> None:
         send_once(post.send, post.find, ManualClock(START))
     assert post.log == ["send", "find"] * TRIES
     assert "POST got no answer" in caught.value.message
-    assert "again" in caught.value.mend
+    assert "again" in caught.value.hint
 
 
 def test_a_refusal_is_no_lost_answer() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.github.policy import TRIES, Attempt, Step, backoff, judge
+from accord.github.pacing import TRIES, Attempt, Step, backoff, judge
 
 NOW = 1_700_000_000.0
 RESET = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW) + 100)}

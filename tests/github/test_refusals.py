@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from accord.github.port import NotThere
+from accord.core.errors import Refused
+from accord.github.models import NotThere
 from accord.github.refusals import refusal
-from accord.kernel.errors import Refused
 
 PERMISSIONS = "x-accepted-github-permissions"
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "headers", "kind", "mend"),
+    ("status", "message", "headers", "kind", "hint"),
     [
         (301, "Moved Permanently", {}, NotThere, "name octo/tools as it is called now"),
         (401, "Bad credentials", {}, Refused, "GITHUB_TOKEN"),
@@ -41,14 +41,14 @@ PERMISSIONS = "x-accepted-github-permissions"
     ],
 )
 def test_a_refusal_says_what_to_change(
-    status: int, message: str, headers: dict[str, str], kind: type[Refused], mend: str
+    status: int, message: str, headers: dict[str, str], kind: type[Refused], hint: str
 ) -> None:
     error = refusal("POST /x", status, message, [], headers, "octo/tools")
     assert isinstance(error, kind)
     assert isinstance(error, NotThere) == (kind is NotThere)
     assert error.exit_code == 4
     assert f'GitHub refused POST /x with {status}: "{message.rstrip(chr(46))}"' in error.message
-    assert " ".join(mend.split()) in " ".join(error.mend.split())
+    assert " ".join(hint.split()) in " ".join(error.hint.split())
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_the_fields_that_github_names_are_told(errors: list[object], said: str) 
 
 def test_an_event_that_may_not_be_sent_names_the_permission_that_it_takes() -> None:
     error = refusal("POST /repos/o/n/dispatches", 403, "Resource not accessible by integration", [], {}, "o/n")
-    assert '"contents: write"' in error.mend
+    assert '"contents: write"' in error.hint

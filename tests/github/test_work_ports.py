@@ -8,13 +8,13 @@ import pytest
 import yaml
 from support.stage import START, Stage, staged
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access, AnswerLost, Conflict, Forbidden, NotThere
+from accord.core.clock import timestamp
+from accord.core.errors import Refused, Stopped
+from accord.github.client import GitHub
+from accord.github.models import Access, AnswerLost, Conflict, Forbidden, NotThere
 from accord.github.workflows import MOST_LOG_BYTES
-from accord.kernel.clock import timestamp
-from accord.kernel.errors import Refused, Stopped
-from accord.sandbox.faults import Fault
-from accord.sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
+from accord_sandbox.faults import Fault
+from accord_sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,7 +157,7 @@ def test_a_log_that_breaks_off_is_fetched_again(stage: Stage) -> None:
 def test_a_log_is_refused_where_the_job_may_not_read_actions(stage: Stage) -> None:
     with pytest.raises(Forbidden) as refused:
         stage.adapter(repo="octo/secret", token="blind").job_log(1)
-    assert "actions: read" in refused.value.mend
+    assert "actions: read" in refused.value.hint
 
 
 def test_label_events_tell_who_took_a_label_off_and_whether_it_was_a_person(stage: Stage) -> None:
@@ -213,7 +213,7 @@ def test_no_thread_and_no_comment_is_missed_on_any_page(tmp_path: Path, below: s
     seed.write_text(yaml.safe_dump({"repositories": [{**home, "issues": [pull]}]}))
     with staged(tmp_path, seed=seed) as stage:
         access = Access(stage.repository, stage.server.token, stage.server.url + below)
-        github = Adapter(access, stage.clock, lambda *_: None)
+        github = GitHub(access, stage.clock, lambda *_: None)
         found = github.review_threads(1)
         assert [thread.line for thread in found] == [n + 1 for n in range(120)]
         assert [len(thread.comments) for thread in found] == [205 if n == 60 else 2 for n in range(120)]
@@ -343,7 +343,7 @@ def test_graphql_that_stays_away_stops_the_run(stage: Stage) -> None:
 
 
 def dispatches(stage: Stage) -> list[dict[str, Any]]:
-    from accord.sandbox.show import document
+    from accord_sandbox.show import document
 
     found: list[dict[str, Any]] = document(stage.server.database.path.parent)["dispatches"]
     return found

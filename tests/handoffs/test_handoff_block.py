@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.handoffs import handoff
 
 from accord.github.limits import BODY_CHARS
-from accord.handoffs.block import read_block, with_block, without_block
-from accord.kernel.incoming import visible_text
+from accord.handoffs.issues import read_block, with_block, without_block
+from accord.text.untrusted import visible_text
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "f" * 40
@@ -63,7 +63,7 @@ def test_a_block_that_unpacks_to_more_than_may_be_read_holds_nothing() -> None:
     import base64
     import zlib
 
-    from accord.kernel.documents import MAX_BYTES
+    from accord.core.documents import MAX_BYTES
 
     text = json.dumps({"a": "0" * MAX_BYTES})
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()

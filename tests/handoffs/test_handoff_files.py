@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.handoffs import by, handoff, patch
 
+from accord.core.clock import ManualClock, SystemClock
+from accord.core.errors import BrokenContract, Stopped, WrongUsage
+from accord.files.store import Storage, locked
 from accord.handoffs.files import change_file
 from accord.handoffs.plan import decide_patch
-from accord.kernel.clock import ManualClock, SystemClock
-from accord.kernel.errors import BrokenContract, Stopped, WrongUsage
-from accord.kernel.store import Storage, locked
 
 if TYPE_CHECKING:
     from pathlib import Path

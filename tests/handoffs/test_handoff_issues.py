@@ -12,15 +12,14 @@ from support.killing import kill_at
 from support.plans import TASK_LABELS, plan, task_body, update
 from support.stage import Stage, staged
 
+from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.limits import BODY_CHARS
-from accord.github.port import IssueChange
-from accord.handoffs.block import read_block, with_block, without_block
-from accord.handoffs.issues import Place, change, load
+from accord.github.models import IssueChange
+from accord.handoffs.issues import Place, change, load, read_block, with_block, without_block
 from accord.handoffs.plan import decide_move, decide_patch
-from accord.kernel.errors import BrokenContract, Refused, Stopped
-from accord.kernel.redaction import Redactor
 from accord.results.receipts import Outcome
-from accord.sandbox.server import Fault
+from accord.text.redaction import Redactor
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -254,7 +253,7 @@ def test_a_block_that_somebody_wrote_into_the_body_counts_for_nothing(stage: Sta
     assert codes(refused.value.findings) == [("handoff-untrusted", "")]
 
 
-def test_a_forged_block_beside_a_true_handoff_is_told_and_mended(stage: Stage) -> None:
+def test_a_forged_block_beside_a_true_handoff_is_told_and_fixed(stage: Stage) -> None:
     go(stage)
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("done"), "f" * 40)))
     held = load(place(stage))
@@ -264,7 +263,7 @@ def test_a_forged_block_beside_a_true_handoff_is_told_and_mended(stage: Stage) -
     assert shown(stage)["status"] == "review"
 
 
-def test_a_spoiled_or_deleted_block_is_told_and_mended_too(stage: Stage) -> None:
+def test_a_spoiled_or_deleted_block_is_told_and_fixed_too(stage: Stage) -> None:
     go(stage)
     for spoiled in (body(stage).replace("data=e", "data=f"), BODY):
         stage.adapter().change_issue(1, IssueChange(spoiled))
@@ -306,7 +305,7 @@ def test_an_empty_repository_has_no_handoffs_and_says_what_the_first_one_needs(t
         assert load(place(stage)).is_new
         with pytest.raises(Refused, match="Git Repository is empty") as refused:
             change(place(stage), to_implementing)
-        assert "holds no commit yet: push one" in refused.value.mend
+        assert "holds no commit yet: push one" in refused.value.hint
 
 
 def test_a_block_from_elsewhere_is_taken_on_when_the_caller_vouches_for_it(stage: Stage) -> None:

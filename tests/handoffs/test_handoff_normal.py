@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from support.handoffs import EVERYTHING, checked, handoff
 
-from accord.handoffs.models import Handoff
-from accord.handoffs.normal import next_task_id, normalised
-from accord.kernel.shapes import read_shape
+from accord.core.kinds import read_shape
+from accord.handoffs.models import Handoff, next_task_id, normalised
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_an_unknown_status_is_an_error() -> None:
     assert [(finding.code, finding.path) for finding in findings] == [("schema", "/status")]
 
 
-def test_a_malformed_id_is_a_warning_since_the_next_write_mends_it() -> None:
+def test_a_malformed_id_is_a_warning_since_the_next_write_fixes_it() -> None:
     _, (finding,) = checked({"metadata": {"canonicalTaskId": "123"}})
     assert (finding.code, finding.severity) == ("task-id-invalid", "warning")
 

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from accord.handoffs.roles import ROLES
+from accord.handoffs.rules import ROLES
 
 ROOT = Path(__file__).parents[2]
 

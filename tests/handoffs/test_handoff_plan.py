@@ -20,9 +20,9 @@ from support.handoffs import (
     patch,
 )
 
-from accord.handoffs.normal import normalised
+from accord.core.documents import MAX_DEPTH
+from accord.handoffs.models import normalised
 from accord.handoffs.plan import Author, decide_move, decide_patch, with_task_id
-from accord.kernel.documents import MAX_DEPTH
 
 BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
 

@@ -9,11 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, checked, handoff
 
-from accord.handoffs.changes import changes, deep_merged, value_at
-from accord.handoffs.mutability import APPEND_ONLY, IMMUTABLE
-from accord.handoffs.normal import normalised
+from accord.handoffs.models import normalised
 from accord.handoffs.plan import Decided, decide_move, decide_patch
-from accord.handoffs.roles import ROLES
+from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, changes, deep_merged, value_at
 from accord.handoffs.stages import HANDOFF
 
 words = st.sampled_from(["a", "b", "-->", "@all", ""])

@@ -8,7 +8,7 @@ import pytest
 from support.handoffs import EVERYTHING, by, codes, handoff, patch
 
 from accord.handoffs.plan import decide_patch
-from accord.handoffs.roles import ROLES
+from accord.handoffs.rules import ROLES
 
 R, V, D, P, T, Q = (
     "reviewArtifact",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from accord.kit.templates import shipped_kit
+from accord.kit.manifest import shipped_kit
+from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
-from accord.loops.reasons import NEEDS_HUMAN
 from accord.results.labels import shipped_labels
 
 WORKFLOWS = {

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.kernel import store
-from accord.kernel.errors import BrokenContract, Refused, WrongUsage
+from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.files import store
 from accord.kit import install
 from accord.kit.install import carry_out, plan_folder
-from accord.kit.manifest import PLACE
-from accord.kit.pins import Pin
-from accord.kit.templates import Kit, shipped_kit
+from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accord.kit.manifest import PLACE, Manifest, entry_of, manifest_text, read_manifest
-from accord.kit.merge import merged
-from accord.kit.pins import Pin, repinned
-from accord.kit.plan import DELETED, OWN, RETIRED, Action, Plan, plan_kit
-from accord.kit.templates import Kit, shipped_kit
+from accord.kit.manifest import PLACE, Kit, Manifest, Pin, entry_of, manifest_text, read_manifest, repinned, shipped_kit
+from accord.kit.plan import DELETED, OWN, RETIRED, Action, Plan, merged, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

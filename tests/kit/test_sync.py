@@ -25,11 +25,9 @@ from support.consumers import (
 from support.killing import kill_at
 
 from accord.kit.consumers import blob_of
-from accord.kit.manifest import PLACE
-from accord.kit.pins import Pin
+from accord.kit.manifest import PLACE, Kit, Pin
 from accord.kit.sync import Outcome, sync_repository
-from accord.kit.templates import Kit
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,7 +111,7 @@ def test_a_token_without_the_workflows_permission_leaves_nothing_half_done_and_i
         synced = sync_repository(github, CONSUMER, SHIPPED, NEW, stage.clock)
         assert (synced.outcome, seen(stage)) == (Outcome.REFUSED, before)
         assert synced.error
-        assert "workflows" in (synced.error.mend or "")
+        assert "workflows" in (synced.error.hint or "")
         assert sync(stage).outcome is Outcome.APPLIED
 
 

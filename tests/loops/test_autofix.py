@@ -1,4 +1,4 @@
-"""Autofix: mends checks of this head, a few times a pull request, and leaves to keepalive what is keepalive's."""
+"""Autofix: fixes checks of this head, a few times a pull request, and leaves to keepalive what is keepalive's."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, TRANSIENT, checks, failed, pull, running, state_of, well
 
-from accord.kernel.redaction import Redactor
-from accord.loops.appendix import APPENDIX_CHARACTERS
 from accord.loops.autofix import AutofixFacts, CheckLog, decide
-from accord.loops.models import Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.context import APPENDIX_CHARACTERS
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
 from accord.loops.questions import KEEPALIVE, PAUSED
-from accord.loops.reasons import NEEDS_HUMAN, REASONS
+from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"
 
@@ -77,7 +76,7 @@ def test_a_new_head_is_no_new_budget() -> None:
     assert decide(known).reason == "iteration-budget"
 
 
-def test_when_every_task_is_done_autofix_mends_for_keepalive() -> None:
+def test_when_every_task_is_done_autofix_works_for_keepalive() -> None:
     known = autofix(pull={"labels": (CODEX, KEEPALIVE), "body": "- [x] All\n"})
     assert decide(known).reason == "checks-failing"
 

@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of, well
 
-from accord.kernel.redaction import Redactor
-from accord.loops.appendix import APPENDIX_CHARACTERS
 from accord.loops.bot_comments import (
     BotCommentFacts,
     Thread,
@@ -19,9 +17,10 @@ from accord.loops.bot_comments import (
     replies,
     waiting,
 )  # fmt: skip
-from accord.loops.models import Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.context import APPENDIX_CHARACTERS
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
 from accord.loops.questions import PAUSED
-from accord.loops.reasons import NEEDS_HUMAN, REASONS
+from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"
 RABBIT = ThreadComment(author="coderabbitai[bot]", is_bot=True, body="Use a set.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, reviewed, seen
 
-from accord.loops.step_outputs import how_it_ended
+from accord.loops.outputs import how_it_ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

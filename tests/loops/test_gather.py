@@ -9,13 +9,13 @@ import pytest
 import yaml
 from support.loops import NOW, keepalive, running, state_of, well
 
+from accord.core.errors import WrongUsage
 from accord.github.checks import Check
-from accord.kernel.errors import WrongUsage
-from accord.loops.gather import OWN_JOB, check_facts, is_own
+from accord.loops.facts import OWN_JOB, check_facts, is_own
 from accord.loops.keepalive import appendix, decide
 from accord.loops.ledger import as_before, begun
 from accord.loops.models import LoopState
-from accord.loops.outcome import read_outputs
+from accord.loops.outputs import read_outputs
 from accord.loops.questions import begin
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"

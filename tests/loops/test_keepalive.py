@@ -12,9 +12,8 @@ from support.loops import BODY, HEAD, LONG_AGO, NOW, TRANSIENT, failed, keepaliv
 
 from accord.loops.keepalive import KeepaliveFacts, decide
 from accord.loops.ledger import begun, ended, settled
-from accord.loops.models import Budgets, GoAhead, Iteration, LoopState, RateFacts, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, RateFacts, TokenFacts
 from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, begin
-from accord.loops.reasons import NEEDS_HUMAN, REASONS
 
 NO_CHANGE = {"tree_before": "t", "tree": "t"}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.loops import NOW, running
 
 from accord.loops.models import Iteration
-from accord.loops.outcome import error_identity, iteration_of
+from accord.loops.outputs import error_identity, iteration_of
 from accord.runner.models import RunOutputs
 
 

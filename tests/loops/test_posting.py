@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.kernel.redaction import Redactor
-from accord.loops.posting import line_to_post, text_to_post
+from accord.loops.comments import line_to_post, text_to_post
+from accord.loops.verdicts import page
 from accord.loops.verify import Verdict
-from accord.loops.verifying import page
+from accord.text.redaction import Redactor
 
 SECRET = "correct-horse-battery-staple"
 SECRETS = Redactor((SECRET,))

@@ -9,8 +9,8 @@ import pytest
 from support.killing import kill_at
 from support.reviewing_turns import ANSWERS, BOTS, FAIL, MERGED, OPEN, SECRET, answered, begun, ended, reviewed, seen
 
-from accord.kernel.errors import Stopped
-from accord.sandbox.faults import Fault
+from accord.core.errors import Stopped
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

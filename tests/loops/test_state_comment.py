@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from support.loops import failed, well
 
 from accord.github.limits import BODY_CHARS
-from accord.kernel.redaction import Redactor
+from accord.loops.comments import read_shown, telling, write_comment
+from accord.loops.keepalive import aftermath
 from accord.loops.ledger import KEPT
 from accord.loops.models import Budgets, Decision, LoopState
-from accord.loops.recovery import aftermath
-from accord.loops.state_comment import read_shown, telling, write_comment
+from accord.text.redaction import Redactor
 
 STOP = Decision(action="stop", reason="same-error", message="The same error ended two runs.")
 HOSTILE = st.text(max_size=90) | st.sampled_from(

@@ -9,15 +9,14 @@ import pytest
 from support.loops import running, state_of, well
 from support.stage import Stage, staged
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access
-from accord.kernel.errors import Refused, Stopped
-from accord.loops.history import HistoryLine, write_history
+from accord.core.errors import Refused, Stopped
+from accord.github.client import GitHub
+from accord.github.models import Access
+from accord.loops.comments import read_shown
 from accord.loops.ledger import begun, ended
 from accord.loops.models import LoopState
-from accord.loops.state_comment import read_shown
-from accord.loops.store import Place, change, load
-from accord.sandbox.server import Fault
+from accord.loops.state import HistoryLine, Place, change, load, write_history
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +50,7 @@ def stage(shared: Stage) -> Stage:
     return shared
 
 
-def place(stage: Stage, github: Adapter | None = None, pull: int = 1) -> Place:
+def place(stage: Stage, github: GitHub | None = None, pull: int = 1) -> Place:
     github = github or stage.adapter()
     return Place(github, pull, "keepalive", github.identity().counts, stage.clock)
 
@@ -158,7 +157,7 @@ def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: 
         assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
 
 
-class LosesAnAnswer(Adapter):
+class LosesAnAnswer(GitHub):
     """Moves the ref, and before it learns so, and sends the same again, a rival moves it on."""
 
     def rival(self) -> None: ...
@@ -273,7 +272,7 @@ def test_a_token_that_may_not_write_the_ref_is_told_what_to_grant(stage: Stage) 
     where = place(stage, stage.adapter(token="reading"))
     with pytest.raises(Refused, match="contents") as refused:
         change(where, load(where), begin("1"))
-    assert "contents" in refused.value.mend
+    assert "contents" in refused.value.hint
     assert comments(stage) == []
 
 
@@ -295,5 +294,5 @@ def test_the_token_of_an_app_that_nobody_named_leaves_no_comments_behind(stage: 
     for run_id in ("1", "2"):
         with pytest.raises(Refused, match=r"writes as my-app\[bot\]") as refused:
             change(place(stage, nameless), load(place(stage, nameless)), begin(run_id))
-        assert "--identity 'my-app[bot]'" in refused.value.mend
+        assert "--identity 'my-app[bot]'" in refused.value.hint
     assert comments(stage) == []

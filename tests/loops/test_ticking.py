@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.ticking import completed, tick
+from accord.loops.keepalive import completed, tick
 from accord.runner.models import RunOutputs
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
-from accord.loops.gather import gather
+from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
-from accord.loops.run import due
-from accord.loops.step_outputs import page, step_outputs
-from accord.loops.table import LOOPS
-from accord.sandbox.settings import RateLimits
+from accord.loops.outputs import page, step_outputs
+from accord.loops.run import LOOPS, due
+from accord_sandbox.settings import RateLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,7 +87,7 @@ def test_a_second_run_waits_for_the_first(turns: Turns) -> None:
 def test_two_that_begin_at_once_are_one_run(turns: Turns) -> None:
     """Both have read the same state; the second learns of the first when it writes."""
     from accord.loops import run
-    from accord.loops.gather import gather
+    from accord.loops.facts import gather
 
     sites = [turns.site("local-1"), turns.site("local-2")]
     known = [gather(LOOPS["keepalive"], site) for site in sites]
@@ -227,7 +226,7 @@ def test_a_run_under_way_ends_as_it_began_and_is_the_last_when_the_label_is_gone
     assert "- [x] Add tests" in turns.body
 
 
-def test_autofix_mends_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
+def test_autofix_fixes_and_asks_a_person_when_it_cannot(turns: Turns) -> None:
     turns.loop = "autofix"
     turns.unlabel("agents:keepalive")
     turns.label("agent:codex")

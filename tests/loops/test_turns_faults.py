@@ -10,9 +10,9 @@ import pytest
 from support.killing import kill_at
 from support.turns import WORKFLOW, Turns, did, failed, opened
 
+from accord.core.errors import Stopped
 from accord.github.once import TRIES
-from accord.kernel.errors import Stopped
-from accord.sandbox.server import Fault
+from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

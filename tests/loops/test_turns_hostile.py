@@ -9,10 +9,9 @@ import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
 from accord.github.markers import write_marker
+from accord.loops.comments import write_comment
 from accord.loops.models import LoopState
-from accord.loops.run import due
-from accord.loops.state_comment import write_comment
-from accord.loops.table import LOOPS
+from accord.loops.run import LOOPS, due
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -109,7 +109,7 @@ TURNS: dict[str, Callable[[Turns], Turn]] = {
     "a person stops it, and the comment says so": stopped,
     "begin, the first time": first,
     "begin, later": later,
-    "begin, to mend checks": mending,
+    "begin, to fix checks": mending,
     "end, changes pushed and a task ticked": ended,
     "end, a task ticked and the workflow started again": restarted,
     "end, failed, a person is asked": given_up,

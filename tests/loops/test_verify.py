@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of, well
 
-from accord.kernel.redaction import Redactor
-from accord.loops.models import Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
 from accord.loops.questions import PAUSED
-from accord.loops.reasons import NEEDS_HUMAN, REASONS
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up
+from accord.text.redaction import Redactor
 
 ITEM = WorkItem(number=12, body="## Goal\n\n- not one\n\n## Acceptance Criteria\n\n- [ ] It works\n- [x] It is fast\n")
 MERGED = {"is_open": False, "is_merged": True, "labels": ()}

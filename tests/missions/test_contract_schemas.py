@@ -12,9 +12,9 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.schemas import json_schema
-from accord.kernel.shapes import read_shape
+from accord.core.errors import BrokenContract
+from accord.core.kinds import read_shape
+from accord.core.schemas import json_schema
 from accord.missions.models import SHARED_WORKSPACE, NextQueryResponse, StaleStatus
 
 CONTRACTS = Path(__file__).parents[1] / "data" / "mission-contracts"

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.missions import NOW, SLUG, Project
 
-from accord.missions.status import mission_status
+from accord.missions.query import mission_status
 
 if TYPE_CHECKING:
     from pathlib import Path

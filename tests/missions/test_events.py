@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.missions import NOW, event
 
-from accord.kernel.errors import BrokenContract
-from accord.missions.events import Log, current_status, read_log
+from accord.core.errors import BrokenContract
+from accord.missions.load import Log, current_status, read_log
 from accord.missions.models import STATUSES
 
 if TYPE_CHECKING:

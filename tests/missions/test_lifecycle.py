@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from accord.kernel.errors import BrokenContract
-from accord.missions.lifecycle import WORK_PACKAGE, MoveFacts, plan_move
+from accord.core.errors import BrokenContract
 from accord.missions.models import STATUSES
+from accord.missions.move import WORK_PACKAGE, MoveFacts, plan_move
 
 ALL = MoveFacts(actor="ada", reason="why", feedback="what", review_ref="PR 1")
 NONE = MoveFacts(actor="ada")
@@ -52,7 +52,7 @@ def test_the_table_draws_itself_with_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "lacking", "said", "mended"),
+    ("source", "target", "lacking", "said", "fixed"),
     [
         ("planned", "claimed", MoveFacts(), "--actor", NONE),
         ("planned", "in_progress", replace(NONE, waits_for=("WP02",)), "WP02, whose review has not passed", NONE),
@@ -63,7 +63,7 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("in_progress", "for_review", replace(NONE, evidence_problem="no commit"), "no commit", NONE),
         ("in_progress", "approved", NONE, "evidence", replace(NONE, review_ref="PR 1")),
         ("in_progress", "planned", NONE, "--reason", replace(NONE, reason="later")),
-        ("in_review", "in_progress", NONE, "--feedback", replace(NONE, feedback="mend it")),
+        ("in_review", "in_progress", NONE, "--feedback", replace(NONE, feedback="fix it")),
         ("for_review", "in_progress", NONE, "--feedback", replace(NONE, review_ref="PR 1")),
         ("approved", "in_progress", replace(ALL, review_ref=""), "--review-ref", replace(NONE, review_ref="PR 1")),
         ("approved", "planned", replace(ALL, review_ref=""), "--review-ref", replace(NONE, review_ref="PR 1")),
@@ -71,12 +71,12 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("for_review", "done", replace(ALL, merge_problem="not merged"), "--override-reason", NONE),
     ],
 )
-def test_a_guard_refuses_with_what_mends_it_and_lets_through_what_is_mended(
-    source: Any, target: Any, lacking: MoveFacts, said: str, mended: MoveFacts
+def test_a_guard_refuses_with_what_fixes_it_and_lets_through_what_is_fixed(
+    source: Any, target: Any, lacking: MoveFacts, said: str, fixed: MoveFacts
 ) -> None:
     with pytest.raises(BrokenContract, match=said):
         plan_move(source, target, lacking)
-    assert plan_move(source, target, mended)
+    assert plan_move(source, target, fixed)
 
 
 def test_evidence_may_be_said_where_there_is_no_commit() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.missions import NOW
 
-from accord.kernel.errors import BrokenContract
+from accord.core.errors import BrokenContract
 from accord.missions.load import find_root, load_mission, mission_slugs, read_work_package
 from accord.missions.query import answer_query
 from accord.missions.rules import mission_findings

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import NOW, Project
 
-from accord.kernel.errors import BrokenContract
+from accord.core.errors import BrokenContract
 from accord.missions import load
-from accord.missions.modes import ModeFacts, is_planning_path, settle_mode
-from accord.missions.status import mission_status
+from accord.missions.query import mission_status
+from accord.missions.workspace import ModeFacts, is_planning_path, settle_mode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def test_the_mode_of_the_file_beats_every_signal_and_needs_no_diagnostic(mode: s
 
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
-def test_without_any_signal_the_error_says_what_mends_it_and_a_default_may_be_given(text: str) -> None:
+def test_without_any_signal_the_error_says_what_fixes_it_and_a_default_may_be_given(text: str) -> None:
     with pytest.raises(BrokenContract, match=r"Add execution_mode: .* or pass --legacy-default") as broken:
         settle_mode(facts(text=text))
     assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import NOW, Project, event
 
-from accord.kernel.clock import SystemClock
-from accord.kernel.errors import BrokenContract, Refused
-from accord.kernel.ids import ulid
-from accord.missions.events import log_path
-from accord.missions.staleness import git_of, stale_of
+from accord.core.clock import SystemClock, ulid
+from accord.core.errors import BrokenContract, Refused
+from accord.missions.branches import git_of, stale_of
+from accord.missions.load import log_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,11 +173,11 @@ def test_open_subtasks_of_this_work_package_keep_it_from_review(planning: Projec
 def test_a_review_that_sends_work_back_is_kept_with_its_reference(planning: Project) -> None:
     for target in ("in_progress", "for_review"):
         planning.move("WP01", target)
-    planning.move("WP01", "in_progress", actor="rev", feedback="Mend it.", review_ref="PR 7#review-1")
+    planning.move("WP01", "in_progress", actor="rev", feedback="Fix it.", review_ref="PR 7#review-1")
     last = lines(planning)[-1]
     assert (last["from_lane"], last["to_lane"], last["review_ref"]) == ("in_review", "in_progress", "PR 7#review-1")
     review = {"reviewer": "rev", "verdict": "changes_requested", "reference": "PR 7#review-1"}
-    assert (last["reason"], last["evidence"]) == ("Mend it.", {"review": review})
+    assert (last["reason"], last["evidence"]) == ("Fix it.", {"review": review})
 
 
 def test_a_move_that_is_made_already_a_dry_run_and_an_illegal_one_write_nothing(planning: Project) -> None:

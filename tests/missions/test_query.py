@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 from support.missions import NOW
 
-from accord.kernel.errors import BrokenContract
+from accord.core.errors import BrokenContract
 from accord.missions.query import answer_query, progress
 
 if TYPE_CHECKING:

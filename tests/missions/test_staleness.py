@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import NOW, Project
 
-from accord.kernel.errors import BrokenContract
-from accord.missions.branches import OwnCommits
+from accord.core.errors import BrokenContract
+from accord.missions.branches import UNAVAILABLE, OwnCommits, Staleness, git_of, judge, stale_of
 from accord.missions.load import load_mission
-from accord.missions.staleness import UNAVAILABLE, Staleness, git_of, judge, stale_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +81,7 @@ def test_the_default_branch_of_origin_keeps_its_slashes(project: Project, tmp_pa
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_shallow_clone_is_no_evidence_and_says_how_to_mend_it(project: Project, tmp_path: Path, depth: int) -> None:
+def test_a_shallow_clone_is_no_evidence_and_says_how_to_fix_it(project: Project, tmp_path: Path, depth: int) -> None:
     begun(project)
     for text in ("one", "two", "three"):
         project.commit(text, at=OLD)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import NOW
 
-from accord.kernel.errors import BrokenContract
-from accord.missions.status import mission_status
+from accord.core.errors import BrokenContract
+from accord.missions.query import mission_status
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, staged
 
 from accord.results.receipts import Outcome, Receipt
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 STRANGER = "accord-sandbox-stranger-token"
 INSTALLATION = "accord-sandbox-installation-token"
@@ -252,7 +252,7 @@ def test_another_apps_token_is_refused_before_it_duplicates_its_own_items(stage:
     receipt = stage.apply(result, adapter=other)
     assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
     assert receipt.error is not None
-    assert "--identity" in receipt.error.mend
+    assert "--identity" in receipt.error.hint
 
 
 def test_without_native_dependencies_a_visible_list_carries_them_through_updates(
@@ -286,7 +286,7 @@ def test_a_label_that_github_would_make_up_is_warned_of_once(stage: Stage) -> No
     assert len(missing) == len(TASK_LABELS)
 
 
-def test_a_repository_that_cannot_be_written_is_refused_with_the_mend(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_repository_that_cannot_be_written_is_refused_with_the_hint(tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("refusing")
     seed = folder / "seed.yml"
     seed.write_text(
@@ -302,14 +302,14 @@ def test_a_repository_that_cannot_be_written_is_refused_with_the_mend(tmp_path_f
             assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
             assert receipt.error is not None
             assert words in receipt.error.message
-            assert receipt.error.mend
+            assert receipt.error.hint
 
 
 def test_somebody_without_a_role_is_refused_before_items_lose_their_labels(stage: Stage) -> None:
     receipt = stage.apply(plan(task("a")), adapter=stage.adapter(token=STRANGER))
     assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REFUSED, 4, 0)
     assert receipt.error is not None
-    assert "Triage" in receipt.error.mend
+    assert "Triage" in receipt.error.hint
     assert stage.issues() == []
 
 
@@ -325,7 +325,7 @@ def test_a_token_without_permission_is_refused_with_what_it_lacks(tmp_path_facto
         receipt = stage.apply(plan(task("a"), task("b")), adapter=reader)
     assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
     assert receipt.error is not None
-    assert "issues: write" in receipt.error.mend
+    assert "issues: write" in receipt.error.hint
     assert [entry.status.value for entry in receipt.operations] == ["failed", "planned"]
 
 
@@ -335,7 +335,7 @@ def test_an_app_that_writes_under_another_name_than_was_expected_stops_at_the_fi
     receipt = stage.apply(result, adapter=wrong)
     assert (receipt.outcome, len(stage.issues())) == (Outcome.REFUSED, 1)
     assert receipt.error is not None
-    assert "--identity 'github-actions[bot]'" in receipt.error.mend
+    assert "--identity 'github-actions[bot]'" in receipt.error.hint
     right = stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
     assert (right.outcome, len(stage.issues())) == (Outcome.APPLIED, 2)
 

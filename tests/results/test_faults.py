@@ -9,7 +9,7 @@ from support.exactly_once import Clean, Work
 from support.plans import plan, refinement, task, task_body, update
 
 from accord.results.receipts import Outcome
-from accord.sandbox.faults import KINDS, Fault
+from accord_sandbox.faults import KINDS, Fault
 
 if TYPE_CHECKING:
     from support.stage import Stage

@@ -14,21 +14,21 @@ from support.plans import task_body
 from support.rendered import complaints
 from support.stage import Stage, staged
 
+from accord.core.kinds import read_shape
+from accord.git.branches import Remote
+from accord.git.patches import extract_patch
+from accord.git.program import Git
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers
-from accord.kernel.branches import Remote
-from accord.kernel.git import Git
-from accord.kernel.hidden_text import GUARD
-from accord.kernel.patches import extract_patch
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
 from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.receipts import Outcome, Receipt
 from accord.results.setting import Setting
-from accord.sandbox.faults import Fault
-from accord.sandbox.seed import INSTALLATION_TOKEN
+from accord.text.hidden import GUARD
+from accord.text.redaction import Redactor
+from accord_sandbox.faults import Fault
+from accord_sandbox.seed import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -363,7 +363,7 @@ def test_a_workflow_file_that_the_jobs_token_may_not_push_is_refused_whole_and_s
     assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
     assert receipt.error is not None
     assert ".github/workflows/ci.yml" in receipt.error.message
-    assert "workflows: write" in (receipt.error.mend or "")
+    assert "workflows: write" in (receipt.error.hint or "")
     assert state(stage) == before
 
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.killing import kill_at
 
-from accord.github.port import Label
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.results.label_files import LabelEntry, parse_labels
-from accord.results.label_record import extend_record, read_record
-from accord.results.label_sync import LabelAction, plan_labels, sync_labels
-from accord.results.labels import shipped_labels
-from accord.sandbox.faults import KINDS, Fault
-from accord.sandbox.seed import STRANGER_TOKEN
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.github.models import Label
+from accord.results.label_sync import LabelAction, extend_record, plan_labels, read_record, sync_labels
+from accord.results.labels import LabelEntry, parse_labels, shipped_labels
+from accord_sandbox.faults import KINDS, Fault
+from accord_sandbox.seed import STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
 
     from support.stage import Stage
 
-    from accord.github.adapter import Adapter
-    from accord.kernel.errors import AccordError
+    from accord.core.errors import AccordError
+    from accord.github.client import GitHub
 
 
 def entry(name: str, *aliases: str, description: str = "d", color: str = "aabbcc") -> LabelEntry:
@@ -32,7 +30,7 @@ def entry(name: str, *aliases: str, description: str = "d", color: str = "aabbcc
 
 
 def sync(
-    stage: Stage, entries: Sequence[LabelEntry], removable: Collection[str] = (), *, github: Adapter | None = None
+    stage: Stage, entries: Sequence[LabelEntry], removable: Collection[str] = (), *, github: GitHub | None = None
 ) -> tuple[list[LabelAction], AccordError | None]:
     github = github or stage.adapter()
     actions, _ = plan_labels(entries, github.labels(), removable)

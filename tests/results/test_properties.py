@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
 from accord.cli.check import check_document
-from accord.kernel.findings import has_errors
+from accord.core.findings import has_errors
 from accord.results.receipts import Outcome
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from support.stage import Stage

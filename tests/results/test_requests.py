@@ -79,7 +79,7 @@ def test_a_wait_beyond_the_bound_stops_and_says_when_to_go_on(tmp_path_factory: 
         receipt = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)
         assert receipt.error is not None
-        assert "again after 2026-11-02T09:01" in receipt.error.mend
+        assert "again after 2026-11-02T09:01" in receipt.error.hint
         stage.clock.sleep(60)
         rest = stage.apply(result, adapter=stage.adapter(max_wait=10))
         assert rest.outcome is Outcome.APPLIED

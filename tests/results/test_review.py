@@ -32,14 +32,14 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers
 from accord.results.receipts import Outcome, Receipt
 from accord.results.reviewer import run as review_run
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from support.stage import Stage
 
-    from accord.github.pull_port import PullFile
+    from accord.github.models import PullFile
 
 INSTALLATION = "accord-sandbox-installation-token"
 BOT = "github-actions[bot]"
@@ -247,7 +247,7 @@ def test_the_token_of_a_workflow_finds_its_own_review(stage: Stage) -> None:
     other = post(stage, result, adapter=stage.adapter(token=INSTALLATION, identity="review-app[bot]"))
     assert (other.outcome, other.writes) == (Outcome.REFUSED, 0)
     assert other.error is not None
-    assert "--identity" in other.error.mend
+    assert "--identity" in other.error.hint
 
 
 def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
@@ -357,14 +357,14 @@ def test_who_may_not_label_is_refused_before_anything_is_written(stage: Stage) -
     receipt = post(stage, approve(), adapter=stage.adapter(token="rita-token"))
     assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
     assert receipt.error is not None
-    assert "Triage" in receipt.error.mend
+    assert "Triage" in receipt.error.hint
 
 
 def test_a_token_without_permission_is_refused_with_what_it_lacks(stage: Stage) -> None:
     receipt = post(stage, approve(), adapter=stage.adapter(token="blind-token", identity="blind[bot]"))
     assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
     assert receipt.error is not None
-    assert "pull-requests: write" in receipt.error.mend
+    assert "pull-requests: write" in receipt.error.hint
     assert receipt.details["review"]["verdict_applied"] is None
     assert [entry.status.value for entry in receipt.operations] == ["failed", "planned"]
     assert snapshot(stage)["reviews"] == []
@@ -376,7 +376,7 @@ def test_a_pending_review_by_hand_is_not_thrown_away(stage: Stage) -> None:
     receipt = post(stage, approve())
     assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
     assert receipt.error is not None
-    assert pending["html_url"] in receipt.error.mend
+    assert pending["html_url"] in receipt.error.hint
 
 
 def test_a_pending_review_of_accord_is_cleared_away(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from support.reviews import FINDING, approve, comment, needs_changes, post, revi
 
 from accord.github.limits import BODY_CHARS
 from accord.results.receipts import Outcome
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,7 +95,7 @@ def test_a_head_that_moves_between_two_runs_changes_nothing_of_what_was_begun(
     stage.server.faults.clear()
     path = f"/repos/{stage.repository}/contents/src/long.txt"
     file = stage.get(path, ref="accord/1")
-    stage.send("PUT", path, message="Mend", content="TW9yZQo=", branch="accord/1", sha=file["sha"])
+    stage.send("PUT", path, message="Fix", content="TW9yZQo=", branch="accord/1", sha=file["sha"])
     receipt = work.apply()
     assert receipt.exit_code == 0, receipt.error
     assert "already-reviewed" in {finding.code for finding in receipt.findings}

@@ -10,18 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.reviews import FINDING, approve, changed, comment, needs_changes, warn
 
+from accord.core.kinds import read_shape
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
-from accord.github.port import Identity
-from accord.github.pull_port import Pull, Review
-from accord.kernel.outgoing.fences import unfenced
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.github.models import Identity, Pull, Review
 from accord.results.models import ReviewerResult
 from accord.results.operations import Status
 from accord.results.posted import Desk, posted_body, posted_paths, posted_review
 from accord.results.reviewer import layout as review_layout
-from accord.results.reviewer.anchors import anchors_of
 from accord.results.reviewer.facts import ReviewFacts
 from accord.results.reviewer.layout import (
     MOST_FILE_COMMENTS,
@@ -30,6 +26,7 @@ from accord.results.reviewer.layout import (
     Marks,
     Piece,
     Place,
+    anchors_of,
     bodies,
     draft_of,
     lay_out,
@@ -37,8 +34,18 @@ from accord.results.reviewer.layout import (
     pack,
     place_notes,
 )
-from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview
-from accord.results.reviewer.plan import plan_operations, start, without_anchors, without_file, without_verdict
+from accord.results.reviewer.plan import (
+    CommentOnFile,
+    FollowUp,
+    PostReview,
+    plan_operations,
+    start,
+    without_anchors,
+    without_file,
+    without_verdict,
+)
+from accord.text.markdown import unfenced
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.kernel.errors import WrongUsage
-from accord.kernel.redaction import Redactor
+from accord.core.errors import WrongUsage
+from accord.results.implementor.revision import scope_report
 from accord.results.implementor.scope import ScopeReport, audit_scope, is_test_of
-from accord.results.implementor.texts import scope_report
 from accord.results.posted import Desk
+from accord.text.redaction import Redactor
 
 CO_LOCATED = [
     ("src/foo.ts", "src/foo.test.ts"),

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 from support.plans import plan, task
 
-from accord.github.port import IssueChange
-from accord.kernel.errors import BrokenContract
-from accord.results.status import WORK_ITEM, current_status
-from accord.results.status_run import move_work_item, open_blockers, work_items
-from accord.sandbox.faults import Fault
-from accord.sandbox.seed import INSTALLATION_TOKEN
+from accord.core.errors import BrokenContract
+from accord.github.models import IssueChange
+from accord.results.status import WORK_ITEM, current_status, move_work_item, open_blockers, work_items
+from accord_sandbox.faults import Fault
+from accord_sandbox.seed import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from support.stage import Stage

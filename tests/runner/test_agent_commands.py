@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.runner.registry_models import Registry
-from accord.runner.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
+from accord.runner.registry import Registry
+from accord.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
 
 STARTS = [
     "gemini --yolo",
     "gemini < prompt.md",
-    "claude --dangerously-skip-permissions 'mend it'",
+    "claude --dangerously-skip-permissions 'fix it'",
     "sudo -u a claude -p x",
     "sudo -n -u a -H -- env X=1 claude -p x",
     "sudo --user a codex exec -",

@@ -15,15 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, chat, error, messages, serving_models
 
-from accord.kernel.clock import ManualClock, SystemClock
-from accord.kernel.errors import WrongUsage
-from accord.kernel.redaction import Redactor
-from accord.runner.analysis import asking
-from accord.runner.analysis.analyse import analyse, answer_in, llm_outputs
-from accord.runner.analysis.models import Analysis, Attempt, Question
+from accord.core.clock import ManualClock, SystemClock
+from accord.core.errors import WrongUsage
+from accord.runner.analysis import requests as asking
+from accord.runner.analysis.analyse import Analysis, Attempt, Question, analyse, answer_in, llm_outputs
 from accord.runner.analysis.providers import ALL
-from accord.runner.analysis.wires import Failed, reply_in
+from accord.runner.analysis.requests import Failed, reply_in
 from accord.runner.models import RunOutputs
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.hostile import HOSTILE
 
-from accord.kernel.checklists import tasks
-from accord.kernel.redaction import Redactor
 from accord.runner.analysis import prompt as analysis_prompt
-from accord.runner.analysis.models import Question
+from accord.runner.analysis.analyse import Question
 from accord.runner.analysis.prompt import Asked, ask_about
-from accord.runner.transcripts.account import Todo
+from accord.runner.transcripts.events import Todo
+from accord.text.checklists import tasks
+from accord.text.redaction import Redactor
 
 FENCE = "0123456789abcdef"
 BUDGET = sum(

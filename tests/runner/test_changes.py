@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.git import Git
-from accord.kernel.patches import extract_patch
-from accord.runner.changes import FileStat, diff_stat, patch_stats, range_stats
+from accord.core.errors import BrokenContract
+from accord.git.patches import extract_patch
+from accord.git.program import Git
+from accord.runner.record import FileStat, diff_stat, patch_stats, range_stats
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.kernel.checklists import tasks
+from accord.runner.analysis.analyse import Question
 from accord.runner.analysis.checkbox_evidence import completed_by_words
-from accord.runner.analysis.models import Question
-from accord.runner.transcripts.account import Todo
+from accord.runner.transcripts.events import Todo
+from accord.text.checklists import tasks
 
 BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
 

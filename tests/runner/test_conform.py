@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.runner_workflows import CALLED, INPUTS, OUTPUTS, RUNNER, SHA, THIN, edited, found, workflow
 
-from accord.kernel.schemas import json_schema
-from accord.kernel.yaml_files import read_yaml
+from accord.core.schemas import json_schema
+from accord.files.yaml import read_yaml
 from accord.runner.models import RunOutputs
-from accord.runner.workflows import contract
-from accord.runner.workflows.compare import breaking_findings
-from accord.runner.workflows.files import Workflow
+from accord.workflows import conform as contract
+from accord.workflows.compare import breaking_findings
+from accord.workflows.files import Workflow
 
 STEP = "      - id: run\n"
 RUN = 'run: agent < "$PROMPT"'
@@ -42,10 +42,10 @@ def test_each_missing_input_is_found_with_the_lines_to_paste(name: str) -> None:
     text = edited(RUNNER, (f"      {name}:\n        type: {INPUTS[name]}\n        required: {required}\n", ""))
     (finding,) = found(text)
     assert (finding.code, finding.path) == ("missing-input", "/on/workflow_call/inputs")
-    mended = text.replace(
-        "    inputs:\n", "    inputs:\n" + "".join(f"      {line}\n" for line in finding.mend.splitlines())
+    fixed = text.replace(
+        "    inputs:\n", "    inputs:\n" + "".join(f"      {line}\n" for line in finding.hint.splitlines())
     )
-    assert found(mended) == []
+    assert found(fixed) == []
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
@@ -53,10 +53,10 @@ def test_each_missing_output_is_found_with_the_lines_to_paste(name: str) -> None
     text = edited(RUNNER, (f"      {name}:\n        value: ${{{{ jobs.agent.outputs.{name} }}}}\n", ""))
     (finding,) = found(text)
     assert (finding.code, finding.path) == ("missing-output", "/on/workflow_call/outputs")
-    mended = text.replace(
-        "    outputs:\n", "    outputs:\n" + "".join(f"      {line}\n" for line in finding.mend.splitlines()), 1
+    fixed = text.replace(
+        "    outputs:\n", "    outputs:\n" + "".join(f"      {line}\n" for line in finding.hint.splitlines()), 1
     )
-    assert found(mended) == []
+    assert found(fixed) == []
 
 
 INPUT_EDITS = [
@@ -95,7 +95,7 @@ def test_an_input_of_another_kind_is_found_on_its_line(old: str, new: str, code:
     (finding,) = found(text)
     assert (finding.code, finding.path) == (code, f"/on/workflow_call/inputs{place}")
     assert text.splitlines()[(finding.line or 0) - 1].strip() == f"{place[1:]}:"
-    assert isinstance(read_yaml(finding.mend.encode()).value, dict)
+    assert isinstance(read_yaml(finding.hint.encode()).value, dict)
 
 
 OUTPUT_VALUE = "value: ${{ jobs.agent.outputs.exit-code }}"
@@ -127,7 +127,7 @@ def test_an_output_that_comes_from_nowhere_is_found_where_its_way_ends(old: str,
     ends_in_job = old == JOB_VALUE and new != ""
     place = "/jobs/agent/outputs/exit-code" if ends_in_job else "/on/workflow_call/outputs/exit-code/value"
     assert finding.path == place
-    assert "exit-code" in finding.mend or "exit_code" in finding.mend
+    assert "exit-code" in finding.hint or "exit_code" in finding.hint
 
 
 def test_a_step_without_its_id_unwires_every_output() -> None:
@@ -255,7 +255,7 @@ def test_a_text_of_others_in_a_script_is_found(expression: str) -> None:
     (finding,) = found(text)
     assert (finding.code, finding.path) == ("unsafe-interpolation", "/jobs/agent/steps/1/run")
     assert "run: |" in text.splitlines()[(finding.line or 0) - 1]
-    assert expression in finding.mend
+    assert expression in finding.hint
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
-from accord.runner.workflows.agent_commands import shipped_programs
-from accord.runner.workflows.doctor import CHECKS, AgentSecrets, RepositoryFacts, runs_agent
-from accord.runner.workflows.files import Step
+from accord.workflows.agent_commands import shipped_programs
+from accord.workflows.doctor import CHECKS, AgentSecrets, RepositoryFacts, runs_agent
+from accord.workflows.files import Step
 
 PLACE = ".github/workflows/"
 GOOD = f"""\

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.runner.workflows.expressions import embedded, parse
+from accord.workflows.expressions import embedded, parse
 
 
 def names(references: frozenset[tuple[str, ...]]) -> set[str]:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.workshop import Agent, Workshop, git
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.redaction import redactor_for
+from accord.core.errors import BrokenContract
 from accord.runner.finish import Finishing, finish, outputs_without_record
 from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, Own, RunRecord
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -250,14 +250,14 @@ def test_a_number_that_is_none_is_told_and_costs_its_tasks_only(run: Run) -> Non
 
 
 @pytest.mark.parametrize("case", ["ref", "link", "token"])
-def test_a_refused_push_names_the_one_thing_that_mends_it(run: Run, case: str) -> None:
+def test_a_refused_push_names_the_one_thing_that_fixes_it(run: Run, case: str) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
     if case == "link":
         (run.agent.tree / "link").symlink_to("/etc/passwd")
     run.leave(transcript(DONE), pr_ref="two..dots" if case == "ref" else "feature")
     said = run.outputs(token="reader" if case == "token" else "")["error-summary"]
     expected = {"ref": "Pass a branch", "link": "A person must look", "token": "contents: write"}
-    assert {name for name, mend in expected.items() if mend in said} == {case}, said
+    assert {name for name, hint in expected.items() if hint in said} == {case}, said
 
 
 def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:

@@ -13,15 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.gha.files import OUTPUT_BYTES, utf16_size
-from accord.kernel.redaction import Redactor, redactor_for
-from accord.runner.analysis.models import Analysis, Attempt
+from accord.runner.analysis.analyse import Analysis, Attempt
 from accord.runner.models import Category, Classification, Evidence, Origin, Recovery, RunOutputs, Source
 from accord.runner.outputs import BUDGET, RunFacts, outputs_of
 from accord.runner.publish import Published
 from accord.runner.record import Own
-from accord.runner.run_summary import summary_page
-from accord.runner.texts import CUT, SUMMARY_CHARS, safe_line
-from accord.runner.transcripts.account import Account, Usage
+from accord.runner.summary import CUT, SUMMARY_CHARS, safe_line, summary_page
+from accord.runner.transcripts.events import Account, Usage
+from accord.text.redaction import Redactor, redactor_for
 
 CONTRACT = {
     "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",

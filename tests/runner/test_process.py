@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.kernel.redaction import redactor_for
-from accord.runner.process import Program, ProgramEnd, run_program
-from accord.runner.signals import Told
+from accord.runner.process import Program, ProgramEnd, Told, run_program
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,9 +122,9 @@ def test_nothing_that_a_program_started_outlives_it(run: Callable[..., Ran], kin
 RUNS = """
 import os, sys
 from pathlib import Path
-from accord.kernel.redaction import Redactor
+from accord.text.redaction import Redactor
 from accord.runner.process import Program, run_program
-from accord.runner.signals import Told
+from accord.runner.process import Told
 place = Path(sys.argv[1])
 run_program(
     Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, keeps_sudo=len(sys.argv) > 3),

@@ -13,10 +13,10 @@ import pytest
 from support.stage import START
 from support.workshop import Agent, Workshop, git
 
-from accord.kernel.branches import Remote
-from accord.kernel.clock import ManualClock
+from accord.core.clock import ManualClock
+from accord.git.branches import Remote
 from accord.runner.publish import TRIES, Publication, Published, branch_of, failure_of, publish_patch
-from accord.sandbox.faults import Fault
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,7 +203,7 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
 
 
 @pytest.mark.parametrize(
-    ("ref", "mend"),
+    ("ref", "hint"),
     [
         ("refs/pull/2/merge", "head_ref"),
         ("refs/pull/2/head", "head_ref"),
@@ -215,13 +215,13 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
         ("", "branch"),
     ],
 )
-def test_what_cannot_be_pushed_to_is_refused_with_the_mend(
-    workshop: Workshop, agent: Agent, ref: str, mend: str
+def test_what_cannot_be_pushed_to_is_refused_with_the_hint(
+    workshop: Workshop, agent: Agent, ref: str, hint: str
 ) -> None:
     (agent.tree / "new.txt").write_text("new\n")
     published = publish_patch(workshop.remote(), publication(agent, pr_ref=ref))
     assert kind(published) == "push-refused"
-    assert mend in (published.failure.detail if published.failure else "")
+    assert hint in (published.failure.detail if published.failure else "")
     assert workshop.stage.server.requests == [] or workshop.tip() == agent.base
 
 
@@ -293,8 +293,8 @@ KILLED = """
 import os, signal, sys
 from datetime import datetime, UTC
 from pathlib import Path
-from accord.kernel.branches import Remote
-from accord.kernel.clock import ManualClock
+from accord.git.branches import Remote
+from accord.core.clock import ManualClock
 from accord.runner import publish
 
 pushed = publish.push

@@ -19,10 +19,10 @@ import pytest
 from support.agent_bench import bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
-from accord.kernel.redaction import Redactor
 from accord.runner.install import programs_of
+from accord.runner.process import Told
 from accord.runner.registry import shipped_registry
-from accord.runner.signals import Told
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     import subprocess

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.runs import CHOICES, EXPECTED, LOGS, Run, as_lines, words_of
 
-from accord.kernel.yaml_files import read_yaml
+from accord.files.yaml import read_yaml
 from accord.runner.classify import classify, contract_exit_code
 from accord.runner.transcripts.read import read_evidence, recognise
 

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from accord.cli.check import check_document
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.runner.command_line import Asked, command_line
-from accord.runner.environment import agent_environment, check_credentials, install_environment
-from accord.runner.failures import NotRun
-from accord.runner.registry import load_registry, shipped_registry
-from accord.runner.registry_models import Agent, Registry
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.runner.classify import NotRun
+from accord.runner.command_line import Asked, agent_environment, check_credentials, command_line, install_environment
+from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
 
 IN_USE = """\
@@ -208,7 +206,7 @@ def test_a_missing_secret_is_named(mode: Any, there: set[str], is_enough: bool) 
 def test_the_schema_of_the_registry_takes_the_shipped_one() -> None:
     import jsonschema_rs
 
-    from accord.kernel.schemas import json_schema
+    from accord.core.schemas import json_schema
 
     shipped = json.loads(shipped_registry().model_dump_json(exclude_unset=True))
     jsonschema_rs.validate(json_schema(Registry), shipped)

@@ -105,7 +105,7 @@ NOT_STARTED = {
 
 
 @pytest.mark.parametrize("case", NOT_STARTED)
-def test_what_cannot_be_started_leaves_a_record_that_says_what_to_mend(bench: Bench, case: str) -> None:
+def test_what_cannot_be_started_leaves_a_record_that_says_what_to_hint(bench: Bench, case: str) -> None:
     arguments, expected, named = NOT_STARTED[case]
     left = bench.run(*arguments)
     assert left.code == 0

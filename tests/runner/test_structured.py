@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from accord.kernel.errors import WrongUsage
-from accord.runner.structured import structured_result, validator
+from accord.core.errors import WrongUsage
+from accord.runner.prompt import structured_result, validator
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
 

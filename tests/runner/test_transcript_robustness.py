@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accord.runner.classify import classify, contract_exit_code
-from accord.runner.evidence import RunEvidence
+from accord.runner.classify import RunEvidence, classify, contract_exit_code
 from accord.runner.transcripts.fold import account_of
 from accord.runner.transcripts.lines import lines
-from accord.runner.transcripts.plain import plain_account
-from accord.runner.transcripts.read import CODECS
+from accord.runner.transcripts.read import CODECS, plain_account
 
 TYPES = [
     *(

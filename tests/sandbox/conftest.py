@@ -10,13 +10,13 @@ import pytest
 import requests
 from support.openapi import conforming
 
-from accord.kernel.clock import ManualClock
-from accord.sandbox.server import Settings, serving
+from accord.core.clock import ManualClock
+from accord_sandbox.server import Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 STRANGER = "accord-sandbox-stranger-token"

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 from support.archives import zipped
 
-from accord.sandbox.artifacts import RETENTION_DAYS
+from accord_sandbox.artifacts import RETENTION_DAYS
 
 if TYPE_CHECKING:
     from conftest import Client
 
-    from accord.kernel.clock import ManualClock
+    from accord.core.clock import ManualClock
 
 INSTALLATION = "accord-sandbox-installation-token"
 ARCHIVE = zipped({"result.json": "{}"})

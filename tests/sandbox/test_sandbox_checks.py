@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 NOTE = {"path": "long.txt", "start_line": 1, "end_line": 2, "annotation_level": "warning", "message": "Hm"}
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accord.sandbox.server import Exchange, Fault
+from accord_sandbox.server import Exchange, Fault
 
 if TYPE_CHECKING:
     from conftest import Client
 
-    from accord.kernel.clock import ManualClock
-    from accord.sandbox.server import Running
+    from accord.core.clock import ManualClock
+    from accord_sandbox.server import Running
 
 
 def send(sandbox: Running, title: str = "x") -> bytes:

@@ -11,16 +11,16 @@ import pytest
 import requests
 from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
 
-from accord.kernel.errors import WrongUsage
-from accord.sandbox.git_reports import with_reasons
-from accord.sandbox.server import Fault, serving
+from accord.core.errors import WrongUsage
+from accord_sandbox.git_reports import with_reasons
+from accord_sandbox.server import Fault, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.sandbox.exchanges import Exchange
-    from accord.sandbox.server import Running
+    from accord_sandbox.exchanges import Exchange
+    from accord_sandbox.server import Running
 
 FLOW = ".github/workflows/ci é.yml"
 

@@ -9,13 +9,13 @@ import requests
 from support.code_repository import ADMIN, INSTALLATION, code_server
 from support.openapi import conforming
 
-from accord.sandbox.git_objects import EMPTY_TREE
+from accord_sandbox.git_objects import EMPTY_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 REF = "refs/accord/test"
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accord.kernel.clock import timestamp
+from accord.core.clock import timestamp
 
 if TYPE_CHECKING:
     from conftest import Client
 
-    from accord.kernel.clock import ManualClock
+    from accord.core.clock import ManualClock
 
 INSTALLATION = "accord-sandbox-installation-token"
 STRANGER = "accord-sandbox-stranger-token"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.sandbox.graph import HEIGHT, WIDTH, draw
-from accord.sandbox.markup import html
+from accord_sandbox.graph import HEIGHT, WIDTH, draw
+from accord_sandbox.markup import html
 
 if TYPE_CHECKING:
     from conftest import Client

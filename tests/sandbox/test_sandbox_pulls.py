@@ -11,7 +11,7 @@ import requests
 from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
 from support.openapi import conforming
 
-from accord.sandbox.server import serving
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 DIFF = {"accept": "application/vnd.github.diff"}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from accord.kernel.clock import ManualClock
-from accord.sandbox.server import RateLimits, Settings, serving
+from accord.core.clock import ManualClock
+from accord_sandbox.server import RateLimits, Settings, serving
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.code_repository import ADMIN, CHANGED, INSTALLATION, STRANGER, Git, code_server
 
-from accord.sandbox.show import document
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 HOSTILE = "<script>alert(1)</script> <!-- marker --> **bold**"
 LINE = {"path": "long.txt", "body": "Why three?", "line": 3}

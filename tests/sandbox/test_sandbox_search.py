@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Client
 
-    from accord.kernel.clock import ManualClock
+    from accord.core.clock import ManualClock
 
 STRANGER = "accord-sandbox-stranger-token"
 

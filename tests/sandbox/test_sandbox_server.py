@@ -16,10 +16,10 @@ import pytest
 import requests
 from support.openapi import violations
 
-from accord.kernel.errors import WrongUsage
-from accord.sandbox import seed as seeds
-from accord.sandbox.server import Exchange, Settings, serving
-from accord.sandbox.show import document
+from accord.core.errors import WrongUsage
+from accord_sandbox import seed as seeds
+from accord_sandbox.server import Exchange, Settings, serving
+from accord_sandbox.show import document
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

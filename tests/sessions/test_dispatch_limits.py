@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sessions import GATES, TASKS, clock, make_session
 
-from accord.kernel.errors import BrokenContract
+from accord.core.errors import BrokenContract
 from accord.sessions import questions
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import read_session
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
 
 READY = TASKS.replace("status: not-started  # by the Coder", "status: implemented")
 
@@ -46,7 +46,7 @@ def test_no_coder_works_in_a_full_session_without_its_architecture(tmp_path: Pat
     texts = {"architecture.md": architecture}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts=texts)
     assert refused(folder, "T-001") == refused(folder, "T-001", "Reviewer") == ["context-file-missing"]
-    assert agent_input(read_session(folder), "meta", "Architect")["agent"] == "Architect", "who writes it may mend it"
+    assert agent_input(read_session(folder), "meta", "Architect")["agent"] == "Architect", "who writes it may fix it"
     lean = make_session(tmp_path / "lean", "IMPLEMENT_LOOP", mode="lean", texts=texts)
     assert agent_input(read_session(lean), "T-001", "Coder")["task"]["id"] == "T-001"
 

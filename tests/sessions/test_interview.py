@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.disks import FaultyDisk, fails
 from support.sessions import clock, make_session
 
-from accord.kernel.errors import BrokenContract, Stopped
+from accord.core.errors import BrokenContract, Stopped
 from accord.sessions.folder import check_session, read_session
 from accord.sessions.interview import interview
 from accord.sessions.protocol import Question
@@ -190,7 +190,7 @@ def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_that_k
         interview(folder, User(said), clock=clock(), disk=disk)
     assert (folder / "status.json").read_bytes() == before
     assert disk.calls.count("create") == 4, "one try, and three more with what was captured"
-    words = shlex.split(caught.value.mend.partition("keep the answer by: ")[2])
+    words = shlex.split(caught.value.hint.partition("keep the answer by: ")[2])
     if said.startswith("/defer"):
         assert words == ["accord", "session", "cancel", str(folder), "UD-1", "--reason", "user's choice"]
     else:

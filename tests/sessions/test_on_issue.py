@@ -10,14 +10,14 @@ from support.killing import kill_at
 from support.sessions import decision, make_session
 from support.stage import Stage, staged
 
-from accord.kernel.errors import BrokenContract, Refused, Stopped
-from accord.kernel.redaction import Redactor
-from accord.sandbox.faults import KINDS as FAULTS
-from accord.sandbox.faults import Fault
+from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import check_session, read_session
-from accord.sessions.on_issue import Place, answer_from, ask_on
+from accord.sessions.issue import Place, answer_from, ask_on
 from accord.sessions.protocol import Question
 from accord.sessions.questions import answer, ask, complete_correction, resume
+from accord.text.redaction import Redactor
+from accord_sandbox.faults import KINDS as FAULTS
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -131,7 +131,7 @@ def test_an_app_that_did_not_say_who_it_is_leaves_no_comment_that_nobody_finds_a
 ) -> None:
     with pytest.raises(Refused, match=r"writes as helper\[bot\]") as refused:
         ask_on(place(stage, folder, token="helper"), [Question("Which one?")])
-    assert "--identity 'helper[bot]'" in refused.value.mend
+    assert "--identity 'helper[bot]'" in refused.value.hint
     assert bodies(stage) == []
     for action in ("created", "unchanged"):
         shown = ask_on(place(stage, folder, token="helper", identity="helper[bot]"), [Question("Which one?")])
@@ -152,7 +152,7 @@ def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: St
     assert kept(folder) == {"UD-1": "the first"}
 
 
-def test_an_invalid_answer_to_a_gate_is_told_and_mended_by_editing_it(stage: Stage, tmp_path: Path) -> None:
+def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stage, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask_on(place(stage, folder), [Question("Approve?", DESIGN)])
     number = say(stage, "/answer UD-APPROVE-DESIGN fine")

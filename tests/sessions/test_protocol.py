@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.sessions import clock, decision, make_session, status
 
-from accord.kernel.clock import ManualClock
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import has_errors
-from accord.kernel.store import Disk
+from accord.core.clock import ManualClock
+from accord.core.errors import BrokenContract
+from accord.core.findings import has_errors
+from accord.files.store import Disk
 from accord.sessions import questions
-from accord.sessions.documents import STATUS
 from accord.sessions.folder import Part, read_session
+from accord.sessions.kinds import STATUS
 from accord.sessions.moves import advance
 from accord.sessions.protocol import Question, answered, dispatched, normalised, resumed
 

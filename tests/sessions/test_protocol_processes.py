@@ -10,7 +10,7 @@ from support.disks import FaultyDisk, contents, timeless
 from support.session_processes import HISTORY, STEPS, act, asker, copied, crashes, mover
 from support.sessions import GATES, decision, make_session
 
-from accord.kernel.findings import has_errors
+from accord.core.findings import has_errors
 from accord.sessions.folder import FILES, Part, check_session, read_session
 
 GATE = str(HISTORY["decision_id"])

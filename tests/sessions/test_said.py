@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sessions import decision, status
 
+from accord.core.kinds import read_shape
 from accord.github.comments import Comment
 from accord.github.limits import BODY_CHARS
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.sessions.interview import Asked, Ignored, Said, authors, commands, hear
+from accord.sessions.issue import MOST_OPEN, read_asked, still_asked, write_questions
 from accord.sessions.models import Status
-from accord.sessions.questions_comment import MOST_OPEN, read_asked, still_asked, write_questions
-from accord.sessions.said import Asked, Ignored, Said, authors, commands, hear
+from accord.text.redaction import Redactor
 
 AT = "2026-01-31T09:30:00Z"
 NAME = "2026-01-31_csv-export"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.sessions import ARCHITECTURE, AT, GATES, NAME, REPORT, SPEC, TASKS, decision, done, make_session, outputs
 
-from accord.kernel.errors import WrongUsage
-from accord.kernel.findings import Severity
+from accord.core.errors import WrongUsage
+from accord.core.findings import Severity
 from accord.sessions.folder import check_session, missing_files, read_session
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"

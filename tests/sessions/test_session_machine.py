@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.sessions import GATES, TASKS, clock, decision, done, make_session, outputs
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import has_errors
-from accord.sessions.artifacts import read_outputs
+from accord.core.errors import BrokenContract
+from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, read_session
-from accord.sessions.gates import open_gates
+from accord.sessions.folder_rules import read_outputs
 from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
 from accord.sessions.models import LOOPS, ROLES, STATES, Task
 from accord.sessions.moves import advance, move_task, resume_done, start_fix
 from accord.sessions.plan import moved
-from accord.sessions.stages import LOOP_BASE, ORDER
+from accord.sessions.stages import LOOP_BASE, ORDER, open_gates
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.sessions import GATES, make_session
 
-from accord.sessions.dispatch import agent_input
+from accord.sessions.dispatch import FORMS, WRITES, agent_input, prompt_of
 from accord.sessions.folder import read_session
 from accord.sessions.models import ROLES
 from accord.sessions.policy import OWNERS, Place, forbidden_path
-from accord.sessions.prompt import FORMS, WRITES, prompt_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.sessions import AT, GATES, acceptance, agent_input, agent_output, decision, status
 from support.sessions import TASKS as PLAN
 
-from accord.kernel.findings import Severity
-from accord.kernel.yaml_files import read_mapping
-from accord.sessions.documents import ACCEPTANCE, INPUT, OUTPUT, STATUS, TASKS
+from accord.core.findings import Severity
+from accord.files.yaml import read_mapping
+from accord.sessions.kinds import ACCEPTANCE, INPUT, OUTPUT, STATUS, TASKS
 from accord.sessions.models import ROLES
 from accord.sessions.rules import asks_changes, is_approval, is_inside
 

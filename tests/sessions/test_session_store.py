@@ -15,8 +15,8 @@ from support.disks import CrashImages, FaultyDisk, contents, fails
 from support.session_processes import OUTPUT, act, copied, crashes, killed, writer
 from support.sessions import AT, GATES, NAME, TASKS, clock, make_session, status
 
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.store import NotWritten
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.files.store import NotWritten
 from accord.sessions.folder import FILES, Part, check_session, read_session, status_value
 from accord.sessions.moves import advance, move_task
 from accord.sessions.store import append_output, change_status, change_tasks, create_status

@@ -8,8 +8,8 @@ from support.sessions import GATES, agent_output, clock, make_session
 
 from accord.sessions.folder import read_session, status_of
 from accord.sessions.models import AgentOutput
+from accord.sessions.outputs import take
 from accord.sessions.questions import answer
-from accord.sessions.taking import take
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from support.sessions import GATES, NAME, clock, done, make_session, outputs
 
-from accord.kernel.git import Git
+from accord.git.program import Git
 from accord.sessions.moves import advance, resume_done
 from accord.sessions.touched import change_findings, touched_sessions
 

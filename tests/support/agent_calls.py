@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, publish
 
-from accord.sandbox.bare import Bares
-from accord.sandbox.database import Database
-from accord.sandbox.server import serving
+from accord_sandbox.bare import Bares
+from accord_sandbox.database import Database
+from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from accord.kernel.clock import ManualClock
-from accord.sandbox.server import Settings, serving
+from accord.core.clock import ManualClock
+from accord_sandbox.server import Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ADMIN = "accord-sandbox-token"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from support.stage import Stage, staged
 
 from accord.kit.install import carry_out, plan_folder
-from accord.kit.pins import Pin
+from accord.kit.manifest import Kit, Pin, shipped_kit
 from accord.kit.sync import Synced, sync_repository
-from accord.kit.templates import Kit, shipped_kit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ import re
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.store import Disk
+from accord.files.store import Disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,11 +6,11 @@ import copy
 import json
 from typing import Any
 
+from accord.core.documents import Document
+from accord.core.findings import Finding
 from accord.handoffs.kinds import HANDOFF
-from accord.handoffs.normal import normalised
+from accord.handoffs.models import normalised
 from accord.handoffs.plan import Author
-from accord.kernel.documents import Document
-from accord.kernel.findings import Finding
 
 AT = "2026-11-02T09:00:00Z"
 LATER = "2026-11-02T10:00:00Z"

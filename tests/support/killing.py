@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from support.stage import Stage
 
-    from accord.sandbox.server import Exchange
+    from accord_sandbox.server import Exchange
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
@@ -29,16 +29,16 @@ _FORKS.set_forkserver_preload(
         "accord.cli.labels",
         "accord.cli.loops",
         "accord.cli.session",
-        "accord.cli.sync",
-        "accord.github.adapter",
+        "accord.cli.kit",
+        "accord.github.client",
         "accord.kit.sync",
         "accord.loops.run",
-        "accord.loops.table",
+        "accord.loops.run",
         "accord.results.implementor.run",
         "accord.results.planner.run",
         "accord.results.reviewer.run",
         "accord.runner.registry",
-        "accord.sessions.on_issue",
+        "accord.sessions.issue",
         "github",
         "support.session_models",
     ]

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 import requests
 from support.act import CONSUMER, PUBLISHED, ROOT, Bench, job_token, job_tokens, permissions_of, publish
 
-from accord.sandbox.show import document
+from accord_sandbox.show import document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from support.act import Run
 
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 LOOPS = {
     "keepalive": {"dispatch_workflow": "accord-keepalive.yml"},

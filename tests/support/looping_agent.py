@@ -22,7 +22,7 @@ def keepalive() -> str:
 
 
 def autofix() -> str:
-    """Mend the function that the log names, if the log is there."""
+    """Fix the function that the log names, if the log is there."""
     found = re.search(r"(src/\w+\.py):\d+: assert (\w+)\(.*\) == 3, got 2", PROMPT)
     if found is None:
         return "No log says what is wrong."
@@ -47,7 +47,7 @@ def verifier() -> str:
 
 
 def bot_comments() -> str:
-    """Mend the lines that a thread calls a typo, and decline the rest."""
+    """Fix the lines that a thread calls a typo, and decline the rest."""
     threads = re.findall(r"^### Thread (\d+)\n(.*?)(?=^### Thread |\Z)", PROMPT, re.MULTILINE | re.DOTALL)
     answers = []
     for number, text in threads:
@@ -67,7 +67,7 @@ def event(kind: str, **fields: object) -> None:
 PROMPT = sys.stdin.read()
 ROLES = {
     "Work on the open tasks of this pull request": keepalive,
-    "Mend the failing checks of this pull request": autofix,
+    "Fix the failing checks of this pull request": autofix,
     "Judge this change by the acceptance criteria of its work item": verifier,
     "Answer the review comments of bots": bot_comments,
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from accord.kernel.clock import ManualClock
+from accord.core.clock import ManualClock
 from accord.missions.load import load_mission
 from accord.missions.move import Moved, Order, move
 

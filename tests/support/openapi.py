@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema_rs
 
-from accord.sandbox import git_http
+from accord_sandbox import git_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.sandbox.exchanges import Exchange
-    from accord.sandbox.server import Running
+    from accord_sandbox.exchanges import Exchange
+    from accord_sandbox.server import Running
 
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}

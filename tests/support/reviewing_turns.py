@@ -11,11 +11,10 @@ import yaml
 from support.stage import Stage, staged
 
 from accord.github.markers import write_marker
-from accord.kernel.redaction import Redactor
-from accord.loops.run import begin, end
-from accord.loops.site import Site
-from accord.loops.table import LOOPS
+from accord.loops.context import Site
+from accord.loops.run import LOOPS, begin, end
 from accord.runner.models import RunOutputs
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

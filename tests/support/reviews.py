@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from support.stage import Stage, staged
 
-from accord.github.pull_port import PullFile
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.core.kinds import read_shape
+from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.results.setting import Setting
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.github.adapter import Adapter
+    from accord.github.client import GitHub
     from accord.results.receipts import Receipt
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
@@ -106,7 +106,7 @@ def post(
     stage: Stage,
     result: dict[str, Any],
     *,
-    adapter: Adapter | None = None,
+    adapter: GitHub | None = None,
     pull: int = PULL,
     work_item: int | None = None,
     commit: str = "",

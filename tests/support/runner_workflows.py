@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from accord.kernel.findings import Finding, with_lines
-from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import read_mapping
-from accord.runner.workflows.conform import runner_findings
-from accord.runner.workflows.files import Workflow
+from accord.core.findings import Finding, with_lines
+from accord.core.kinds import read_shape
+from accord.files.yaml import read_mapping
+from accord.workflows.conform import runner_findings
+from accord.workflows.files import Workflow
 
 SHA = "3d3c42e5aac5ba805825da76410c181273ba90b1"
 

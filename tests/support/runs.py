@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accord.runner.classify import classify
-from accord.runner.evidence import RunEvidence
+from accord.runner.classify import RunEvidence, classify
 from accord.runner.models import Classification
-from accord.runner.transcripts.account import Account
+from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.read import read_account, read_evidence
 
 LOGS = Path(__file__).parents[1] / "data" / "agent-logs"

@@ -11,7 +11,7 @@ from support.sessions import GATES, agent_output, clock, make_session
 import accord.sessions.interview
 from accord.sessions.models import AgentOutput
 from accord.sessions.moves import move_task
-from accord.sessions.taking import take
+from accord.sessions.outputs import take
 
 LATER_NEEDED = (support.disks, accord.sessions.interview)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.store import Disk
+    from accord.core.clock import Clock
+    from accord.files.store import Disk
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
@@ -84,7 +84,7 @@ def take(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     from support.sessions import agent_output
 
     from accord.sessions.models import AgentOutput
-    from accord.sessions.taking import take
+    from accord.sessions.outputs import take
 
     role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
     output = AgentOutput.model_validate(agent_output(status=status))
@@ -139,7 +139,7 @@ def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
 
 
 def _write(folder: str, who: str, rounds: int) -> None:
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.sessions.folder import status_value
     from accord.sessions.moves import move_task
     from accord.sessions.store import change_status
@@ -172,8 +172,8 @@ def mover(folder: Path, rounds: int) -> ForkServerProcess:
 
 
 def _ask(folder: str, rounds: int) -> None:
-    from accord.kernel.clock import SystemClock
-    from accord.kernel.errors import BrokenContract
+    from accord.core.clock import SystemClock
+    from accord.core.errors import BrokenContract
     from accord.sessions import questions
     from accord.sessions.folder import read_session, status_of
     from accord.sessions.protocol import Question
@@ -191,8 +191,8 @@ def _ask(folder: str, rounds: int) -> None:
 
 
 def _move(folder: str, rounds: int) -> None:
-    from accord.kernel.clock import SystemClock
-    from accord.kernel.errors import BrokenContract
+    from accord.core.clock import SystemClock
+    from accord.core.errors import BrokenContract
     from accord.sessions import questions
     from accord.sessions.folder import read_session, status_of
     from accord.sessions.moves import advance

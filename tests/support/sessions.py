@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.clock import ManualClock
+from accord.core.clock import ManualClock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any
 import requests
 from support.openapi import conforming
 
-from accord.github.adapter import Adapter
-from accord.github.port import Access
-from accord.kernel.clock import ManualClock
-from accord.kernel.redaction import Redactor
-from accord.kernel.shapes import read_shape
+from accord.core.clock import ManualClock
+from accord.core.kinds import read_shape
+from accord.github.client import GitHub
+from accord.github.models import Access
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.setting import Setting
-from accord.sandbox.server import Settings, serving
+from accord.text.redaction import Redactor
+from accord_sandbox.server import Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from accord.results.receipts import Receipt
-    from accord.sandbox.server import Running
+    from accord_sandbox.server import Running
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 
@@ -67,11 +67,11 @@ class Stage:
 
         return put_back
 
-    def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> Adapter:
+    def adapter(self, *, token: str = "", identity: str = "", max_wait: float = 100_000.0, repo: str = "") -> GitHub:
         access = Access(repo or self.repository, token or self.server.token, self.server.url, identity, max_wait)
-        return Adapter(access, self.clock, lambda seconds, reason: self.waits.append((seconds, reason)))
+        return GitHub(access, self.clock, lambda seconds, reason: self.waits.append((seconds, reason)))
 
-    def apply(self, result: dict[str, Any], *, adapter: Adapter | None = None, **setting: Any) -> Receipt:
+    def apply(self, result: dict[str, Any], *, adapter: GitHub | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
         plan = read_plan(read_shape(PlannerResult, result))
         return apply_plan(github, plan, Setting(self.repository, self.clock, Redactor(), **setting))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from support.stage import Stage, staged
 
-from accord.kernel.redaction import Redactor
 from accord.loops import run
+from accord.loops.comments import read_shown
+from accord.loops.context import Site
 from accord.loops.models import TokenFacts
-from accord.loops.outcome import read_outputs
-from accord.loops.site import Site
-from accord.loops.state_comment import read_shown
-from accord.loops.table import LOOPS
-from accord.sandbox.seed import INSTALLATION_TOKEN
+from accord.loops.outputs import read_outputs
+from accord.loops.run import LOOPS
+from accord.text.redaction import Redactor
+from accord_sandbox.seed import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from accord.loops.models import LoopState
     from accord.loops.run import Turn
-    from accord.sandbox.settings import RateLimits
+    from accord_sandbox.settings import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """
@@ -147,7 +147,7 @@ class Turns:
 
     @property
     def dispatches(self) -> list[dict[str, str]]:
-        from accord.sandbox.show import document
+        from accord_sandbox.show import document
 
         found: list[dict[str, Any]] = document(self.stage.server.database.path.parent)["dispatches"]
         return [entry["inputs"] for entry in found]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 from support.stage import Stage, staged
 
-from accord.kernel.branches import Remote
-from accord.kernel.patches import extract_patch
+from accord.git.branches import Remote
+from accord.git.patches import extract_patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
 
 SEED = """
 tokens:

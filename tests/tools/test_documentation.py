@@ -15,15 +15,15 @@ import pytest
 from markdown_it import MarkdownIt
 
 from accord.cli.check import check_document
-from accord.kernel.hidden_text import GUARD
-from accord.kernel.outgoing.sanitise import KINDS
-from accord.kernel.redaction import Redactor
-from accord.kernel.yaml_files import read_yaml
+from accord.files.yaml import read_yaml
 from accord.results.labels import ItemKind
 from accord.results.posted import posted_body
 from accord.results.templates import body_findings, read_body
-from accord.sandbox import seed
-from accord.sandbox.faults import Fault
+from accord.text.hidden import GUARD
+from accord.text.redaction import Redactor
+from accord.text.sanitise import KINDS
+from accord_sandbox import seed
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

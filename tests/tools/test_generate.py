@@ -70,7 +70,7 @@ def test_what_was_just_written_is_up_to_date(copy: Path) -> None:
         ("action.yml", "run-key:", "run-name:"),
     ],
 )
-def test_a_difference_is_shown_with_the_command_that_mends_it(
+def test_a_difference_is_shown_with_the_command_that_fixes_it(
     copy: Path, capsys: pytest.CaptureFixture[str], name: str, old: str, new: str
 ) -> None:
     text = (copy / name).read_text()

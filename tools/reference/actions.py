@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import __version__
-from accord.kernel.markdown_text import table
-from accord.kit.pins import repinned
-from accord.runner.workflows import contract
+from accord.kit.manifest import repinned
+from accord.text.markdown import table
+from accord.workflows import conform as contract
 from reference.text import default, plain
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.main import accord
-from accord.kernel import errors
-from accord.kernel.markdown_text import table
+from accord.core import errors
 from accord.results.receipts import EXIT_CODES
+from accord.text.markdown import table
 from reference.text import WRITTEN_BY, Problem, plain
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def exit_codes() -> str:
     meanings = {"0": "done"}
     for name, code, meaning in re.findall(r"^[├└]── (\w+) +(\d) +(.+)$", errors.__doc__ or "", re.MULTILINE):
         if getattr(errors, name).exit_code != int(code):
-            raise Problem(f"The tree of accord.kernel.errors says {code} for {name}, and its class says otherwise.")
+            raise Problem(f"The tree of accord.core.errors says {code} for {name}, and its class says otherwise.")
         meanings[code] = meaning
     rows = [
         [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.markdown_text import table
-from accord.kernel.protected import PROTECTED
-from accord.kernel.schemas import json_schema, strict_schema
+from accord.core.schemas import json_schema, strict_schema
+from accord.git.paths import PROTECTED
 from accord.results.labels import shipped_labels
 from accord.runner.models import RunOutputs
+from accord.text.markdown import table
 from reference.text import as_json, default, plain
 
 if TYPE_CHECKING:

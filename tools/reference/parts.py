@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accord.cli.kinds import KINDS
+from accord.cli.check import KINDS
 from accord.handoffs.stages import HANDOFF
-from accord.loops.reasons import ALL as ALL_LOOPS
-from accord.missions.lifecycle import WORK_PACKAGE
+from accord.loops.models import ALL as ALL_LOOPS
+from accord.missions.move import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
-from accord.runner.registry_models import Registry
+from accord.runner.registry import Registry
 from accord.sessions.machine import TASK
 from reference.actions import (
     contract_inputs,

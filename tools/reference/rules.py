@@ -6,35 +6,35 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.markdown_text import table
-from accord.loops.reasons import REASONS
+from accord.loops.models import REASONS
 from accord.runner import error_rules
-from accord.sandbox import faults
-from accord.sandbox.routes import ROUTES
 from accord.sessions.machine import LEAN, SESSION
+from accord.text.markdown import table
+from accord_sandbox import faults
+from accord_sandbox.routes import ROUTES
 from reference.text import Problem, plain, yaml_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accord.kernel.machine import Machine
+    from accord.core.machine import Machine
     from accord.loops.models import LoopName
 
 
 def causes_table() -> str:
-    """List why runs fail: the words of the contract, what happened, what mends it."""
+    """List why runs fail: the words of the contract, what happened, what fixes it."""
     rows = [
         [
             f"`{name}`",
             f"`{cause.category}`",
             f"`{cause.type}`",
             f"`{cause.recovery}`",
-            plain(f"{cause.means}. {cause.mend}"),
+            plain(f"{cause.means}. {cause.hint}"),
         ]
         for name, cause in error_rules.CAUSES.items()
     ]
-    return table(["Cause", "Category", "Type", "Recovery", "What happened, and what mends it"], rows)
+    return table(["Cause", "Category", "Type", "Recovery", "What happened, and what fixes it"], rows)
 
 
 def rules_table() -> str:
@@ -81,7 +81,7 @@ def fault_table() -> str:
     lines = [line for line in (faults.__doc__ or "").splitlines() if line.startswith("|")]
     missing = [kind for kind in faults.KINDS if kind not in "\n".join(lines)]
     if missing:
-        raise Problem(f"The table in accord.sandbox.faults lacks {', '.join(missing)}.")
+        raise Problem(f"The table in accord_sandbox.faults lacks {', '.join(missing)}.")
     return "\n".join(lines)
 
 

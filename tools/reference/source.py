@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.markdown_text import table
+from accord.text.markdown import table
 from reference.text import WRITTEN_BY, Problem, plain, yaml_value
 
 if TYPE_CHECKING:
@@ -51,15 +51,15 @@ def findings_page(root: Path) -> str:
         raise Problem(f"tools/findings.yml describes codes that the source does not have: {', '.join(stale)}.")
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
-        "A finding says what breaks a contract, where, and what mends it. One error means that nothing is written; a "
+        "A finding says what breaks a contract, where, and what fixes it. One error means that nothing is written; a "
         "warning is reported and stops nothing. Codes are stable: programs may rely on them."
     )
     for group in groups:
         rows = [
-            [f"`{code}`", " or ".join(sorted(codes[code])), plain(text["means"]), plain(text["mend"])]
+            [f"`{code}`", " or ".join(sorted(codes[code])), plain(text["means"]), plain(text["hint"])]
             for code, text in group["codes"].items()
         ]
-        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning", "Mend"], rows)]
+        pieces += [f"## {group['title']}", group["intro"], table(["Code", "Severity", "Meaning", "Fix"], rows)]
     return "\n\n".join(pieces) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What every part is made of: the problem that people must mend, and words that fit into a table."""
+"""What every part is made of: the problem that people must fix, and words that fit into a table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from functools import cache
 from typing import Any
 
-from accord.kernel.yaml_files import read_yaml
+from accord.files.yaml import read_yaml
 
 COMMAND = "./dev generate"
 WRITTEN_BY = f"<!-- Written by tools/generate.py; change its source, then run {COMMAND}. -->"

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.output import format_option, one_line, print_json
-from accord.cli.sources import read_bytes
-from accord.kernel.redaction import redactor_for
+from accord.cli.sources import read_bytes, standard_input, unreadable
 from accord.runner.analysis.providers import ALL
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from accord.runner.analysis.models import Analysis
+    from collections.abc import Iterator
+
+    from accord.runner.analysis.analyse import Analysis
+    from accord.runner.models import Classification
+
 
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
@@ -34,9 +42,8 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     last. Exits 0 whoever answered; the outputs tell who did.
     """
     from accord.cli.run_step import report_analysis
-    from accord.kernel.clock import SystemClock
-    from accord.runner.analysis.analyse import analyse
-    from accord.runner.analysis.models import Question
+    from accord.core.clock import SystemClock
+    from accord.runner.analysis.analyse import Question, analyse
     from accord.runner.outputs import analysis_outputs
 
     body = _text(pr_body)
@@ -58,7 +65,7 @@ def _text(path: str) -> str:
 
 
 def _open_tasks(body: str) -> list[str]:
-    from accord.kernel.checklists import tasks
+    from accord.text.checklists import tasks
 
     return [task.text for task in tasks(body) if task.text and not task.is_checked]
 
@@ -80,3 +87,76 @@ def _print(found: Analysis, open_tasks: list[str]) -> None:
         reason = f": {one_line(attempt.reason)}" if attempt.reason else ""
         line = f"  {_SIGNS[attempt.outcome]} {attempt.provider} {attempt.outcome}{took}{reason}"
         click.echo(click.style(line, dim=True))
+
+
+NO_ERROR: dict[str, Any] = {
+    "category": "",
+    "type": "",
+    "recovery": "",
+    "summary": "",
+    "retry_after_seconds": None,
+    "evidence": {"rule": "", "source": "", "line": ""},
+}
+"""What is printed for a run without an error: all keys, empty, as the contract's outputs are."""
+
+
+@click.command()
+@click.argument("log", metavar="LOG", envvar="ACCORD_CLASSIFY_LOG")
+@click.option(
+    "--agent", default="", metavar="NAME", help="Whose log it is: codex, claude, gemini. Recognised when not given."
+)
+@click.option("--exit-code", type=click.IntRange(0, 255), help="What the agent exited with, if known.")
+@click.option("--stderr", metavar="FILE", help="What it printed to stderr.")
+@format_option
+def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, output_format: str) -> None:
+    """Tell why an agent's run failed: category, origin, what helps, and the line that decided.
+
+    LOG is what the agent printed to stdout, as events or as plain text; - is stdin. A run without an error has an empty
+    category. Without --exit-code, plain text has an error only when a line of it reports one.
+    """
+    from accord.cli.run_step import report_classification
+    from accord.runner.classify import classify as classify_run
+    from accord.runner.transcripts.read import CODECS, read_evidence, recognise
+
+    with _file(log) as stdout:
+        beside = _existing(stderr) if stderr else None
+        codec = (agent if agent in CODECS else "plain") if agent else recognise(stdout, beside)
+        found = classify_run(read_evidence(codec, agent or codec, exit_code, stdout, stderr=beside))
+    if output_format == "json":
+        print_json(found.model_dump() if found else NO_ERROR)
+    else:
+        _print_classify(found)
+    report_classification(found)
+
+
+def _print_classify(found: Classification | None) -> None:
+    if found is None:
+        click.echo("no error")
+        return
+    delay = f" after {found.retry_after_seconds:.10g} s" if found.retry_after_seconds is not None else ""
+    click.echo(f"{click.style(found.category, fg='red', bold=True)} ({found.type}): {found.recovery}{delay}")
+    click.echo(f"  {one_line(found.summary)}")
+    evidence = found.evidence
+    click.echo(click.style(f"  {evidence.rule}, by {evidence.source}: {one_line(evidence.line)}", dim=True))
+
+
+@contextmanager
+def _file(path: str) -> Iterator[Path]:
+    """Give a file to read more than once; stdin is kept in one for that long."""
+    if path != "-":
+        yield _existing(path)
+        return
+    source = standard_input()
+    with tempfile.TemporaryDirectory(prefix="accord-") as folder:
+        copy = Path(folder) / "stdin"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(source, file)
+        yield copy
+
+
+def _existing(path: str) -> Path:
+    try:
+        with Path(path).open("rb"):
+            return Path(path).resolve()
+    except OSError as error:
+        raise unreadable(path, error) from None

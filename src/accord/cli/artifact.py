@@ -10,7 +10,7 @@ import click
 
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, reading_options
-from accord.kernel.errors import WrongUsage
+from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
@@ -48,7 +48,7 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
 def _own_run() -> int:
     run_id = os.environ.get("GITHUB_RUN_ID", "")
     if not run_id.isdecimal():
-        raise WrongUsage("It is not said which workflow run.", mend="Pass --run-id N, or set GITHUB_RUN_ID.")
+        raise WrongUsage("It is not said which workflow run.", hint="Pass --run-id N, or set GITHUB_RUN_ID.")
     return int(run_id)
 
 

@@ -12,14 +12,14 @@ from accord.cli.check import print_checks
 from accord.cli.output import format_option
 from accord.cli.sources import read_bytes
 from accord.cli.step import report_checks
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import has_errors, with_lines
-from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import YamlDocument, read_mapping
-from accord.runner.kinds import RUNNER_WORKFLOW
-from accord.runner.workflows.compare import breaking_findings
-from accord.runner.workflows.conform import runner_findings
-from accord.runner.workflows.files import Workflow
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import has_errors, with_lines
+from accord.core.kinds import read_shape
+from accord.files.yaml import YamlDocument, read_mapping
+from accord.workflows.compare import breaking_findings
+from accord.workflows.conform import runner_findings
+from accord.workflows.files import Workflow
+from accord.workflows.kinds import RUNNER_WORKFLOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, ou
     elif len(paths) == 1:
         documents = _compare(against, paths[0])
     else:
-        raise WrongUsage("--against compares two versions of one workflow.", mend="Name one workflow besides.")
+        raise WrongUsage("--against compares two versions of one workflow.", hint="Name one workflow besides.")
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
     report_checks(documents, name="conform")

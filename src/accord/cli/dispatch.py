@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from accord.cli.output import format_option, one_line, print_findings, print_json
-from accord.cli.session_shown import tried
+from accord.cli.session_output import tried
 from accord.cli.sources import read_bytes
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import has_errors
+from accord.core.errors import BrokenContract
+from accord.core.findings import has_errors
 from accord.sessions.models import ROLES, ProjectType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
     from accord.sessions.folder import Session
     from accord.sessions.models import AgentOutput
 
@@ -61,10 +61,10 @@ def dispatch(
 
     Exits 1 when the agent could not start, or when its output breaks the contract; nothing is written then.
     """
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.sessions.dispatch import agent_input
     from accord.sessions.folder import read_session
-    from accord.sessions.taking import take
+    from accord.sessions.outputs import take
 
     about = output or str(folder)
     try:
@@ -95,9 +95,8 @@ def dispatch(
 
 def _put(given: dict[str, Any], session: Session, into: Path) -> None:
     """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
-    from accord.kernel.store import write_whole
-    from accord.sessions.dispatch import output_schema
-    from accord.sessions.prompt import prompt_of
+    from accord.files.store import write_whole
+    from accord.sessions.dispatch import output_schema, prompt_of
 
     write_whole(into / "prompt.md", prompt_of(given, session))
     write_whole(into / "schema.json", json.dumps(output_schema(given["agent"]), indent=2) + "\n")
@@ -109,8 +108,8 @@ def _output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
 
     Raises BrokenContract.
     """
-    from accord.cli.step_files import redact
-    from accord.sessions.documents import OUTPUT
+    from accord.cli.step import redact
+    from accord.sessions.kinds import OUTPUT
 
     model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(path)), role)
     if model is None or has_errors(found):

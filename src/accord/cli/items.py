@@ -8,12 +8,19 @@ import click
 
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, repository_options
-from accord.cli.step_files import leave_outputs, redact
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.results.items import closed_item, detail_of, gather_item, item_of, pull_at
+from accord.cli.step import leave_outputs, redact
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.results.planner.rules import item_number
-from accord.results.status import WORK_ITEM
-from accord.results.status_run import move_work_item, work_items
+from accord.results.status import (
+    WORK_ITEM,
+    closed_item,
+    detail_of,
+    gather_item,
+    item_of,
+    move_work_item,
+    pull_at,
+    work_items,
+)
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
 
@@ -110,5 +117,5 @@ def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_
 def _number(text: str) -> int:
     number = item_number(text)
     if number is None:
-        raise WrongUsage(f'"{text}" is no number of a work item.', mend="Write 42 or #42.")
+        raise WrongUsage(f'"{text}" is no number of a work item.', hint="Write 42 or #42.")
     return number

@@ -11,16 +11,15 @@ import click
 
 from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
 from accord.cli.sources import Lines, github_for, read_bytes, repository_options
-from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
-from accord.kernel.store import can_be_written
-from accord.results.label_files import LabelEntry, parse_labels
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.files.store import can_be_written
 from accord.results.label_sync import FAILED, LabelAction, plan_labels, sync_labels
-from accord.results.labels import shipped_labels
+from accord.results.labels import LabelEntry, parse_labels, shipped_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
 
 _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": "yellow", "failed": "red"}
 _LISTED = "listed"
@@ -93,15 +92,15 @@ def sync(
     **access: Any,
 ) -> None:
     """Create, update and rename labels so that the repository has what the file says. Other labels stay."""
-    from accord.kernel.clock import SystemClock
-    from accord.results.label_record import extend_record, read_record
+    from accord.core.clock import SystemClock
+    from accord.results.label_sync import extend_record, read_record
 
     entries = _entries(file)
     with github_for(**access) as (github, repository, *_):
         record = record or _record_path(repository, access["sandbox"])
         ours = read_record(record)
         if not can_be_written(record):
-            raise WrongUsage(f"The record {record} cannot be written.", mend="Name a file that may be, with --record.")
+            raise WrongUsage(f"The record {record} cannot be written.", hint="Name a file that may be, with --record.")
         planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
         progress = Progress(len(planned))
         if dry_run:
@@ -161,7 +160,7 @@ def _report(
         document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
         document["findings"] = [finding.as_json() for finding in findings]
         if problem:
-            document["error"] = {"message": problem.message, "mend": problem.mend}
+            document["error"] = {"message": problem.message, "hint": problem.hint}
         print_json(document)
     else:
         width = max((len(one_line(action.name)) for action in actions), default=0)
@@ -175,7 +174,7 @@ def _report(
         changes = sum(action.is_change for action in actions)
         click.echo(f"{outcome}: {changes} of {len(actions)} labels out of step" if outcome == "drift" else outcome)
         if problem:
-            click.echo(f"{one_line(problem.message)}\n  {one_line(problem.mend)}", err=True)
+            click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
     report_labels(outcome, actions)
 
 

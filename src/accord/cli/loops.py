@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from accord.cli.loops_output import print_decision
 from accord.cli.loops_run import add_run
-from accord.cli.loops_shown import print_decision
 from accord.cli.output import format_option, print_findings, print_json
 from accord.cli.sources import read_bytes
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract
-from accord.kernel.redaction import redactor_for
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from accord.kernel.kinds import Kind
+    from accord.core.kinds import Kind
     from accord.loops.loop import Loop
 
 
@@ -27,7 +27,7 @@ def keepalive() -> None:
 
 @click.group()
 def autofix() -> None:
-    """Let the agent mend failing checks."""
+    """Let the agent fix failing checks."""
 
 
 @click.group()
@@ -45,7 +45,7 @@ def _add_decide(group: click.Group, name: str, asked: str) -> None:
 
     def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
         from accord.loops.kinds import KINDS
-        from accord.loops.table import LOOPS
+        from accord.loops.run import LOOPS
 
         kind = next(kind for kind in KINDS if kind.name == f"{name}-facts")
         _decide(ctx, LOOPS[name], kind, facts, output_format)
@@ -60,7 +60,7 @@ def _add_decide(group: click.Group, name: str, asked: str) -> None:
 
 for _group, _name, _asked in (
     (keepalive, "keepalive", "whether the agent runs again"),
-    (autofix, "autofix", "whether the agent mends checks"),
+    (autofix, "autofix", "whether the agent fixes checks"),
     (verify, "verify", "whether to verify, or what follows a verdict"),
     (bot_comments, "bot-comments", "whether the agent answers bots"),
 ):

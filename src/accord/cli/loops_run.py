@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.loops_options import HISTORY, Choices, turn_options
-from accord.cli.loops_shown import print_decision
+from accord.cli.loops_output import HISTORY, Choices, print_decision, turn_options
 from accord.cli.output import format_option, one_line, print_json
 from accord.cli.sources import github_for, read_bytes, repository_options
-from accord.kernel.errors import WrongUsage
-from accord.kernel.redaction import redacted, redactor_for
+from accord.core.errors import WrongUsage
+from accord.text.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from accord.cli.loops_output import Choices
     from accord.cli.sources import Way
+    from accord.loops.context import Site
     from accord.loops.loop import Loop
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
-    from accord.loops.site import Site
     from accord.runner.models import RunOutputs
+
 
 _ASKING = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 """Events by which a person asks, and the terminal, where there is none."""
@@ -53,7 +54,7 @@ def add_run(group: click.Group, name: str) -> None:
 
 
 def _run(name: str, choices: Choices, way: Way, output_format: str) -> None:
-    from accord.loops.table import LOOPS
+    from accord.loops.run import LOOPS
 
     loop = LOOPS[name]
     run_dir = choices.run_dir or _new_run_dir()
@@ -73,8 +74,8 @@ def _new_run_dir() -> Path:
 
 
 def _site(choices: Choices, way: Way, run_dir: Path) -> Site:
-    from accord.kernel.clock import SystemClock
-    from accord.loops.site import Site
+    from accord.core.clock import SystemClock
+    from accord.loops.context import Site
     from accord.runner.registry import load_registry, repository_registry
 
     registry = load_registry(choices.registry or repository_registry(Path.cwd()))
@@ -128,7 +129,6 @@ def _turn(loop: Loop, site: Site, choices: Choices, way: Way, run_dir: Path) -> 
         return end(loop, site, outputs, workflow=choices.dispatch_workflow, is_dry_run=choices.dry_run)
     if choices.phase == "begin" or choices.dry_run:
         return begin(loop, site, ready=lambda _: _check_is_named(choices), is_dry_run=choices.dry_run)
-    from accord.cli.loops_agent import check_place, run_here
 
     turn = begin(loop, site, ready=lambda decision: check_place(decision.agent, choices, run_dir))
     if not turn.should_run:
@@ -145,12 +145,12 @@ def _check_is_named(choices: Choices) -> None:
     if choices.run_dir is None and not os.environ.get("GITHUB_RUN_ID"):
         raise WrongUsage(
             "It is not said which run this is, so that its end would not find its beginning.",
-            mend="Pass the same --run-dir DIR to both phases, or set GITHUB_RUN_ID.",
+            hint="Pass the same --run-dir DIR to both phases, or set GITHUB_RUN_ID.",
         )
 
 
 def _outputs(path: str | None) -> RunOutputs:
-    from accord.loops.outcome import read_outputs
+    from accord.loops.outputs import read_outputs
 
     if path is not None and os.environ.get("GITHUB_ACTIONS") == "true" and not Path(path).exists():
         return read_outputs("")  # the step that was to write them did not come that far
@@ -158,13 +158,13 @@ def _outputs(path: str | None) -> RunOutputs:
         return read_outputs(read_bytes(path).decode("utf-8", "replace"))
     text = os.environ.get("ACCORD_RUN_OUTPUTS")
     if text is None:
-        raise WrongUsage("It is not said how the run ended.", mend="Pass --outputs FILE, or set ACCORD_RUN_OUTPUTS.")
+        raise WrongUsage("It is not said how the run ended.", hint="Pass --outputs FILE, or set ACCORD_RUN_OUTPUTS.")
     return read_outputs(text)
 
 
 def _keep_history(turn: Turn, choices: Choices, run_dir: Path) -> None:
-    from accord.kernel.store import write_whole
-    from accord.loops.history import write_history
+    from accord.files.store import write_whole
+    from accord.loops.state import write_history
 
     is_wanted = choices.run_dir is not None or run_dir.is_dir()
     if is_wanted and turn.state is not None and turn.outcome != "planned":
@@ -174,15 +174,15 @@ def _keep_history(turn: Turn, choices: Choices, run_dir: Path) -> None:
 
 def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None:
     """Start the workflow of each pull request that may have something to do."""
-    from accord.cli.step_files import leave_outputs, leave_summary
-    from accord.loops.effects import start
+    from accord.cli.step import leave_outputs, leave_summary
+    from accord.loops.ending import start
     from accord.loops.run import due
 
     if not loop.is_swept:
-        raise WrongUsage(f"It is not said which pull request {loop.name} is about.", mend="Pass --pull N.")
+        raise WrongUsage(f"It is not said which pull request {loop.name} is about.", hint="Pass --pull N.")
     if not choices.dispatch_workflow and not choices.dry_run:
-        mend = "Pass --pull N for one, or --dispatch-workflow FILE to start it for each."
-        raise WrongUsage("It is not said which workflow takes the turns of all open pull requests.", mend=mend)
+        hint = "Pass --pull N for one, or --dispatch-workflow FILE to start it for each."
+        raise WrongUsage("It is not said which workflow takes the turns of all open pull requests.", hint=hint)
     numbers = []
     for number in due(loop, site):
         if not choices.dry_run:
@@ -201,9 +201,9 @@ def _sweep(loop: Loop, site: Site, choices: Choices, output_format: str) -> None
 
 def _report(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
     """Leave outputs and a summary for the runner, and print the turn."""
-    from accord.cli.step_files import leave_outputs, leave_summary
+    from accord.cli.step import leave_outputs, leave_summary
     from accord.gha.commands import command
-    from accord.loops.step_outputs import as_json, how_it_ended, page, step_outputs
+    from accord.loops.outputs import as_json, how_it_ended, page, step_outputs
 
     redact = redactor_for(os.environ)
     leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
@@ -224,3 +224,103 @@ def _report(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: s
         click.echo(f"  started {one_line(turn.started)} again")
     if run_dir is not None and turn.outcome == "ended":
         click.echo(f"  kept in {one_line(str(run_dir))}")
+
+
+_OURS = ".accord-loop"
+"""Says that a folder is of a loop's run, and that what an earlier try left in it may be removed."""
+
+
+def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
+    """Find out, before a run is recorded on GitHub, whether it can be kept here and whether the agent has its secrets.
+
+    Raises WrongUsage where not. A run that only has to be published needs no secret any more.
+    """
+    from accord.runner.classify import NotRun
+    from accord.runner.command_line import check_credentials
+    from accord.runner.record import RECORD
+    from accord.runner.registry import load_registry, repository_registry
+
+    _claim(run_dir)
+    if (run_dir / "agent" / RECORD).is_file():
+        return
+    registry = load_registry(choices.registry or repository_registry(Path.cwd()))
+    try:
+        check_credentials(agent, registry.agent(agent), os.environ)
+    except NotRun as missing:
+        hint = "Set it in the environment of this command. Nothing was written."
+        raise WrongUsage(missing.message, hint=hint) from None
+
+
+def _claim(run_dir: Path) -> None:
+    """Make the folder of a run, for this user alone. One that holds other files is somebody's, and left as it is."""
+    try:
+        run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        there = {entry.name for entry in run_dir.iterdir()}
+        if _OURS not in there and there - {HISTORY}:
+            raise WrongUsage(
+                f"The folder {run_dir} holds other files, such as {min(there - {HISTORY})}.",
+                hint="Name a new one by --run-dir, or the one of a run that was cut off.",
+            )
+        (run_dir / _OURS).touch()
+        with tempfile.TemporaryFile(dir=run_dir):
+            pass
+    except OSError as error:
+        message = f"The run cannot be kept in {run_dir}: {error.strerror}."
+        raise WrongUsage(message, hint="Name a folder by --run-dir that can be written.") from None
+
+
+def checked_out(turn: Turn, way: Way, folder: Path) -> Path:
+    """Clone the pull request's branch and its base into a folder; the token stays out of what the agent can read.
+
+    What is merged is in the base, and its branch may be gone.
+    """
+    from accord.core.clock import SystemClock
+    from accord.git.branches import fetch_ref
+    from accord.git.program import Git, token_config
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    remote = way.remote(SystemClock())
+    git = Git(folder, config=token_config(remote.server_url, remote.token))
+    git("init", "--quiet", "--initial-branch", "none")
+    pull = turn.pull
+    for branch in dict.fromkeys((pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))):
+        fetch_ref(git, remote, f"refs/heads/{branch}", branch)
+    git("checkout", "--quiet", pull.merge_commit or pull.head_branch)
+    return folder
+
+
+def run_here(turn: Turn, choices: Choices, way: Way, run_dir: Path) -> RunOutputs:
+    """Run the agent in a clone below ``run_dir`` and publish what it changed; one that ran already is only published.
+
+    The caller's work tree is left as it is.
+    """
+    from accord.cli.run import run_shown, schema_of
+    from accord.cli.run_step import finished
+    from accord.runner.process import listening
+    from accord.runner.record import RECORD
+    from accord.runner.registry import repository_registry
+    from accord.runner.run import RunRequest
+
+    folder = run_dir.resolve() / "agent"
+    record = None
+    if not (folder / RECORD).is_file():
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended before it could say how it went
+        request = RunRequest(
+            agent=turn.decision.agent,
+            run_dir=folder,
+            directory=checked_out(turn, way, run_dir.resolve() / "tree"),
+            prompt_file=Path(choices.prompt_file) if choices.prompt_file else None,
+            appendix=turn.decision.appendix,
+            mode=turn.loop.mode,
+            pr_number=str(turn.pull.number),
+            pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
+            base_ref=turn.pull.base_branch,
+            iteration=str(turn.decision.iteration),
+            max_runtime_minutes=choices.max_runtime_minutes,
+            registry=choices.registry or repository_registry(Path.cwd()),
+            schema=schema_of(turn.loop.schema),
+        )
+        with listening() as told:
+            record = run_shown(request, told)
+    return finished(folder, way, record)

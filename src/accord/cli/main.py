@@ -7,45 +7,48 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 from itertools import accumulate, pairwise, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord import __version__
-from accord.cli.printed import Printed
-from accord.kernel.errors import AccordError, Stopped, WrongUsage
+from accord.cli.output import Printed, one_line
+from accord.core.errors import AccordError, Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from types import FrameType
+
 
 COMMANDS = {
     "analyze": ("accord.cli.analyze", "Find out which tasks of a pull request an agent completed."),
     "apply": ("accord.cli.apply", "Carry out an agent's result on GitHub, exactly once."),
     "artifact": ("accord.cli.artifact", "Fetch what another job of a workflow run uploaded."),
-    "autofix": ("accord.cli.loops", "Let the agent mend failing checks."),
+    "autofix": ("accord.cli.loops", "Let the agent fix failing checks."),
     "bot-comments": ("accord.cli.loops", "Let the agent answer review threads of bots."),
     "check": ("accord.cli.check", "Check documents against their contracts."),
-    "classify": ("accord.cli.classify", "Tell why an agent's run failed."),
+    "classify": ("accord.cli.analyze", "Tell why an agent's run failed."),
     "conform": ("accord.cli.conform", "Hold agent-runner workflows against their contract."),
     "demo": ("accord.cli.demo", "Show the main job on the embedded sandbox."),
     "dispatch": ("accord.cli.dispatch", "Give an agent its task of a session, and take back what it says."),
-    "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what mends it."),
+    "doctor": ("accord.cli.doctor", "Look a repository over: what is wrong for agents, and what fixes it."),
     "handoff": ("accord.cli.handoff", "Check a task's handoff, and move it through its stages."),
-    "init": ("accord.cli.init", "Put the consumer kit into a repository."),
+    "init": ("accord.cli.kit", "Put the consumer kit into a repository."),
     "items": ("accord.cli.items", "List work items, and move them through their states."),
     "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
     "labels": ("accord.cli.labels", "Bring a repository's labels in step with a file."),
-    "machine": ("accord.cli.machine", "Print state machines as Mermaid graphs."),
+    "machine": ("accord.cli.reference", "Print state machines as Mermaid graphs."),
     "mission": ("accord.cli.mission", "Tell where missions stand, and move their work packages."),
-    "outputs": ("accord.cli.outputs", "Compute the outputs of an agent's run from evidence."),
-    "patch": ("accord.cli.patch", "Print what an agent changed, as a patch."),
-    "publish": ("accord.cli.publish", "Push what an agent's run changed, and write its outputs."),
+    "outputs": ("accord.cli.run", "Compute the outputs of an agent's run from evidence."),
+    "patch": ("accord.cli.apply", "Print what an agent changed, as a patch."),
+    "publish": ("accord.cli.run", "Push what an agent's run changed, and write its outputs."),
     "run": ("accord.cli.run", "Run an agent, and write the outputs of the runner contract."),
     "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
-    "schema": ("accord.cli.schema", "Print the JSON Schemas of the contracts."),
+    "schema": ("accord.cli.reference", "Print the JSON Schemas of the contracts."),
     "session": ("accord.cli.session", "Keep the folder of an agent session by its contract."),
-    "sync": ("accord.cli.sync", "Keep the kits of many repositories in step, by pull requests."),
+    "sync": ("accord.cli.kit", "Keep the kits of many repositories in step, by pull requests."),
     "verify": ("accord.cli.loops", "Hold a change against its acceptance criteria."),
 }
 
@@ -89,7 +92,7 @@ Exit codes:
   1  the input breaks its contract, nothing was written
   2  wrong usage
   3  stopped part-way; the same command continues
-  4  refused for a reason that running again does not mend
+  4  refused for a reason that running again does not fix
 """
 
 
@@ -127,24 +130,23 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _as_told(error: Exception) -> AccordError:
-    """Turn any error into one that says what happened, what mends it, and by its class the exit code."""
+    """Turn any error into one that says what happened, what fixes it, and by its class the exit code."""
     if isinstance(error, AccordError):
         return error
     if isinstance(error, click.ClickException):
         context = getattr(error, "ctx", None)
-        return WrongUsage(error.format_message(), mend=f"Try: {context.command_path} --help" if context else "")
+        return WrongUsage(error.format_message(), hint=f"Try: {context.command_path} --help" if context else "")
     if isinstance(error, OSError):
         message = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
-        return Stopped(message, mend="Mend that, and run the same again.")
-    from accord.cli.defects import as_stopped
+        return Stopped(message, hint="Fix that, and run the same again.")
 
     return as_stopped(error)
 
 
 def _told(error: AccordError, args: list[str], printed: Printed) -> int:
     """Say how a command ended, wherever somebody may look for it, and return its exit code."""
-    _say(error.message, error.mend)
-    _report(error.message, error.mend)
+    _say(error.message, error.hint)
+    _report(error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
         _print_error(error)
     return error.exit_code
@@ -164,29 +166,60 @@ def _wants_json(args: list[str]) -> bool:
 
 def _print_error(error: AccordError) -> None:
     from accord.cli.output import print_json
-    from accord.kernel.errors import BrokenContract
+    from accord.core.errors import BrokenContract
 
     outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
     document: dict[str, Any] = {"outcome": outcomes.get(error.exit_code, "usage")}
     if isinstance(error, BrokenContract):
         document["findings"] = [finding.as_json() for finding in error.findings]
-    print_json({**document, "error": {"message": error.message, "mend": error.mend}})
+    print_json({**document, "error": {"message": error.message, "hint": error.hint}})
 
 
-def _say(message: str, mend: str) -> None:
+def _say(message: str, hint: str) -> None:
     from accord.cli.output import one_line
 
     click.echo(f"{click.style('accord:', bold=True)} {one_line(message)}", err=True)
-    if mend:
-        click.echo(f"  {one_line(mend)}", err=True)
+    if hint:
+        click.echo(f"  {one_line(hint)}", err=True)
 
 
-def _report(message: str, mend: str) -> None:
+def _report(message: str, hint: str) -> None:
     if "GITHUB_ACTIONS" in os.environ:
         from accord.cli.step import report_error
 
-        report_error(message, mend)
+        report_error(message, hint)
 
 
 def _stop(signal_number: int, frame: FrameType | None) -> Any:
-    raise Stopped("The process was told to stop.", mend="Run the same command again to continue.")
+    raise Stopped("The process was told to stop.", hint="Run the same command again to continue.")
+
+
+REPORT_TO = "https://github.com/accord-ci/accord/issues"
+_LONGEST = 300
+_PACKAGE = Path(__file__).parents[1]
+
+
+def as_stopped(error: Exception) -> Stopped:
+    """Say that accord stopped because of its own defect. Prints the traceback where RUNNER_DEBUG is 1.
+
+    What the error says may come from an agent or hold a secret: it is redacted whole, and then cut.
+    """
+    if os.environ.get("RUNNER_DEBUG") == "1":
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            click.echo(f"  {one_line(line)}" if line.strip() else "", err=True)
+    said = one_line(str(error))
+    said = f"{said[:_LONGEST]}…" if len(said) > _LONGEST else said
+    return Stopped(
+        f"This is a defect of accord: {type(error).__name__}{f' ({said})' if said else ''} at {_place(error)}. "
+        "Nothing tells whether anything was written.",
+        hint="Run the same command again: what is there already is found, not written twice. If it ends like this "
+        f"again, report it at {REPORT_TO}, with what RUNNER_DEBUG=1 prints.",
+    )
+
+
+def _place(error: Exception) -> str:
+    """Name the last line of our own that was on the way to the error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if frame.filename.startswith(f"{_PACKAGE}{os.sep}")]
+    frame = (ours or frames)[-1]
+    return f"{frame.filename.removeprefix(f'{_PACKAGE}{os.sep}')}:{frame.lineno}"

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.mission_shown import show_answer, show_move, show_status, show_workspace, stale_text
+from accord.cli.mission_output import show_answer, show_move, show_status, show_workspace, stale_text
 from accord.cli.output import format_option, one_line, print_findings, print_json
-from accord.kernel.errors import BrokenContract
-from accord.kernel.redaction import redactor_for
+from accord.core.errors import BrokenContract
 from accord.missions.models import STATUSES
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
 
 _MODES = ("code_change", "planning_artifact")
 
@@ -73,7 +73,7 @@ def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: st
 
     Prints exactly the contract's next-query-response; for a mission that cannot be read {"error": …} and exit code 1.
     """
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
     from accord.missions.query import answer_query
 
@@ -122,9 +122,9 @@ def stale(
 
     Prints a stale-status for each, or for WP alone. Why one cannot be judged is said on stderr.
     """
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
+    from accord.missions.branches import git_of, stale_of
     from accord.missions.load import load_mission
-    from accord.missions.staleness import git_of, stale_of
 
     now = SystemClock().now()
     try:
@@ -151,9 +151,9 @@ def stale(
 @click.pass_context
 def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: Any, output_format: str) -> None:
     """Show all work packages of a mission: status, mode, where they run, and what is broken."""
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
-    from accord.missions.status import mission_status
+    from accord.missions.query import mission_status
 
     try:
         found = mission_status(load_mission(_root(ctx), slug, legacy_default), SystemClock().now(), threshold)
@@ -181,7 +181,7 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 @click.pass_context
 def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **told: Any) -> None:
     """Move a work package, if that is legal from where it is, by adding to the mission's log."""
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.missions.move import Order
     from accord.missions.move import move as make_move
 
@@ -217,13 +217,13 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
 
     Exits 1 when there is an error.
     """
-    from accord.cli.mission_step import report_missions
-    from accord.kernel.clock import SystemClock
-    from accord.kernel.findings import has_errors
+    from accord.cli.mission_output import report_missions
+    from accord.core.clock import SystemClock
+    from accord.core.findings import has_errors
     from accord.missions.branches import changed_missions
     from accord.missions.load import load_mission, mission_slugs
+    from accord.missions.query import mission_status
     from accord.missions.rules import mission_findings
-    from accord.missions.status import mission_status
 
     try:
         root = _root(ctx)
@@ -264,5 +264,5 @@ def _refuse(ctx: click.Context, broken: BrokenContract, output_format: str) -> A
     """End with exit code 1: one sentence for people, one object for programs."""
     if output_format != "json":
         raise broken
-    print_json({"error": " ".join(filter(None, (broken.message, broken.mend)))})
+    print_json({"error": " ".join(filter(None, (broken.message, broken.hint)))})
     ctx.exit(BrokenContract.exit_code)

@@ -5,20 +5,28 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from accord.cli.printed import Printed
+from accord.core.findings import Severity
 from accord.gha.commands import inert
-from accord.kernel.findings import Severity
-from accord.kernel.redaction import redacted, redactor_for
-from accord.kernel.terminal import as_seen
+from accord.text.redaction import redacted, redactor_for
+from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
+
+
+@dataclass
+class Printed:
+    """What stands on stdout already. It lives as long as one call of the command line."""
+
+    is_whole: bool = False
+
 
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -60,7 +68,7 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
         severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
         where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
         click.echo(f"{one_line(place)}: {severity} {finding.code}{where}\n    {one_line(finding.message)}")
-        for line in finding.mend.splitlines():
+        for line in finding.hint.splitlines():
             indent = len(line) - len(line.lstrip(" "))
             click.echo(f"{' ' * (8 + indent)}{click.style(one_line(line), fg='cyan')}")
 

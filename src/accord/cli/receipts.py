@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import one_line, print_findings
-from accord.cli.step import MOST_ROWS, annotate_file, findings_table, leave_redacted, rest_line
-from accord.cli.step_files import as_output, leave_summary, redact
-from accord.cli.step_files import redacted_cell as cell
-from accord.kernel.markdown_text import mermaid_text, table
+from accord.cli.step import (
+    MOST_ROWS,
+    annotate_file,
+    as_output,
+    findings_table,
+    leave_redacted,
+    leave_summary,
+    redact,
+    rest_line,
+)
+from accord.cli.step import redacted_cell as cell
 from accord.results.receipts import Outcome
+from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +62,7 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
     if receipt.estimated_seconds:
         click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
-        click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.mend)}", err=True)
+        click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
 
 
 def _sanitised_line(counts: Mapping[str, int]) -> str:

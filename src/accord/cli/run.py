@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shlex
+import subprocess
 import tempfile
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -13,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import format_option, one_line
-from accord.cli.sources import Lines, github_for
-from accord.kernel.errors import WrongUsage
+from accord.cli.sources import Lines, github_for, read_bytes, repository_options
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.files.store import can_be_written, write_whole
+from accord.git.branches import DEFAULT_AUTHOR, check_author
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.runner.record import RunRecord
     from accord.runner.run import RunRequest
+
 
 _FILE = click.Path(path_type=Path)
 
@@ -26,7 +32,7 @@ _FILE = click.Path(path_type=Path)
 def _finite(minutes: float) -> float:
     """Refuse ``nan``, which is in every range."""
     if not math.isfinite(minutes):
-        raise WrongUsage("The time limit is no number of minutes.", mend="Pass --max-runtime-minutes 45.")
+        raise WrongUsage("The time limit is no number of minutes.", hint="Pass --max-runtime-minutes 45.")
     return minutes
 
 
@@ -84,8 +90,8 @@ def run(ctx: click.Context, /, agent: str, no_publish: bool, fail: bool, output_
     the run ended.
     """
     from accord.cli.run_step import check_step, finished, report_run, require_result
+    from accord.runner.process import listening
     from accord.runner.publish import check_ref
-    from accord.runner.signals import listening
 
     is_published = bool(given["pr_ref"]) and not (no_publish or given["skip"])
     check_step(is_published=is_published)
@@ -118,7 +124,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
     try:
         command = shlex.split(given["command"])
     except ValueError as error:
-        raise WrongUsage(f"The command cannot be split into words: {error}.", mend="Close its quotes.") from None
+        raise WrongUsage(f"The command cannot be split into words: {error}.", hint="Close its quotes.") from None
     same = ("prompt_file", "appendix", "mode", "pr_number", "pr_ref", "base_ref", "iteration", "safety_strategy")
     more = ("model", "max_runtime_minutes", "registry", "install_dir")
     return RunRequest(
@@ -138,16 +144,16 @@ def schema_of(named: str) -> Path | dict[str, Any] | None:
     """Return the strict schema of a kind of document; any other name is that of a file."""
     if not named:
         return None
-    from accord.cli.kinds import KINDS
-    from accord.kernel.schemas import strict_schema
+    from accord.cli.check import KINDS
+    from accord.core.schemas import strict_schema
 
     return strict_schema(KINDS[named].model) if named in KINDS else Path(named)
 
 
 def run_shown(request: RunRequest, told: Any) -> RunRecord:
     """Run an agent, and show on stderr what it prints."""
+    from accord.core.clock import SystemClock
     from accord.gha.commands import command, inert
-    from accord.kernel.clock import SystemClock
     from accord.runner.run import Job, run_agent
 
     def show(line: str) -> None:
@@ -162,3 +168,151 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
     finally:
         if is_step:
             click.echo(command("endgroup", ""), err=True)
+
+
+@click.command()
+@click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path), envvar="ACCORD_PUBLISH_RUN_DIR")
+@click.option("--pr-ref", default="", metavar="REF", help="The branch to push to.")
+@click.option("--pr-number", default="", metavar="N", help="The pull request whose tasks are looked for.")
+@click.option("--base-ref", default="", metavar="REF", help="Where a branch begins that is not there yet.")
+@click.option(
+    "--pr-body", metavar="FILE", help="The pull request's body with its tasks; else it is read from the run's pull."
+)
+@click.option(
+    "--checkout",
+    type=click.Path(path_type=Path),
+    help="A checkout whose objects need not be fetched again, and that no agent could write to; it is only read.",
+)
+@click.option(
+    "--author", default=DEFAULT_AUTHOR, show_default=True, metavar="'NAME <MAIL>'", help="Author of the commit."
+)
+@click.option("--outputs", type=click.Path(path_type=Path), help="Write the outputs as JSON to this file too.")
+@click.option("--fail", is_flag=True, help="End with the run's exit code instead of 0.")
+@repository_options
+@format_option
+@click.pass_context
+def publish(
+    ctx: click.Context,
+    /,
+    run_dir: Path,
+    pr_ref: str,
+    pr_number: str,
+    base_ref: str,
+    pr_body: str | None,
+    checkout: Path | None,
+    author: str,
+    outputs: Path | None,
+    fail: bool,
+    output_format: str,
+    **options: Any,
+) -> None:
+    """Commit and push what the run in RUN_DIR changed, and write its final outputs.
+
+    Run it again at any time: what was pushed is found again. It ends with 0 whenever the outputs were written, whatever
+    they say. Where to push and whose tasks to read is taken from RUN_DIR when no option says it, but never in a
+    workflow: there the agent could have written that itself.
+    """
+    from accord.cli.run_step import finished, report_run
+    from accord.runner.finish import outputs_without_record, read_record
+
+    check_author(author)
+    if outputs and not can_be_written(outputs):
+        raise WrongUsage(f"The file of outputs {outputs} cannot be written.", hint="Name a file that may be written.")
+    try:
+        read_record(run_dir)
+    except BrokenContract as broken:
+        found = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
+    else:
+        told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
+        if os.environ.get("GITHUB_ACTIONS") != "true":
+            told = {name: value for name, value in told.items() if value}
+        body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
+        with github_for(**options) as way:
+            found = finished(run_dir, way, None, **told, pr_body=body, author=author, lender=checkout)
+    report_run(found, output_format)
+    if outputs:
+        write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
+    ctx.exit(int(found.exit_code) if fail else 0)
+
+
+def _absence(pr_ref: str, options: dict[str, Any]) -> str:
+    """Look whether the branch is there: without it the agent's job ends at its checkout, and leaves nothing."""
+    from accord.core.clock import SystemClock
+    from accord.runner.publish import absence
+
+    try:
+        with github_for(**options) as way:
+            return absence(way.remote(SystemClock()), pr_ref) if pr_ref else ""
+    except (AccordError, subprocess.TimeoutExpired):
+        return ""
+
+
+_FILE_OUTPUTS = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
+
+
+@click.command()
+@click.option("--agent", required=True, metavar="NAME", help="The agent's name in the registry.")
+@click.option(
+    "--exit-code", type=click.IntRange(0, 255), required=True, metavar="N", help="What the agent's process ended with."
+)
+@click.option("--stdout", type=_FILE_OUTPUTS, required=True, metavar="FILE", help="What it printed.")
+@click.option("--stderr", type=_FILE_OUTPUTS, metavar="FILE", help="What it printed to stderr.")
+@click.option("--final-message", type=_FILE_OUTPUTS, metavar="FILE", help="The message that it wrote to a file.")
+@click.option("--pr-body", metavar="FILE", help="The pull request's body with its tasks.")
+@click.option(
+    "--repo", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR", help="Its work tree."
+)
+@click.option("--base", metavar="SHA", help="The commit that it began at.")
+@click.option(
+    "--pushed", type=click.Choice(["true", "false"]), help="Whether base to HEAD was pushed, if it was tried."
+)
+@click.option("--push-error", type=_FILE_OUTPUTS, metavar="FILE", help="What git printed when the push failed.")
+@click.option("--fail", is_flag=True, help="End with the run's exit code instead of 0.")
+@format_option
+@click.pass_context
+def outputs(
+    ctx: click.Context,
+    /,
+    agent: str,
+    exit_code: int,
+    stdout: Path,
+    stderr: Path | None,
+    final_message: Path | None,
+    pr_body: str | None,
+    repo: Path | None,
+    base: str | None,
+    pushed: str | None,
+    push_error: Path | None,
+    fail: bool,
+    output_format: str,
+) -> None:
+    """Compute the outputs of an agent's run from what it printed, and write them where a runner reads them.
+
+    It runs nothing and pushes nothing. It ends with 0 whenever the outputs were written, whatever they say.
+    """
+    from accord.cli.run_step import report_run
+    from accord.core.clock import SystemClock
+    from accord.runner.evidence import Given, outputs_given
+    from accord.runner.registry import secrets_declared_in
+
+    if (repo is None) != (base is None) or (pushed == "true" and repo is None):
+        raise WrongUsage(
+            "Which changes were pushed cannot be told.",
+            hint="Pass --repo DIR and --base SHA together; --pushed true needs both.",
+        )
+    given = Given(
+        agent,
+        exit_code,
+        stdout,
+        stderr,
+        final_message,
+        None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace"),
+        repo,
+        base or "",
+        None if pushed is None else pushed == "true",
+        push_error.read_text("utf-8", "replace") if push_error else "",
+    )
+    redact = redactor_for(os.environ, certain=secrets_declared_in(repo or Path()))
+    found = outputs_given(given, redact, os.environ, SystemClock())
+    report_run(found, output_format)
+    ctx.exit(int(found.exit_code) if fail else 0)

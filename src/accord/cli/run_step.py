@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.output import one_line, print_clean_json
-from accord.cli.step_files import leave_outputs, leave_summary
+from accord.cli.step import leave_outputs, leave_summary
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding
+from accord.files.store import can_be_written
 from accord.gha.commands import command
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding
-from accord.kernel.markdown_text import shortened
-from accord.kernel.redaction import redactor_for
-from accord.kernel.store import can_be_written
-from accord.runner.run_summary import analysis_page, error_table, summary_page
+from accord.runner.summary import analysis_page, error_table, summary_page
+from accord.text.markdown import shortened
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,12 +34,12 @@ def check_step(*, is_published: bool) -> None:
     """Find, before an agent works for nothing, what would keep its outputs or its changes from going anywhere."""
     path = os.environ.get("GITHUB_OUTPUT")
     if path and not _can_be_appended_to(Path(path)):
-        raise WrongUsage(f"The file of GITHUB_OUTPUT, {path}, cannot be written.", mend="Outputs would be lost.")
+        raise WrongUsage(f"The file of GITHUB_OUTPUT, {path}, cannot be written.", hint="Outputs would be lost.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
             raise WrongUsage(
                 f"Changes are to be published to --pr-ref, and {name} is not set.",
-                mend="Set it, or pass --no-publish and let `accord publish` of another job do that.",
+                hint="Set it, or pass --no-publish and let `accord publish` of another job do that.",
             )
 
 
@@ -48,8 +48,8 @@ def require_result(run_dir: Path, outputs: RunOutputs) -> None:
 
     For a runner that is no error (its warnings say so); who asked for a result would miss its file in a later step.
     """
+    from accord.runner.prompt import UNFIT
     from accord.runner.record import FINAL_MESSAGE, RESULT
-    from accord.runner.structured import UNFIT
 
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
@@ -57,7 +57,7 @@ def require_result(run_dir: Path, outputs: RunOutputs) -> None:
     raise BrokenContract(
         f"There is no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
         findings=[Finding("schema", text) for text in problems],
-        mend=f"See what it answered in {run_dir / FINAL_MESSAGE}; let the prompt ask for this shape, or run it again.",
+        hint=f"See what it answered in {run_dir / FINAL_MESSAGE}; let the prompt ask for this shape, or run it again.",
     )
 
 
@@ -67,7 +67,7 @@ def _can_be_appended_to(path: Path) -> bool:
 
 def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
     from accord.runner.finish import Finishing, finish
 
     clock, redact = SystemClock(), redactor_for(os.environ)

@@ -14,7 +14,7 @@ from accord.cli.output import print_json
 from accord.cli.sources import SANDBOX_DIRECTORY, sandbox_server
 
 if TYPE_CHECKING:
-    from accord.sandbox.settings import Settings
+    from accord_sandbox.settings import Settings
 
 _directory = click.option(
     "--dir",
@@ -39,7 +39,7 @@ def sandbox() -> None:
 @click.option(
     "--seed",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="What a new sandbox holds, as YAML or JSON; see accord.sandbox.seed.",
+    help="What a new sandbox holds, as YAML or JSON; see accord_sandbox.seed.",
 )
 @click.option("--no-rate-limits", is_flag=True, help="Answer any number of requests.")
 @click.option("--latency-ms", type=click.IntRange(0), default=0, metavar="N", help="Wait before each answer.")
@@ -66,13 +66,13 @@ def serve(
 @_repo
 def show(directory: Path, repo: str | None) -> None:
     """Print the sandbox's issues, labels, pull requests and reviews as one JSON document; needs no server."""
-    from accord.sandbox.show import document
+    from accord_sandbox.show import document
 
     print_json(document(directory, repo))
 
 
 def _settings(no_rate_limits: bool, latency_ms: int) -> Settings:
-    from accord.sandbox.settings import RateLimits, Settings
+    from accord_sandbox.settings import RateLimits, Settings
 
     limits = None if no_rate_limits else RateLimits()
     return Settings(rate_limits=limits, latency_seconds=latency_ms / 1000)

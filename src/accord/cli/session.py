@@ -5,17 +5,76 @@ from __future__ import annotations
 import re
 import unicodedata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from accord.cli.output import format_option, one_line, print_json
-from accord.cli.session_check import check_folders
+from accord.cli.session_output import Showing, carry_out, refuse, show, showing_options, tried
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
-from accord.cli.session_shown import Showing, carry_out, refuse, show, showing_options, tried
-from accord.kernel.clock import SystemClock
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.sessions.folder import read_session
+from accord.cli.step import as_output, leave_outputs, leave_summary, redact
+from accord.core.clock import SystemClock
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import has_errors
+from accord.git.patches import merge_base
+from accord.git.program import Git
+from accord.sessions.dashboard import counts, page
+from accord.sessions.folder import Session, check_session, read_session
 from accord.sessions.models import CORRECTORS, LOOPS, ROLES, STATES
+from accord.sessions.touched import change_findings, touched_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.cli.check import Checked
+
+
+@click.command("check")
+@click.argument("folders", metavar="[DIR]…", nargs=-1, envvar="ACCORD_SESSION_CHECK_FOLDERS")
+@click.option(
+    "--base", default="", metavar="REF", help="Check the sessions that differ from where HEAD left this branch."
+)
+@format_option
+@click.pass_context
+def check_folders(ctx: click.Context, /, folders: Sequence[str], base: str, output_format: str) -> None:
+    """Check sessions: each document, what they say to each other, and with --base what the change did to them.
+
+    Exits 1 with an error.
+    """
+    from accord.cli.check import print_checks
+
+    if not folders and not base:
+        raise WrongUsage("No session is named.", hint="Name folders below .agents-work, or a --base to compare with.")
+    root = Path.cwd()
+    start = merge_base(Git(root), base) if base else ""
+    paths = [Path(folder) for folder in folders] or [path.relative_to(root) for path in touched_sessions(root, start)]
+    sessions = [read_session(path) for path in paths if path.is_dir()]
+    documents = [document for path in paths for document in _checked(path, root, start)]
+    print_checks(documents, output_format)
+    _report(documents, sessions)
+    ctx.exit(1 if any(has_errors(found) for _, _, found in documents) else 0)
+
+
+def _checked(path: Path, root: Path, start: str) -> list[Checked]:
+    of_change = list(change_findings(root, path.name, start)) if start else []
+    if start and not path.is_dir():
+        return [(str(path), "session", of_change)]
+    found: list[Checked] = [(str(file), kind, findings) for file, kind, findings in check_session(path)]
+    return [(*found[0][:2], [*found[0][2], *of_change]), *found[1:]]
+
+
+def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
+    from accord.cli.step import report_checks
+
+    report_checks(documents, name="session check")
+    states = {
+        session.name: {"state": session.status.current_state, "tasks": counts(session)} if session.status else None
+        for session in sessions
+    }
+    leave_outputs({"sessions": as_output(states)})
+    for session in sessions:
+        leave_summary(page(session, redact))
+
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
@@ -37,7 +96,7 @@ def session() -> None:
 @click.pass_context
 def new_session(ctx: click.Context, /, slug: str, lean: bool, root: Path, output_format: str) -> None:
     """Begin a session: .agents-work/YYYY-MM-DD_SLUG with its status.json."""
-    from accord.sessions.begin import begin
+    from accord.sessions.moves import begin
 
     name = _slug(slug)
     try:
@@ -54,7 +113,7 @@ def _slug(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     found = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:60].rstrip("-")
     if not found:
-        raise WrongUsage("The slug has no letter and no digit.", mend="Give a few words, like add-login.")
+        raise WrongUsage("The slug has no letter and no digit.", hint="Give a few words, like add-login.")
     return found
 
 

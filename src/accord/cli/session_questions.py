@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
 from accord.cli.output import one_line
-from accord.cli.session_shown import Showing, carry_out, showing_options
+from accord.cli.session_output import Showing, carry_out, showing_options
 from accord.cli.sources import github_for, repository_options, standard_input
-from accord.kernel.clock import SystemClock
-from accord.kernel.errors import WrongUsage
+from accord.core.clock import SystemClock
+from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from accord.github.client import GitHub
+    from accord.sessions.interview import Heard
+    from accord.sessions.issue import Place, Shown
     from accord.sessions.models import Decision
-    from accord.sessions.on_issue import Place, Shown
-    from accord.sessions.said import Heard
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
@@ -60,12 +61,12 @@ def ask_question(
     from accord.sessions.questions import ask
 
     if decision_id and len(questions) > 1:
-        raise WrongUsage("One id is for one question.", mend="Leave --id out, or ask once for each.")
+        raise WrongUsage("One id is for one question.", hint="Leave --id out, or ask once for each.")
     wanted = [Question(text, decision_id, category or "", tuple(options)) for text in questions]
     if issue is None:
         carry_out(showing, folder, lambda place: ask(place, wanted, clock=_CLOCK))
         return
-    from accord.sessions.on_issue import ask_on
+    from accord.sessions.issue import ask_on
 
     more: dict[str, Any] = {}
 
@@ -103,7 +104,7 @@ def answer_questions(
 
     if issue is not None:
         if answers or partial:
-            raise WrongUsage("Answers come from the issue or from here, not from both.", mend="Leave one of them out.")
+            raise WrongUsage("Answers come from the issue or from here, not from both.", hint="Leave one of them out.")
         _answer_from_issue(showing, folder, issue, access)
     elif answers or partial:
         texts = _texts(answers)
@@ -115,10 +116,10 @@ def answer_questions(
 def _texts(answers: Sequence[str]) -> dict[str, str]:
     given = [part.partition("=") for part in answers]
     if wrong := [name for name, sign, _ in given if not sign]:
-        raise WrongUsage(f"{wrong[0]} is no ID=TEXT.", mend='Write UD-1="the answer".')
+        raise WrongUsage(f"{wrong[0]} is no ID=TEXT.", hint='Write UD-1="the answer".')
     texts = {name: text for name, _, text in given}
     if len(texts) < len(given):
-        raise WrongUsage("One question is answered twice.", mend="Give each id once.")
+        raise WrongUsage("One question is answered twice.", hint="Give each id once.")
     return texts
 
 
@@ -128,7 +129,7 @@ def _interview(folder: Path) -> None:
     if not interview(folder, _put, clock=_CLOCK):
         raise WrongUsage(
             "The input ended before anything was answered, so nothing was changed.",
-            mend="Answer on a terminal, give ID=TEXT, or say --partial when no answer comes.",
+            hint="Answer on a terminal, give ID=TEXT, or say --partial when no answer comes.",
         )
 
 
@@ -144,14 +145,14 @@ def _put(decision: Decision, wrong: str) -> str | None:
         return line.decode("utf-8").rstrip("\r\n") if line else None
     except UnicodeDecodeError:
         raise WrongUsage(
-            "The answer is not UTF-8.", mend="Set the terminal to UTF-8; earlier answers are kept."
+            "The answer is not UTF-8.", hint="Set the terminal to UTF-8; earlier answers are kept."
         ) from None
 
 
 def _answer_from_issue(showing: Showing, folder: Path, issue: int, access: dict[str, Any]) -> None:
-    from accord.cli.step_files import leave_outputs
+    from accord.cli.step import leave_outputs
     from accord.sessions.folder import read_session
-    from accord.sessions.on_issue import answer_from
+    from accord.sessions.issue import answer_from
     from accord.sessions.protocol import resumed
 
     more: dict[str, Any] = {}
@@ -172,14 +173,14 @@ def _answer_from_issue(showing: Showing, folder: Path, issue: int, access: dict[
 @contextmanager
 def _place(folder: Path, issue: int, showing: Showing, access: dict[str, Any]) -> Iterator[Place]:
     """Open the issue; a dry run only listens there, and shows on stderr what it would say."""
-    from accord.kernel.redaction import redactor_for
-    from accord.sessions.on_issue import Place
+    from accord.sessions.issue import Place
     from accord.sessions.rehearsal import Listening
+    from accord.text.redaction import redactor_for
 
     with github_for(**access) as way:
         listening = Listening(way.github)
         github = listening if showing.is_dry_run else way.github
-        yield Place(folder, github, issue, _CLOCK, redactor_for(os.environ))
+        yield Place(folder, cast("GitHub", github), issue, _CLOCK, redactor_for(os.environ))
         for body in listening.said:
             said = "\n".join(one_line(line) for line in body.splitlines())
             click.echo(f"#{issue} would say:\n\n{said}\n", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.output import one_line
-from accord.kernel.errors import Stopped
+from accord.core.errors import Stopped
 from accord.sessions.dashboard import SIGNS, next_step, progress
 from accord.sessions.folder import FILES, read_session
 

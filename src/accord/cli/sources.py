@@ -12,17 +12,17 @@ from urllib.parse import urlsplit
 
 import click
 
-from accord.kernel.documents import MAX_BYTES
-from accord.kernel.errors import WrongUsage
+from accord.core.documents import MAX_BYTES
+from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from accord.github.adapter import Adapter
-    from accord.kernel.branches import Remote
-    from accord.kernel.clock import Clock
-    from accord.sandbox.server import Running
+    from accord.core.clock import Clock
+    from accord.git.branches import Remote
+    from accord.github.client import GitHub
+    from accord_sandbox.server import Running
 
 
 class Lines(click.types.StringParamType):
@@ -48,13 +48,13 @@ def read_bytes(path: str) -> bytes:
 def standard_input() -> BinaryIO:
     """Return stdin as bytes. Raises WrongUsage where a process has none."""
     if sys.stdin is None:
-        raise WrongUsage("There is no standard input to read.", mend="Name a file instead of -.")
+        raise WrongUsage("There is no standard input to read.", hint="Name a file instead of -.")
     return sys.stdin.buffer
 
 
 def unreadable(path: str, error: OSError) -> WrongUsage:
     """Say that a file that the user named cannot be read."""
-    return WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.")
+    return WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file that exists.")
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -107,10 +107,10 @@ server_options = together(_sandbox, _max_wait)
 def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:
     """Import the embedded local GitHub. Raises WrongUsage when what it needs is not installed."""
     try:
-        from accord.sandbox.server import serving
+        from accord_sandbox.server import serving
     except ImportError as error:
         raise WrongUsage(
-            f"The sandbox needs the package {error.name}, which is not installed.", mend="Install accord[sandbox]."
+            f"The sandbox needs the package {error.name}, which is not installed.", hint="Install accord[sandbox]."
         ) from None
     return serving
 
@@ -118,14 +118,14 @@ def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:
 class Way(NamedTuple):
     """The way to a repository: over REST, its name, and where and with which token git finds it."""
 
-    github: Adapter
+    github: GitHub
     repository: str
     server_url: str
     token: str
 
     def remote(self, clock: Clock) -> Remote:
         """Say where git finds the repository."""
-        from accord.kernel.branches import Remote
+        from accord.git.branches import Remote
 
         return Remote(f"{self.server_url.rstrip('/')}/{self.repository}.git", self.server_url, self.token, clock)
 
@@ -134,21 +134,21 @@ class Way(NamedTuple):
 def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Way]:
     """Open the way to a repository. A sandbox serves as long as it is open."""
     from accord.cli.output import tell_wait
-    from accord.github.adapter import Adapter
-    from accord.github.port import Access
-    from accord.kernel.clock import SystemClock
+    from accord.core.clock import SystemClock
+    from accord.github.client import GitHub
+    from accord.github.models import Access
 
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), repository=repo) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
-            yield Way(Adapter(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
+            yield Way(GitHub(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
         return
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not repository:
-        raise WrongUsage("It is not said which repository.", mend="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
+        raise WrongUsage("It is not said which repository.", hint="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
     token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
-    adapter = Adapter(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
+    adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
     yield Way(adapter, repository, server_url, token)
 
 
@@ -164,7 +164,7 @@ def addresses(api_url: str, server_url: str) -> tuple[str, str]:
         raise WrongUsage(
             f"GITHUB_API_URL ({api_url}) and GITHUB_SERVER_URL ({server_url}) name two servers, and the token of one "
             "is not shown to the other.",
-            mend=f"Set GITHUB_SERVER_URL to {own}, or leave it out.",
+            hint=f"Set GITHUB_SERVER_URL to {own}, or leave it out.",
         )
     return api_url, server_url or own
 

@@ -5,6 +5,7 @@ Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHU
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.step_files import as_output, leave_outputs, leave_summary, redact
-from accord.cli.step_files import redacted_cell as cell
+from accord.core.findings import Finding, has_errors
 from accord.gha.commands import annotate, command
-from accord.kernel import markdown_text
-from accord.kernel.findings import Finding, has_errors
-from accord.kernel.markdown_text import table
+from accord.gha.files import write_outputs, write_summary
+from accord.text import markdown
+from accord.text.markdown import table
+from accord.text.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,39 @@ if TYPE_CHECKING:
     from accord.kit.plan import FilePlan
     from accord.kit.sync import Synced
     from accord.results.label_sync import LabelAction
+
+
+def leave_outputs(values: Mapping[str, str]) -> None:
+    """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path:
+        for name in write_outputs(Path(path), values):
+            click.echo(
+                command("warning", f"The output {name} is too large for GitHub; read the receipt instead."), err=True
+            )
+
+
+def as_output(document: Any) -> str:
+    """Write a document as the JSON of an output; redacted first, as escapes would hide a secret from the search."""
+    return json.dumps(redacted(document, redact), ensure_ascii=False, separators=(",", ":"))
+
+
+def leave_summary(markdown: str) -> None:
+    """Add Markdown to the summary of the step, redacted."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        write_summary(Path(path), redact(markdown))
+
+
+def redact(text: str) -> str:
+    """Take the secrets of the environment, and what looks like a token, out of a text."""
+    return redactor_for(os.environ)(text)
+
+
+def redacted_cell(text: str) -> str:
+    """Write a cell; redacted first, as a backslash in a token would hide it from the search."""
+    return markdown.cell(redact(text))
+
 
 _CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _HANDED_ON_BYTES = 128 * 1024 - 64
@@ -39,7 +73,10 @@ def report_checks(
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     leave_outputs({"ok": str(is_ok).lower(), "document": _one_line(handed_on)})
-    rows = [[cell(path), cell(kind or "unknown"), _verdict(findings)] for path, kind, findings in documents]
+    rows = [
+        [redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(findings)]
+        for path, kind, findings in documents
+    ]
     shown = table(["Document", "Kind", "Verdict"], rows)
     leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
@@ -51,10 +88,12 @@ def report_doctor(
 ) -> None:
     """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
     leave_redacted({"ok": str(is_ok).lower()})
-    rows = [[cell(name), f"{_CHECK_SIGNS[status]} {status}", cell(note)] for name, status, note in checks]
+    rows = [
+        [redacted_cell(name), f"{_CHECK_SIGNS[status]} {status}", redacted_cell(note)] for name, status, note in checks
+    ]
     parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
     for path, findings in documents.items():
-        parts += [f"#### {cell(path)}", findings_table(findings), *_mends(findings)]
+        parts += [f"#### {redacted_cell(path)}", findings_table(findings), *_hints(findings)]
         annotate_file(findings, path)
     leave_summary("\n\n".join(parts))
 
@@ -62,8 +101,8 @@ def report_doctor(
 def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
     """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
     leave_redacted({"path": str(into), "file": file})
-    rows = [[cell(member.path), f"{member.size:,}"] for member in fetched.members]
-    parts = [f"### accord artifact: {cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:MOST_ROWS])]
+    rows = [[redacted_cell(member.path), f"{member.size:,}"] for member in fetched.members]
+    parts = [f"### accord artifact: {redacted_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:MOST_ROWS])]
     leave_summary("\n\n".join(parts) + rest_line(len(rows), MOST_ROWS, "in the artifact"))
 
 
@@ -90,14 +129,18 @@ def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> N
 def report_patch(outcome: str, files: int) -> None:
     """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
     leave_redacted({"outcome": outcome})
-    leave_summary(f"### accord patch: {cell(outcome)}\n\nFiles in the patch: {files}.")
+    leave_summary(f"### accord patch: {redacted_cell(outcome)}\n\nFiles in the patch: {files}.")
 
 
 def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     """Report ``accord labels check|sync``: outputs and a table of what changed."""
     labels = [{"name": action.name, "action": action.action} for action in actions]
     leave_redacted({"outcome": outcome, "labels": as_output(labels)})
-    changed = [[cell(action.name), action.told(outcome), cell(action.error)] for action in actions if action.is_change]
+    changed = [
+        [redacted_cell(action.name), action.told(outcome), redacted_cell(action.error)]
+        for action in actions
+        if action.is_change
+    ]
     shown = table(["Label", "Action", "Problem"], changed[:MOST_ROWS]) if changed else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")
 
@@ -109,13 +152,13 @@ def report_kit(
     leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
     shown = [f"### accord {command}: {outcome}"]
     for head, files in parts:
-        rows = [[cell(file.path), file.action.value, cell(file.note)] for file in files[:MOST_ROWS]]
+        rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files[:MOST_ROWS]]
         shown += [
-            *([f"#### {cell(head)}"] if head else []),
+            *([f"#### {redacted_cell(head)}"] if head else []),
             *([table(["File", "Action", "Why"], rows)] if rows else []),
         ]
     errors = [(entry.repository, entry.error) for entry in synced if entry.error]
-    shown += [f"{cell(name)}: {cell(str(error))}" for name, error in errors]
+    shown += [f"{redacted_cell(name)}: {redacted_cell(str(error))}" for name, error in errors]
     leave_summary("\n\n".join(shown))
 
 
@@ -132,11 +175,11 @@ def _one_line(document: object) -> str:
     return ""
 
 
-def report_error(message: str, mend: str) -> None:
+def report_error(message: str, hint: str) -> None:
     """Report what ended a command before it could report anything itself."""
-    leave_summary(f"### accord: error\n\n{cell(message)} {cell(mend)}")
+    leave_summary(f"### accord: error\n\n{redacted_cell(message)} {redacted_cell(hint)}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        text = redact(f"{message} {mend}".strip())
+        text = redact(f"{message} {hint}".strip())
         click.echo(command("error", text, title="accord"), err=True)
 
 
@@ -161,22 +204,22 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 def _details(document: tuple[str, str | None, list[Finding]]) -> str:
-    return "\n\n".join([findings_table(document[2]), *_mends(document[2])]) if document[2] else ""
+    return "\n\n".join([findings_table(document[2]), *_hints(document[2])]) if document[2] else ""
 
 
-def _mends(findings: Sequence[Finding]) -> list[str]:
+def _hints(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
-        f"{cell(finding.code)} at {_place(finding)}:\n\n{markdown_text.fenced(redact(finding.mend), 'yaml')}"
+        f"{redacted_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(redact(finding.hint), 'yaml')}"
         for finding in findings[:MOST_ROWS]
-        if finding.mend
+        if finding.hint
     ]
 
 
 def findings_table(findings: Sequence[Finding]) -> str:
     """Show findings as a table, with a word on those that it has no room for."""
     rows = [
-        [finding.severity.value, cell(finding.code), _place(finding), cell(finding.message)]
+        [finding.severity.value, redacted_cell(finding.code), _place(finding), redacted_cell(finding.message)]
         for finding in findings[:MOST_ROWS]
     ]
     return table(["Severity", "Code", "Place", "Finding"], rows) + rest_line(len(findings), MOST_ROWS)
@@ -184,7 +227,7 @@ def findings_table(findings: Sequence[Finding]) -> str:
 
 def _place(finding: Finding) -> str:
     line = f"line {finding.line} " if finding.line else ""
-    return line + cell(finding.path)
+    return line + redacted_cell(finding.path)
 
 
 def rest_line(count: int, shown: int, place: str = "in the receipt") -> str:

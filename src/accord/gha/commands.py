@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding, Severity
-from accord.kernel.terminal import as_seen
+from accord.core.findings import Finding, Severity
+from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

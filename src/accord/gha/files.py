@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.store import DISK_FULL
+from accord.files.store import DISK_FULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,19 +9,96 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
-from accord.github.port import NotThere
+from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.files.archives import check_absent, read_members, unpack
+from accord.github.models import NotThere
+from accord.github.pacing import TRIES, backoff
 from accord.github.rest import Rest
-from accord.github.storage import Stored, fetch
-from accord.kernel.archives import check_absent, read_members, unpack
-from accord.kernel.errors import BrokenContract, Refused
+from accord.github.transport import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from accord.kernel.archives import Member
+    from accord.core.clock import Clock
+    from accord.files.archives import Member
+
+
+_CHUNK_BYTES = 1 << 16
+
+
+class Stored(NamedTuple):
+    """Something in the storage: what to call it in a sentence, how to ask for its address, and the API that says it."""
+
+    name: str
+    place: Callable[[], str]
+    api_url: str
+
+
+def fetch(stored: Stored, take: Callable[[int, Iterator[bytes]], str], clock: Clock) -> None:
+    """Fetch until ``take`` has what it wants: given a status and the content piece by piece, it returns no problem.
+
+    The address is asked for anew at each try, as it soon expires. Raises Refused for one that is less safe than the
+    API's own, Stopped when the storage does not answer.
+    """
+    problem = ""
+    for tries in range(1, TRIES + 1):
+        problem = _tried(stored, take)
+        if not problem:
+            return
+        if tries < TRIES:
+            clock.sleep(backoff(tries))
+    raise Stopped(
+        f"{stored.name} could not be fetched in {TRIES} tries ({problem}).",
+        hint="Run the same command again; nothing is kept of what was fetched in part.",
+    )
+
+
+def _tried(stored: Stored, take: Callable[[int, Iterator[bytes]], str]) -> str:
+    """Fetch once; return what went wrong, if anything did. An auth of its own keeps out what ~/.netrc may hold."""
+    import requests
+
+    place = stored.place()
+    if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
+        raise Refused(
+            f"{stored.name} is not where it can be fetched safely: the address has no https.",
+            hint="Check what stands between here and GitHub.",
+        )
+    try:
+        with requests.get(
+            place, auth=_as_nobody, stream=True, timeout=TIMEOUT_SECONDS, allow_redirects=False
+        ) as answer:
+            return take(answer.status_code, answer.iter_content(_CHUNK_BYTES))
+    except requests.exceptions.RequestException as error:
+        return type(error).__name__
+
+
+def read_end(stored: Stored, most: int, clock: Clock) -> bytes:
+    """Read the last ``most`` bytes of a text; empty where the storage has nothing (404, 410). Raises as ``fetch``."""
+    kept = bytearray()
+
+    def take(status: int, content: Iterator[bytes]) -> str:
+        kept.clear()
+        if status in (404, 410):
+            return ""
+        if status != 200:
+            return f"status {status}"
+        for chunk in content:
+            kept.extend(chunk)
+            if len(kept) > 2 * most:
+                del kept[:-most]
+        return ""
+
+    fetch(stored, take, clock)
+    return bytes(kept[-most:])
+
+
+def _as_nobody(request: Any) -> Any:
+    return request
+
 
 MOST_ARCHIVE_BYTES = 256 << 20
 _NAMED = 20
@@ -113,7 +190,7 @@ def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
         others = sorted({artifact.name for artifact in github.artifacts(run_id)})
         raise Refused(
             f'The run {run_id} has no artifact "{name}"{_listed(others)}.',
-            mend="Upload it in a job that this one needs, with if-no-files-found: error, and name both alike.",
+            hint="Upload it in a job that this one needs, with if-no-files-found: error, and name both alike.",
         )
     newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))
     if newest.is_expired:
@@ -126,7 +203,7 @@ def _wanted(artifact: Artifact, members: Sequence[Member], wanted: str) -> str:
     if wanted and wanted not in paths:
         raise Refused(
             f'The artifact "{artifact.name}" has no file {wanted}{_listed(paths)}.',
-            mend="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
+            hint="Name a file by its path in the artifact, which begins at what all uploaded files have in common.",
         )
     return wanted or (paths[0] if len(paths) == 1 else "")
 
@@ -139,14 +216,14 @@ def _listed(names: Sequence[str]) -> str:
 def _expired(artifact: Artifact) -> Refused:
     return Refused(
         f'The artifact "{artifact.name}" has expired or was deleted.',
-        mend="Run the job that made it again; retention-days of its upload says how long it is kept.",
+        hint="Run the job that made it again; retention-days of its upload says how long it is kept.",
     )
 
 
 def _too_large(artifact: Artifact) -> BrokenContract:
     return BrokenContract(
         f'The artifact "{artifact.name}" is larger than {MOST_ARCHIVE_BYTES >> 20} MiB.',
-        mend="Upload only what the next job reads.",
+        hint="Upload only what the next job reads.",
     )
 
 

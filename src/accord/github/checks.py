@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from accord.github.moments import moment_if_any
 from accord.github.rest import Rest
+from accord.text.markdown import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
+
 
 State = Literal["passing", "failing", "pending", "skipped"]
 
@@ -41,16 +44,8 @@ class Check:
     summary: str = ""
 
 
-class CheckPort(Protocol):
-    """Checks of one repository. Every method may raise Refused or Stopped."""
-
-    def checks(self, sha: str) -> tuple[Check, ...]:
-        """List the newest check run of each name and app, and the newest status of each context, on a commit."""
-        ...
-
-
 class CheckMethods(Rest):
-    """Implements ``CheckPort``."""
+    """Implements ``CheckMethods``."""
 
     def checks(self, sha: str) -> tuple[Check, ...]:
         """GET …/commits/{sha}/check-runs and …/commits/{sha}/status, all pages: two requests as a rule."""
@@ -89,3 +84,82 @@ def _status(data: dict[str, Any]) -> Check:
         started_at=moment_if_any(data.get("created_at")),
         summary=data.get("description") or "",
     )
+
+
+STATUS_CHARS = 140
+"""GitHub refuses a longer description of a commit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said about a commit, and where; ``mark`` tells a verdict from another one without reading its text."""
+
+    name: str
+    is_passed: bool
+    title: str
+    summary: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
+
+    kind: str
+    url: str
+    is_passed: bool
+    mark: str
+
+
+class VerdictMethods(Rest):
+    """Implements ``VerdictPort``."""
+
+    def check_run(self, sha: str, name: str) -> Shown | None:
+        """GET …/commits/{ref}/check-runs with the name."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
+        return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
+
+    def create_check_run(self, sha: str, verdict: Verdict) -> Shown:
+        """POST …/check-runs."""
+        content = {
+            "name": verdict.name,
+            "head_sha": sha,
+            "status": "completed",
+            "conclusion": "success" if verdict.is_passed else "failure",
+            "external_id": verdict.mark,
+            "output": {"title": verdict.title, "summary": verdict.summary},
+        }
+        return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
+
+    def commit_status(self, sha: str, name: str) -> Shown | None:
+        """GET …/commits/{ref}/status, all pages."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
+        named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
+        return next((status for context, status in named if context == name), None)
+
+    def create_commit_status(self, sha: str, verdict: Verdict) -> Shown:
+        """POST …/statuses/{sha}."""
+        content = {
+            "state": "success" if verdict.is_passed else "failure",
+            "context": verdict.name,
+            "description": status_line(verdict.title),
+        }
+        return self._transport.call("POST", f"{self._root}/statuses/{quote(sha, safe='')}", body=content).read(
+            _status_verdicts
+        )
+
+
+def status_line(text: str) -> str:
+    """Cut a text to what a commit status can say."""
+    return shortened(text, STATUS_CHARS)
+
+
+def _check_run_verdicts(data: Mapping[str, Any]) -> Shown:
+    """Read the JSON of a check run (schema "check-run")."""
+    return Shown("check-run", data["html_url"] or "", data["conclusion"] == "success", data["external_id"] or "")
+
+
+def _status_verdicts(data: Mapping[str, Any]) -> Shown:
+    """Read the JSON of a commit status (schemas "status" and "simple-commit-status")."""
+    url = data["target_url"] or ""
+    return Shown("commit-status", url, data["state"] == "success", data["description"] or "")

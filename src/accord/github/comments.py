@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from accord.github.rest import Rest
-from accord.kernel.errors import Refused
+from accord.core.errors import Refused, Stopped
+from accord.github.models import Forbidden, NotThere
+from accord.github.rest import Parsed, Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,28 +24,8 @@ class Comment:
     is_bot: bool = False
 
 
-class CommentPort(Protocol):
-    """Comments of one repository. Every method may raise Refused or Stopped."""
-
-    def comments(self, number: int) -> Iterator[Comment]:
-        """List the comments of an issue or pull request, oldest first."""
-        ...
-
-    def create_comment(self, number: int, body: str) -> Comment:
-        """Comment. Raises AnswerLost when it is unknown whether it was made."""
-        ...
-
-    def change_comment(self, comment_id: int, body: str) -> Comment:
-        """Replace a comment's body; safe to repeat."""
-        ...
-
-    def delete_comment(self, comment_id: int) -> None:
-        """Delete a comment; one that is gone counts as deleted."""
-        ...
-
-
 class CommentMethods(Rest):
-    """Implements ``CommentPort``."""
+    """Implements ``CommentMethods``."""
 
     def comments(self, number: int) -> Iterator[Comment]:
         """GET …/issues/{n}/comments."""
@@ -65,7 +46,7 @@ class CommentMethods(Rest):
         self._delete(f"{self._root}/issues/comments/{comment_id}")
 
 
-def refuse_lost(github: CommentPort, made: Comment, *, is_ours: bool) -> None:
+def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:
     """Take back a comment that was just made where its author is not us. Raises Refused then.
 
     Nobody would find it again by its marker, so each run would make another.
@@ -75,7 +56,7 @@ def refuse_lost(github: CommentPort, made: Comment, *, is_ours: bool) -> None:
     github.delete_comment(made.id)
     raise Refused(
         f"The token writes as {made.author}, which is not who it is said to be.",
-        mend=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
+        hint=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
     )
 
 
@@ -84,3 +65,159 @@ def read_comment(data: dict[str, Any]) -> Comment:
     user = data.get("user") or {}
     is_bot = user.get("type") == "Bot"
     return Comment(data["id"], data["html_url"], data.get("body") or "", user.get("login", ""), is_bot)
+
+
+_COMMENTS = """
+comments(first: 100, after: $comments) {
+  pageInfo { hasNextPage endCursor }
+  nodes { fullDatabaseId body url author { __typename login } }
+}"""
+
+_THREADS = (
+    """
+query Threads($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      reviewThreads(first: 50, after: $threads) {
+        pageInfo { hasNextPage endCursor }
+        nodes { id path line isResolved isOutdated """
+    + _COMMENTS
+    + """ }
+      }
+    }
+  }
+}"""
+)
+
+_MORE = (
+    """
+query Comments($thread: ID!, $comments: String) {
+  node(id: $thread) { ... on PullRequestReviewThread { """
+    + _COMMENTS
+    + """ } }
+}"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewThread:
+    """A thread of a pull request's review, oldest comment first. ``line`` is None where the line is gone."""
+
+    id: str
+    path: str
+    line: int | None
+    is_resolved: bool
+    is_outdated: bool
+    comments: tuple[Comment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """A thread as one page shows it; ``more`` says where its further comments begin, empty when it has no more."""
+
+    thread: ReviewThread
+    more: str
+
+
+class ThreadMethods(Rest):
+    """Implements ``ThreadMethods``."""
+
+    def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
+        """POST /graphql: a request for every 50 threads, and one for every 100 comments more in one of them."""
+        owner, _, name = self._access.repository.partition("/")
+        asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
+        found: list[ReviewThread] = []
+        while True:
+            page = self._ask(_THREADS, asked, _threads)
+            if page is None:
+                raise NotThere(f"There is no pull request #{number}.", hint="Name one that is there.")
+            threads, asked["threads"] = page
+            found += map(self._whole, threads)
+            if not asked["threads"]:
+                return tuple(found)
+
+    def reply(self, number: int, comment_id: int, body: str) -> Comment:
+        """POST …/pulls/{n}/comments/{id}/replies."""
+        path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
+        return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
+
+    def _whole(self, begun: _Thread) -> ReviewThread:
+        """Add the comments of further pages."""
+        thread, more = begun.thread, begun.more
+        while more:
+            page = self._ask(_MORE, {"thread": thread.id, "comments": more}, _more_comments)
+            if page is None:  # deleted meanwhile
+                return thread
+            comments, more = page
+            thread = replace(thread, comments=thread.comments + comments)
+        return thread
+
+    def _ask(self, query: str, variables: Mapping[str, Any], parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
+        """Send a query; GraphQL answers 200 also where it refuses, and says so in the document."""
+        body = {"query": query, "variables": dict(variables)}
+        answer = self._transport.call("POST", graphql_path(self._access.api_url), body=body, only_reads=True)
+        if errors := answer.read(lambda data: data.get("errors")):
+            raise _refusal(errors)
+        return answer.read(lambda data: parse(data["data"]))
+
+
+def graphql_path(api_url: str) -> str:
+    """Return where GraphQL is asked: beside the REST API, not below it, on Enterprise Server."""
+    base = api_url.rstrip("/")
+    return f"{base.removesuffix('/v3')}/graphql" if base.endswith("/api/v3") else "/graphql"
+
+
+def _refusal(errors: list[dict[str, Any]]) -> Refused | Stopped:
+    kinds = {str(error.get("type")) for error in errors}
+    said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
+    if "RATE_LIMITED" in kinds:
+        return Stopped(said, hint="Run the same command again within the hour, when the limit begins anew.")
+    if "NOT_FOUND" in kinds:
+        return NotThere(said, hint="Check that the repository exists and that the token may see it.")
+    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
+        return Forbidden(said, hint='Grant the job "pull-requests: read" (a personal token needs the scope repo).')
+    return Refused(said, hint="GitHub's sentence says why; running the same again will not help.")
+
+
+def _threads(data: dict[str, Any]) -> tuple[list[_Thread], str] | None:
+    """Read a page of threads, and where the next one begins; None where there is no such pull request."""
+    pull = (data.get("repository") or {}).get("pullRequest")
+    if pull is None:
+        return None
+    page = pull["reviewThreads"]
+    return [_thread(node) for node in page["nodes"]], _next(page)
+
+
+def _thread(node: dict[str, Any]) -> _Thread:
+    thread = ReviewThread(
+        id=node["id"],
+        path=node["path"],
+        line=node["line"],
+        is_resolved=node["isResolved"],
+        is_outdated=node["isOutdated"],
+        comments=_comments(node["comments"]),
+    )
+    return _Thread(thread, _next(node["comments"]))
+
+
+def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:
+    """Read a further page of a thread's comments, and where the next one begins; None where the thread is gone."""
+    node = data.get("node")
+    return None if node is None else (_comments(node["comments"]), _next(node["comments"]))
+
+
+def _comments(page: dict[str, Any]) -> tuple[Comment, ...]:
+    return tuple(_comment(node) for node in page["nodes"])
+
+
+def _next(page: dict[str, Any]) -> str:
+    """Say where the next page begins; empty after the last."""
+    return str(page["pageInfo"]["endCursor"]) if page["pageInfo"]["hasNextPage"] else ""
+
+
+def _comment(node: dict[str, Any]) -> Comment:
+    """Read a comment; its author is spelled as over REST, where a bot's login ends with ``[bot]``."""
+    author = node["author"] or {"__typename": "User", "login": ""}
+    is_bot = author["__typename"] == "Bot"
+    login = author["login"].removesuffix("[bot]") + ("[bot]" if is_bot else "")
+    return Comment(int(node["fullDatabaseId"]), node["url"], node["body"], login, is_bot)

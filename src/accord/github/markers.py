@@ -13,8 +13,11 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from accord.github.limits import BODY_CHARS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 _ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s>]*)*)\s*-->")
 _REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]*(?: |(?=")))*)"\s*$', re.MULTILINE)
@@ -66,3 +69,34 @@ def run_token(repository: str, run_key: str) -> str:
     """
     digest = hashlib.sha256(f"{repository.lower()}\n{run_key}".encode()).hexdigest()
     return f"accord{digest[:_TOKEN_CHARS]}"
+
+
+_NAME = "handoff"
+_COPY = re.compile(rf"^<!-- accord:{_NAME} commit=[0-9a-f]{{40,64}}(?: data=[^\s>]*)? -->(?:\r?\n)?", re.MULTILINE)
+_LONGEST_SHA = "0" * 64
+
+
+def write_copy(commit: str, data: str = "") -> str:
+    """Write the marker; ``data`` is what the commit holds."""
+    return write_marker(_NAME, commit=commit, **({"data": data} if data else {}))
+
+
+def take_copy(body: str) -> tuple[dict[str, str] | None, str]:
+    """Split a body into the fields of its first copy, None where there is none, and the text without any."""
+    found = _COPY.search(body)
+    fields = find_markers(found.group(), _NAME)[0] if found else None
+    return fields, _COPY.sub("", body)
+
+
+def with_copy(fields: dict[str, str] | None, text: str) -> str:
+    """Put a copy before a text that holds none: all of it, without its data, or none of it, as there is room."""
+    if fields is None:
+        return text
+    for copy in (write_copy(**fields), write_copy(fields["commit"])):
+        if len(copy) + 1 + len(text) <= BODY_CHARS:
+            return f"{copy}\n{text}"
+    return text
+
+
+COPY_ROOM = len(write_copy(_LONGEST_SHA)) + 1
+"""The characters that a copy without its data takes."""

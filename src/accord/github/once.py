@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from accord.github.port import AnswerLost
-from accord.kernel.errors import Stopped
+from accord.core.errors import Stopped
+from accord.github.models import AnswerLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock)
             return found
     raise Stopped(
         f"GitHub did not answer {TRIES} times: {problem.message}",
-        mend="Run the same command again to continue.",
+        hint="Run the same command again to continue.",
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.github.port import Conflict, EmptyRepository, Forbidden, NotThere
-from accord.kernel.errors import AccordError, Refused
+from accord.core.errors import AccordError, Refused
+from accord.github.models import Conflict, EmptyRepository, Forbidden, NotThere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,22 +22,22 @@ def refusal(
     """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
     said = f'GitHub refused {request} with {status}: "{message.rstrip(".")}"{_details(errors)}.'
     if status < 400:
-        return NotThere(said, mend=f"It has moved: name {repository} as it is called now, with --repo.")
+        return NotThere(said, hint=f"It has moved: name {repository} as it is called now, with --repo.")
     if status == 401:
-        return Refused(said, mend="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
+        return Refused(said, hint="The token is not valid: check that GITHUB_TOKEN is set to one that has not expired.")
     if status == 403:
-        return Forbidden(said, mend=_forbidden(request, message, headers))
+        return Forbidden(said, hint=_forbidden(request, message, headers))
     if status in (404, 410):
         return NotThere(
             said,
-            mend=f"Check that {repository} exists and that the token may see it (repository access, permissions).",
+            hint=f"Check that {repository} exists and that the token may see it (repository access, permissions).",
         )
     if status == 422:
-        return Conflict(said, mend="The request was understood and found invalid; correct what GitHub names.")
+        return Conflict(said, hint="The request was understood and found invalid; correct what GitHub names.")
     if status == 409 and "repository is empty" in message.lower():
-        return EmptyRepository(said, mend=f"{repository} holds no commit yet: push one, and run the same again.")
+        return EmptyRepository(said, hint=f"{repository} holds no commit yet: push one, and run the same again.")
     kind = Conflict if status == 409 else Refused
-    return kind(said, mend="GitHub's sentence says why; running the same again will not help.")
+    return kind(said, hint="GitHub's sentence says why; running the same again will not help.")
 
 
 def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:

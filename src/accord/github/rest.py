@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from accord.core.errors import WrongUsage
 from accord.github.limits import PAGE_SIZE
-from accord.github.port import NotThere
+from accord.github.models import NotThere
 from accord.github.transport import Transport
-from accord.kernel.errors import WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accord.github.port import Access, RequestCount
+    from accord.core.clock import Clock
+    from accord.github.models import Access, RequestCount
     from accord.github.transport import RateLeft
-    from accord.kernel.clock import Clock
 
 Parsed = TypeVar("Parsed")
 
@@ -35,12 +35,12 @@ class Rest:
         if not _NAME.fullmatch(access.repository):
             raise WrongUsage(
                 f'"{access.repository}" is no repository.',
-                mend="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
+                hint="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
             )
         if not access.token:
-            raise WrongUsage("There is no token to reach GitHub with.", mend="Set GITHUB_TOKEN.")
+            raise WrongUsage("There is no token to reach GitHub with.", hint="Set GITHUB_TOKEN.")
         if not _TOKEN.fullmatch(access.token):
-            raise WrongUsage("The token holds what no token has, such as a blank.", mend="Set GITHUB_TOKEN anew.")
+            raise WrongUsage("The token holds what no token has, such as a blank.", hint="Set GITHUB_TOKEN anew.")
         self._access = access
         self._clock = clock
         self._root = f"/repos/{access.repository}"

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 from accord import __version__
-from accord.github.pacing import Pacer
-from accord.github.policy import Attempt, Step, judge
-from accord.github.port import Access, AnswerLost, RequestCount
+from accord.core.clock import timestamp
+from accord.core.errors import Stopped, WrongUsage
+from accord.core.urls import is_web_address
+from accord.github.models import Access, AnswerLost, RequestCount
+from accord.github.pacing import Attempt, Pacer, Step, judge
 from accord.github.refusals import refusal
-from accord.kernel.addresses import is_web_address
-from accord.kernel.clock import timestamp
-from accord.kernel.errors import Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     import requests
     from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
 
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
+
 
 Parsed = TypeVar("Parsed")
 
@@ -54,7 +54,7 @@ class Answer:
             said = f"{self.request} was answered with {self.status}, and not as GitHub documents it ({error!r:.80})."
             kind = AnswerLost if self.request.startswith("POST ") else Stopped
             raise kind(
-                said, mend="Check what stands between here and GitHub, and run the same command again."
+                said, hint="Check what stands between here and GitHub, and run the same command again."
             ) from error
 
 
@@ -169,7 +169,7 @@ class Transport:
             raise Stopped(
                 f"The wait for {reason} would take {seconds:.0f} s, with {self._access.max_wait_seconds:.0f} s "
                 "allowed for all waits of a run.",
-                mend=f"Run the same command again after {timestamp(until)}, or allow more with --max-wait.",
+                hint=f"Run the same command again after {timestamp(until)}, or allow more with --max-wait.",
             )
         if seconds > 1:
             self._tell_wait(seconds, reason)
@@ -179,17 +179,17 @@ class Transport:
 def _unanswered(step: Step, request: str, tries: int, reason: str) -> Stopped:
     """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
     if step is Step.LOST:
-        mend = "Run the same command again; it looks first whether the request was carried out."
-        return AnswerLost(f"{request} got no usable answer ({reason}).", mend=mend)
-    mend = "Run the same command again when GitHub answers; it continues where it stopped."
-    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", mend=mend)
+        hint = "Run the same command again; it looks first whether the request was carried out."
+        return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint)
+    hint = "Run the same command again when GitHub answers; it continues where it stopped."
+    return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", hint=hint)
 
 
 def _requester(access: Access) -> Requester:
     from github import Auth, Github
 
     if not is_web_address(access.api_url):
-        raise WrongUsage(f'"{access.api_url}" is no URL of an API.', mend="Set GITHUB_API_URL, with https://.")
+        raise WrongUsage(f'"{access.api_url}" is no URL of an API.', hint="Set GITHUB_API_URL, with https://.")
     github = Github(
         auth=Auth.Token(access.token),
         base_url=access.api_url.rstrip("/"),

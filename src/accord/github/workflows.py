@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from accord.github.port import NotThere
+from accord.github.artifacts import Stored, read_end
+from accord.github.models import NotThere
 from accord.github.rest import Rest
-from accord.github.storage import Stored, read_end
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 MOST_LOG_BYTES = 4 << 20
 """Only the end of a longer log is kept: what fails ends it."""
@@ -37,22 +38,6 @@ class WorkflowRun:
     def has_ended(self) -> bool:
         """Whether nothing more comes of it."""
         return self.status == "completed"
-
-
-class WorkflowPort(Protocol):
-    """Workflow runs of one repository. Every method may raise Refused or Stopped."""
-
-    def workflow_run(self, run_id: int) -> WorkflowRun | None:
-        """Read a run; None when there is none, or it was deleted."""
-        ...
-
-    def job_log(self, job_id: int) -> str:
-        """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has none (any more)."""
-        ...
-
-    def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """Start a workflow by its file's name. Raises AnswerLost when it is unknown whether it was started."""
-        ...
 
 
 class WorkflowMethods(Rest):
@@ -94,3 +79,12 @@ def _run(data: dict[str, Any]) -> WorkflowRun:
         head_branch=data["head_branch"] or "",
         pulls=tuple(pull["number"] for pull in data["pull_requests"] or ()),
     )
+
+
+class EventMethods(Rest):
+    """Implements ``EventPort``."""
+
+    def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
+        """POST …/dispatches."""
+        content = {"event_type": name, "client_payload": dict(payload)}
+        self._transport.call("POST", f"{self._root}/dispatches", body=content)

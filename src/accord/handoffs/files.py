@@ -6,21 +6,21 @@ import json
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from accord.handoffs.normal import has_task_id, next_task_id, normalised
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import with_lines
+from accord.files.store import Storage, can_be_written, locked, write_whole
+from accord.handoffs.models import has_task_id, next_task_id, normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
-from accord.kernel.documents import MAX_BYTES, read_object
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import with_lines
-from accord.kernel.store import Storage, can_be_written, locked, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from accord.core.clock import Clock
+    from accord.core.documents import Document
     from accord.handoffs.plan import Decided
-    from accord.kernel.clock import Clock
-    from accord.kernel.documents import Document
 
 _LARGEST_NEIGHBOUR = 1_048_576
 
@@ -32,7 +32,7 @@ def change_file(path: Path, decide: Callable[[dict[str, Any]], Decided], clock: 
     somebody else keeps writing in its folder.
     """
     if writes and not can_be_written(path):
-        raise WrongUsage(f"{path} cannot be written.", mend="Name a file in a folder that may be written.")
+        raise WrongUsage(f"{path} cannot be written.", hint="Name a file in a folder that may be written.")
     with locked(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
         document = _read(path)
         found, task = document.value, normalised(document.value)
@@ -54,7 +54,7 @@ def _read(path: Path) -> Document:
         with path.open("rb") as file:
             return read_object(file.read(MAX_BYTES + 1))
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a file that exists.") from None
+        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file that exists.") from None
 
 
 def _ids_beside(path: Path) -> Iterator[object]:

@@ -9,34 +9,34 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
+from accord.core.findings import Finding, Severity
+from accord.github.checks import Shown, Verdict, status_line
+from accord.github.models import Forbidden
 from accord.github.once import send_once
-from accord.github.port import Forbidden
-from accord.github.verdicts import Shown, Verdict, VerdictPort, status_line
-from accord.handoffs.issues import NO_HANDOFF, Keeping, Place, load
+from accord.handoffs.issues import NO_HANDOFF, Place, load
+from accord.handoffs.plan import Decided
 from accord.handoffs.rules import handoff_findings, read_handoff
+from accord.handoffs.runtime import runtime_of, with_runtime
 from accord.handoffs.stages import gate_findings
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, Severity
-from accord.kernel.markdown_text import cell, table
+from accord.text.markdown import cell, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from accord.github.pull_port import Pull
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Pull
     from accord.handoffs.issues import Held
     from accord.handoffs.models import Handoff
-    from accord.kernel.clock import Clock
-    from accord.kernel.redaction import Redactor
+    from accord.text.redaction import Redactor
+
 
 CHECK_NAME = "accord/handoff"
 _MOST_REASONS = 100
 _MARK_CHARS = 20
-
-
-class Checking(Keeping, VerdictPort, Protocol):
-    """What of GitHub is needed: to read as ``Keeping`` does, and ``checks: write`` (or ``statuses: write``)."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Judged:
         return f"{self.reasons[0].message}{more}"
 
 
-def judge_pull(github: Keeping, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> Judged:
+def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> Judged:
     """Gather and judge: ``numbers`` are the work items that the pull request says it closes."""
     if len(numbers) != 1:
         names = ", ".join(f"#{number}" for number in numbers[:5])
@@ -85,7 +85,7 @@ def judge(held: Held, pull: Pull, number: int, target: str) -> Judged:
     return Judged(target, handoff.status, tuple(errors))
 
 
-def show(github: Checking, pull: Pull, judged: Judged, clock: Clock, redact: Redactor) -> tuple[Shown | None, bool]:
+def show(github: GitHub, pull: Pull, judged: Judged, clock: Clock, redact: Redactor) -> tuple[Shown | None, bool]:
     """Set the check on the head of the pull request; return it, and whether it is new.
 
     None where the token may set none, as on a pull request from a fork.
@@ -118,7 +118,7 @@ def verdict_of(judged: Judged, redact: Redactor) -> Verdict:
     return Verdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
-def _show_status(github: Checking, sha: str, verdict: Verdict, clock: Clock) -> tuple[Shown | None, bool]:
+def _show_status(github: GitHub, sha: str, verdict: Verdict, clock: Clock) -> tuple[Shown | None, bool]:
     def look() -> Shown | None:
         found = github.commit_status(sha, verdict.name)
         is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
@@ -149,3 +149,76 @@ def _not_of(handoff: Handoff, pull: Pull) -> list[Finding]:
         message = f"The handoff belongs to {workflow.pull_request_url}, not to {pull.url}."
         found.append(Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl"))
     return found
+
+
+EVENT = "accord-handoff"
+WAITS_SECONDS = (5.0, 15.0, 30.0)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of one action. ``error`` is None where it was sent."""
+
+    id: str
+    type: str
+    error: AccordError | None = None
+
+
+def open_actions(task: Mapping[str, Any], *, again: bool = False) -> list[dict[str, Any]]:
+    """List the actions that were not sent. ``again``: those too that were refused for good."""
+    runtime = runtime_of(task)
+    ended = {
+        entry.get("actionId")
+        for entry in runtime["actionHistory"]
+        if entry.get("result") == "ok" or (entry.get("isTransient") is False and not again)
+    }
+    return [action for action in runtime["nextActions"] if action["id"] not in ended]
+
+
+def payload_of(task: Mapping[str, Any], action: Mapping[str, Any], number: int | None) -> dict[str, Any]:
+    """Write what the workflow is told. Texts of the handoff are not in it: the workflow reads these where they are."""
+    return {
+        "id": action["id"],
+        "type": action["type"],
+        "task": task["metadata"].get("canonicalTaskId", ""),
+        "status": task["status"],
+        "issue": number,
+    }
+
+
+def deliver(action: Mapping[str, Any], send: Callable[[], None], clock: Clock) -> Sent:
+    """Send, and wait for an error that should pass: 5, 15 and 30 seconds. Never raises what GitHub answers."""
+    for wait in (*WAITS_SECONDS, None):
+        try:
+            send()
+        except Stopped as stopped:
+            if wait is None:
+                return Sent(action["id"], action["type"], stopped)
+            clock.sleep(wait)
+        except Refused as refused:
+            return Sent(action["id"], action["type"], refused)
+        else:
+            break
+    return Sent(action["id"], action["type"])
+
+
+def recorded(task: dict[str, Any], sent: Sent, at: str) -> Decided:
+    """Write down what became of an action; once, if it was sent."""
+    runtime = runtime_of(task)
+    history = runtime["actionHistory"]
+    if any(entry.get("actionId") == sent.id and entry.get("result") == "ok" for entry in history):
+        return Decided(task)
+    entry: dict[str, Any] = {
+        "at": at,
+        "phase": "onEnter",
+        "status": task["status"],
+        "result": "error" if sent.error else "ok",
+        "nextActionCount": len(runtime["nextActions"]),
+        "blockingReasonCount": 0,
+        "actionId": sent.id,
+        "actionType": sent.type,
+        "idempotencyKey": sent.id,
+    }
+    if sent.error:
+        entry |= {"error": sent.error.message, "isTransient": isinstance(sent.error, Stopped)}
+    return Decided(with_runtime(task, {**runtime, "actionHistory": [*history, entry]}))

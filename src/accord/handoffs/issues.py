@@ -1,35 +1,86 @@
 """A handoff that travels with its work item: its history at a ref, and the newest version in the issue's body.
 
 The body of an issue may be edited by whoever opened it, and GitHub changes it without asking what was in it before. So
-the ref decides (``accord.github.chain``): only who may write the repository can write it, and of two writers at once
+the ref decides (``accord.github.state``): only who may write the repository can write it, and of two writers at once
 the second one is refused, reads again, and decides again. The block in the body is what people and other repositories
 take along; it counts only when the ref is gone and the caller vouches for it (``adopts``).
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord.github.chain import Chain, Link, append, newest
-from accord.github.port import GitHub, Issue, IssueChange
-from accord.github.refs import RefPort
-from accord.handoffs.block import is_in_step, read_block, with_block
-from accord.handoffs.normal import normalised
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import BrokenContract, Refused, Stopped
+from accord.core.findings import Finding, warning
+from accord.github.markers import take_copy, with_copy
+from accord.github.models import Issue, IssueChange
+from accord.github.state import Chain, Link, append, newest
+from accord.handoffs.models import normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract, Refused, Stopped
-from accord.kernel.findings import Finding, warning
-from accord.kernel.redaction import Redactor, redacted
+from accord.text.redaction import Redactor, redacted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
     from accord.handoffs.plan import Decided
-    from accord.kernel.clock import Clock
+
+
+class Block(NamedTuple):
+    """What a block says: the commit that vouches for it, and the document; None where it did not fit or is spoiled."""
+
+    commit: str
+    task: dict[str, Any] | None
+
+
+def read_block(body: str) -> Block | None:
+    """Read the first block of a body; None where there is none. It proves nothing by itself."""
+    fields, _ = take_copy(body)
+    return Block(fields["commit"], _unpacked(fields.get("data", ""))) if fields else None
+
+
+def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
+    """Put the block into a body, in the place of those that are there.
+
+    Where the document does not fit, the block only names the commit that holds it; where that does not, there is none.
+    """
+    packed = base64.b64encode(zlib.compress(_text_block(task).encode(), 9)).decode()
+    return with_copy({"commit": commit, "data": packed}, without_block(body))
+
+
+def is_in_step(body: str, task: Mapping[str, Any], commit: str) -> bool:
+    """Tell whether the block of a body says what it should. One without the document may have had no room for it."""
+    fields, _ = take_copy(body)
+    if fields is None:
+        return with_block(body, task, commit) == body
+    return fields["commit"] == commit and ("data" not in fields or _unpacked(fields["data"]) == task)
+
+
+def without_block(body: str) -> str:
+    """Return what the body holds besides blocks."""
+    return take_copy(body)[1]
+
+
+def _unpacked(data: str) -> dict[str, Any] | None:
+    try:
+        unpacking = zlib.decompressobj()
+        raw = unpacking.decompress(base64.b64decode(data, validate=True), MAX_BYTES)
+        return read_object(raw).value if raw and unpacking.eof else None
+    except (ValueError, zlib.error, BrokenContract):
+        return None
+
+
+def _text_block(task: Mapping[str, Any]) -> str:
+    return json.dumps(task, ensure_ascii=False, separators=(",", ":"))
+
 
 NO_HANDOFF = "#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
 TRIES = 12
@@ -42,15 +93,11 @@ _TOLD_APART = re.compile("[@#<>/]")
 """What GitHub would read as a mention, a reference or an address in the message of a commit."""
 
 
-class Keeping(GitHub, RefPort, Protocol):
-    """What of GitHub is needed: issues with ``issues: write``, refs with ``contents: write``; to read, both to read."""
-
-
 @dataclass(frozen=True)
 class Place:
     """The work item whose handoff is meant. ``adopts``: the caller vouches for a block that no ref vouches for."""
 
-    github: Keeping
+    github: GitHub
     number: int
     clock: Clock
     secrets: Redactor = field(default_factory=Redactor)
@@ -105,7 +152,7 @@ def change(place: Place, decide: Callable[[dict[str, Any]], Decided]) -> Decided
         held = _held(place, held.issue, newest(chain))
     raise Stopped(
         f"The handoff of #{place.number} was changed by others {TRIES} times in a row.",
-        mend="Run the same command again.",
+        hint="Run the same command again.",
     )
 
 
@@ -143,7 +190,7 @@ def _held(place: Place, issue: Issue, link: Link | None) -> Held:
 
 
 _DIFFERS = (
-    "The block in the body of #{number} is not what the ref holds. The ref counts; the next write mends the body."
+    "The block in the body of #{number} is not what the ref holds. The ref counts; the next write fixes the body."
 )
 _UNTRUSTED = (
     "The body of #{number} holds a handoff that no ref of this repository vouches for: the issue came from another "
@@ -159,7 +206,7 @@ def _read(text: str, place: Place) -> dict[str, Any]:
     except BrokenContract as broken:
         raise Refused(
             f"refs/accord/handoffs/{place.number} holds no handoff that this version can read: {broken.message}",
-            mend="Use the version that wrote it, or delete the ref and go on from the body with --adopt.",
+            hint="Use the version that wrote it, or delete the ref and go on from the body with --adopt.",
         ) from None
     return task
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from accord.core.kinds import Kind
 from accord.handoffs.models import Handoff
 from accord.handoffs.rules import handoff_findings
-from accord.kernel.kinds import Kind
 
 
 def _is_object(value: Any) -> bool:

@@ -9,16 +9,30 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.handoffs.changes import Place, changes, deep_merged, is_empty, lies_in, value_at
-from accord.handoffs.models import Handoff, Metadata
-from accord.handoffs.mutability import TASK_ID_PLACE, mutability_findings
-from accord.handoffs.normal import TASK_ID, as_patch, has_task_id, normalised
-from accord.handoffs.roles import DONE, PLAN, PLANNED, REVIEW, VERIFICATION, engine_findings, role_findings
-from accord.handoffs.rules import check_limits, read_handoff
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
+from accord.handoffs.models import TASK_ID, Handoff, Metadata, as_patch, has_task_id, normalised
+from accord.handoffs.rules import (
+    DONE,
+    PLAN,
+    PLANNED,
+    REVIEW,
+    TASK_ID_PLACE,
+    VERIFICATION,
+    Place,
+    changes,
+    check_limits,
+    deep_merged,
+    engine_findings,
+    is_empty,
+    lies_in,
+    mutability_findings,
+    read_handoff,
+    role_findings,
+    value_at,
+)
 from accord.handoffs.runtime import as_reason, moved, redirected_to, refused, runtime_of
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.kernel.findings import Finding
+    from accord.core.findings import Finding
 
 ACTIONS = {
     "planning": "dispatch_planner",

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from accord.core.findings import Finding
+from accord.core.machine import Edge, Machine
 from accord.handoffs.models import Metadata, StageArtifact
-from accord.kernel.findings import Finding
-from accord.kernel.machine import Edge, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def verification_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from review_gate(metadata)
     review = _present(metadata.review_artifact)
     if review is not None and review.decision != "approved":
-        message = "The decision of the reviewArtifact is not approved. Mend what the review asks for, and review again."
+        message = "The decision of the reviewArtifact is not approved. Fix what the review asks for, and review again."
         yield Finding("review-not-approved", message, f"{_REVIEW}/decision")
 
 
@@ -60,7 +60,7 @@ def done_gate(metadata: Metadata) -> Iterator[Finding]:
     yield from verification_gate(metadata)
     verification = _present(metadata.verification_artifact)
     if verification is not None and verification.result == "failed":
-        message = "The result of the verificationArtifact is failed. Mend what fails, and verify again."
+        message = "The result of the verificationArtifact is failed. Fix what fails, and verify again."
         yield Finding("verification-not-passed", message, f"{_VERIFICATION}/result")
     done = _present(metadata.done_artifact)
     if done is None:

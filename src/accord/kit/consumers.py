@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from accord.github.port import GitHub
-from accord.github.pull_port import PullPort
-from accord.github.refs import RefPort
-from accord.github.trees import TreePort
-from accord.kernel.errors import Refused
-from accord.kit.manifest import PLACE, Manifest, read_manifest, require_known
-from accord.kit.pins import Pin, repinned
-from accord.kit.templates import FOLDER
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, pointer, with_lines
+from accord.files.yaml import read_yaml
+from accord.kit.manifest import FOLDER, PLACE, Manifest, Pin, read_manifest, repinned, require_known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.github.trees import TreeEntry
-    from accord.kit.templates import Kit
-
-
-class ConsumerPort(GitHub, RefPort, TreePort, PullPort, Protocol):
-    """What of GitHub the kit needs: contents and pull requests, and workflows to write."""
+    from accord.github.client import GitHub
+    from accord.github.git_data import TreeEntry
+    from accord.kit.manifest import Kit
 
 
 @dataclass(frozen=True)
@@ -47,22 +41,22 @@ def blob_of(text: str) -> str:
     return hashlib.sha1(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest()
 
 
-def read_consumer(github: ConsumerPort, kit: Kit, pin: Pin) -> Consumer:
+def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
     """Read a repository: five requests, and one more for each edited file.
 
     A file whose blob is that of a template is not fetched. Raises Refused for an archived, an empty or a kitless one.
     """
     repository = github.repository()
     if repository.is_archived:
-        raise Refused("The repository is archived.", mend="Unarchive it, or leave it out of the list.")
+        raise Refused("The repository is archived.", hint="Unarchive it, or leave it out of the list.")
     commit = github.ref(f"refs/heads/{repository.default_branch}")
     if commit is None:
-        raise Refused("The repository is empty.", mend="Commit something first, such as what accord init writes.")
+        raise Refused("The repository is empty.", hint="Commit something first, such as what accord init writes.")
     tree, entries = kit_entries(github, commit)
     if PLACE not in entries:
         raise Refused(
             f"There is no {PLACE}, so this repository does not have the kit.",
-            mend="Run accord init in a checkout of it, and commit what it writes.",
+            hint="Run accord init in a checkout of it, and commit what it writes.",
         )
     manifest = read_manifest(_text(github, PLACE, commit))
     require_known(manifest, kit.version)
@@ -75,14 +69,14 @@ def read_consumer(github: ConsumerPort, kit: Kit, pin: Pin) -> Consumer:
     return Consumer(repository.default_branch, commit, tree, manifest, files, modes)
 
 
-def kit_entries(github: ConsumerPort, commit: str) -> tuple[str, dict[str, TreeEntry]]:
+def kit_entries(github: GitHub, commit: str) -> tuple[str, dict[str, TreeEntry]]:
     """List what a commit has in the kit's folder, by path, and the name of the commit's whole tree."""
     root = github.tree(commit)
     folder = next((entry for entry in root.entries if entry.path == FOLDER), None)
     if folder is None:
         return root.sha, {}
     if folder.kind != "tree":
-        raise Refused(f"{FOLDER} is no folder in this repository.", mend="Make it one.")
+        raise Refused(f"{FOLDER} is no folder in this repository.", hint="Make it one.")
     below = github.tree(folder.sha, recursive=True).entries
     return root.sha, {f"{FOLDER}/{entry.path}": entry for entry in below}
 
@@ -90,7 +84,7 @@ def kit_entries(github: ConsumerPort, commit: str) -> tuple[str, dict[str, TreeE
 def _blob(entries: Mapping[str, TreeEntry], path: str) -> str:
     entry = entries[path]
     if entry.kind != "blob" or entry.mode == "120000":
-        raise Refused(f"{path} is no plain file in this repository.", mend="Replace the link or folder by a file.")
+        raise Refused(f"{path} is no plain file in this repository.", hint="Replace the link or folder by a file.")
     return entry.sha
 
 
@@ -104,5 +98,27 @@ def _pinned(texts: Iterable[str], pin: Pin) -> list[str]:
     return [repinned(text, pin) for text in texts]
 
 
-def _text(github: ConsumerPort, path: str, commit: str) -> str:
+def _text(github: GitHub, path: str, commit: str) -> str:
     return github.file(path, commit).decode("utf-8", "surrogateescape")
+
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
+
+
+def read_repositories(raw: bytes) -> list[str]:
+    """Read a YAML or JSON list of ``OWNER/NAME``, each once. Raises BrokenContract with every finding on its line."""
+    document = read_yaml(raw)
+    names = document.value
+    if not isinstance(names, list) or not names:
+        message = "The file holds no list of repositories. Write one OWNER/NAME an entry."
+        raise BrokenContract(message, findings=[Finding("schema", message, line=1)])
+    findings = [
+        Finding("schema", f"This is no repository: {name!r:.80}. Write it as OWNER/NAME.", pointer(i))
+        for i, name in enumerate(names)
+        if not isinstance(name, str) or not _NAME.fullmatch(name)
+    ]
+    if findings:
+        findings = with_lines(findings, document.lines)
+        told = " ".join(f"Line {finding.line}: {finding.message}" for finding in findings[:5])
+        raise BrokenContract(f"The list of repositories does not hold. {told}", findings=findings)
+    return list({name.lower(): name for name in reversed(names)}.values())[::-1]

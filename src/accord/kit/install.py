@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import WrongUsage
-from accord.kernel.store import can_be_written, write_whole
+from accord.core.errors import WrongUsage
+from accord.files.store import can_be_written, write_whole
 from accord.kit.manifest import PLACE, Manifest, Pending, digest_of, manifest_text, read_manifest, require_known
-from accord.kit.merge import merged
-from accord.kit.plan import Plan, plan_kit
+from accord.kit.plan import Plan, merged, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from accord.kit.pins import Pin
-    from accord.kit.templates import Kit
+    from accord.kit.manifest import Kit, Pin
 
 
 def plan_folder(root: Path, kit: Kit, pin: Pin) -> Plan:
@@ -94,16 +92,16 @@ def _read(root: Path, path: str) -> str | None:
     except NotADirectoryError:
         raise _in_the_way(place.parent, "no folder") from None
     except OSError as error:
-        raise WrongUsage(f"{place} cannot be read: {error.strerror}.", mend="Make it readable, or remove it.") from None
+        raise WrongUsage(f"{place} cannot be read: {error.strerror}.", hint="Make it readable, or remove it.") from None
 
 
 def _in_the_way(place: Path, what: str) -> WrongUsage:
-    return WrongUsage(f"{place} is {what}, and accord writes a file there.", mend="Move it away, and run this again.")
+    return WrongUsage(f"{place} is {what}, and accord writes a file there.", hint="Move it away, and run this again.")
 
 
 def _require_writable(root: Path, paths: Iterable[str]) -> None:
     for path in paths:
         if not can_be_written(root / path):
             raise WrongUsage(
-                f"{root / path} cannot be written, so nothing was.", mend="Let this user write there, and run it again."
+                f"{root / path} cannot be written, so nothing was.", hint="Let this user write there, and run it again."
             )

@@ -9,17 +9,58 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract, Refused
-from accord.kernel.shapes import read_shape
-from accord.kit.templates import FOLDER
+import accord
+from accord import __version__
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.core.kinds import read_shape
+from accord.git.program import Git
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+
+FOLDER = ".github"
+"""All of the kit lies below it, so that one folder tells whether a repository is in step."""
+
+_PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
+_ALSO = {
+    "results/labels.yml": ".github/labels.yml",
+    **{f"runner/prompts/{mode}.md": f".github/prompts/{mode}.md" for mode in _PROMPTS},
+}
+"""Files of the package that consumers get as they are: there is no second copy of them among the templates."""
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A version's templates by path. Their pins are placeholders, see ``accord.kit.manifest``."""
+
+    version: str
+    files: Mapping[str, str]
+
+
+@cache
+def shipped_kit() -> Kit:
+    """Read the templates that come with this version."""
+    return Kit(__version__, dict(sorted(_files())))
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    installed = Path(__file__).parent / "consumer-repo"
+    root = installed if installed.is_dir() else Path(__file__).parents[3] / "templates/consumer-repo"
+    for path in root.rglob("*"):
+        if path.is_file():
+            yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+    for name, place in _ALSO.items():
+        yield place, (Path(accord.__file__).parent / name).read_text(encoding="utf-8")
+
 
 PLACE = f"{FOLDER}/accord/manifest.json"
 _SHA256 = r"^[0-9a-f]{64}$"
@@ -95,7 +136,7 @@ def read_manifest(text: str) -> Manifest:
         raise BrokenContract(
             f"{PLACE} cannot be read: {first}",
             findings=broken.findings,
-            mend="Restore it from git, use the version of accord that wrote it, or delete it and run accord init.",
+            hint="Restore it from git, use the version of accord that wrote it, or delete it and run accord init.",
         ) from None
 
 
@@ -104,7 +145,7 @@ def require_known(manifest: Manifest, version: str) -> None:
     if _numbers(manifest.version) > _numbers(version):
         raise Refused(
             f"The kit that is installed is of accord {manifest.version}, and this is {version}.",
-            mend="Use that version or a later one.",
+            hint="Use that version or a later one.",
         )
 
 
@@ -127,3 +168,48 @@ def bases(manifest: Manifest, found: Mapping[str, str]) -> dict[str, str]:
         if path in found and digest_of(found[path]) == pending.written:
             known[path] = pending.entry.text
     return known
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_PIN = re.compile(r"(?P<uses>\baccord-ci/accord(?:/[^@\s]*)?)@(?P<commit>[0-9a-f]{64}|[0-9a-f]{40})\b(?: # v[\w.+-]+)?")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A commit of accord, and the version that it is."""
+
+    commit: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.commit} # v{self.version}"
+
+
+def repinned(text: str, pin: Pin | str, *, only: str = "") -> str:
+    """Write every ``uses: accord-ci/accord…@COMMIT # vX`` of a file with this pin; ``only`` those with one commit.
+
+    Only whole commits count. A tag, a branch or a fork is somebody's own choice, and stays.
+    """
+
+    def moved(found: re.Match[str]) -> str:
+        return found[0] if only and found["commit"] != only else f"{found['uses']}@{pin}"
+
+    return _PIN.sub(moved, text)
+
+
+def pin_for(ref: str | None) -> Pin:
+    """Return the pin that the user asks for, else that of this very version. Raises WrongUsage."""
+    commit = ref or _own_commit()
+    if not _COMMIT.fullmatch(commit):
+        said = f'"{ref}" is no commit.' if ref else "It is not known which commit this version of accord is."
+        raise WrongUsage(said, hint="Pass --ref with the whole SHA of the release, 40 hex digits.")
+    return Pin(commit, __version__)
+
+
+@cache
+def _own_commit() -> str:
+    """Ask git, where accord runs from a checkout of its own; an installed package does not know."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists() or not (root / "templates/consumer-repo").is_dir():
+        return ""
+    return Git(root).attempt("rev-parse", "--verify", "--quiet", "HEAD").stdout.decode("ascii", "replace").strip()

@@ -7,19 +7,24 @@ edited file whose template did not change gets a new commit in place of the one 
 
 from __future__ import annotations
 
+import difflib
+import re
+import tempfile
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kit.manifest import Entry, Manifest, bases, entry_of
-from accord.kit.pins import Pin, repinned
+from accord.git.program import Git
+from accord.kit.manifest import Entry, Manifest, Pin, bases, entry_of, repinned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accord.kit.templates import Kit
+    from accord.kit.manifest import Kit
 
     Merge = Callable[[str, str, str], str | None]
+    from collections.abc import Iterator
 
 
 class Action(StrEnum):
@@ -175,3 +180,34 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def merged(own: str, base: str, template: str) -> str | None:
+    """Carry what changed from ``base`` to ``template`` into ``own``; None where both changed the same lines."""
+    texts = {"own": own, "base": base, "template": template}
+    if any("\0" in text for text in texts.values()):
+        return None
+    with tempfile.TemporaryDirectory(prefix="accord-merge-") as folder:
+        for name, text in texts.items():
+            Path(folder, name).write_bytes(text.encode("utf-8", "surrogateescape"))
+        done = Git(Path(folder)).attempt("merge-file", "-p", "--quiet", *texts)
+    return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else None
+
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+def unified(before: str | None, after: str | None, path: str) -> str:
+    """Write a unified diff of one file; None is no file. Only a line feed ends a line, as for git."""
+    old, new = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
+    lines = difflib.unified_diff(_LINES.findall(before or ""), _LINES.findall(after or ""), old, new)
+    return "".join(_ended(line) for line in lines)
+
+
+def diffs(files: tuple[FilePlan, ...]) -> Iterator[str]:
+    """Write the diff of each file that changes."""
+    return (unified(file.before, file.after, file.path) for file in files if file.is_change)
+
+
+def _ended(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

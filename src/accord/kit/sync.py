@@ -1,28 +1,100 @@
-"""Keeping a consumer's kit in step from outside: one branch with one commit, and one pull request that follows it."""
+"""Keep a consumer's kit in step from outside: one branch with one commit, and one pull request that follows it."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import AccordError, Refused, Stopped
+from accord.github.git_data import create_ref_once
+from accord.github.limits import BODY_CHARS
+from accord.github.markers import find_markers, write_marker
+from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
-from accord.github.port import Conflict, Forbidden
-from accord.github.refs import create_ref_once
-from accord.kernel.errors import AccordError, Refused, Stopped
-from accord.kit.consumers import Consumer, ConsumerPort, blob_of, kit_entries, read_consumer
-from accord.kit.manifest import PLACE, manifest_text
-from accord.kit.merge import merged
-from accord.kit.plan import Plan, plan_kit
-from accord.kit.pull_text import BRANCH, SUBJECT, body, commit_message, digest_in, plan_digest, title
+from accord.kit.consumers import Consumer, blob_of, kit_entries, read_consumer
+from accord.kit.manifest import PLACE, digest_of, manifest_text
+from accord.kit.plan import Action, Plan, merged, plan_kit, unified
+from accord.text.markdown import cell, fenced, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from accord.github.pull_port import Pull
-    from accord.kernel.clock import Clock
-    from accord.kit.pins import Pin
-    from accord.kit.templates import Kit
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Pull
+    from accord.kit.manifest import Kit, Pin
+    from accord.kit.plan import FilePlan, Plan
+
+
+BRANCH = "accord/sync"
+SUBJECT = "Update the accord kit"
+_MARKER = "sync"
+
+
+def title(plan: Plan) -> str:
+    """Return the title of the pull request, and the first line of its commit."""
+    return f"{SUBJECT} to v{plan.manifest.version}"
+
+
+def commit_message(plan: Plan) -> str:
+    """Return the message of the one commit."""
+    return f"{title(plan)}\n\nFrom accord {plan.manifest.commit}. What was edited here is kept.\n"
+
+
+def plan_digest(plan: Plan) -> str:
+    """Name what the pull request proposes: the same plan is the same digest."""
+    after = {file.path: None if file.after is None else digest_of(file.after) for file in plan.changes}
+    held = json.dumps([after, manifest_text(plan.manifest)], sort_keys=True)
+    return hashlib.sha256(held.encode()).hexdigest()
+
+
+def digest_in(body: str) -> str:
+    """Return the digest that a body carries; empty when none."""
+    return next((found.get("plan", "") for found in find_markers(body, _MARKER)), "")
+
+
+def body(plan: Plan) -> str:
+    """Describe the plan: every file, the conflicts with what the template changed, and what to do about them."""
+    rows = [[cell(file.path), file.action.value, cell(file.note)] for file in plan.files]
+    parts = [
+        f"This brings accord's kit to `{plan.manifest.commit}`. What was edited in this repository is kept.",
+        table(["File", "What happens", "Why"], rows),
+    ]
+    conflicts = plan.of(Action.CONFLICT)
+    if conflicts:
+        parts.append(_conflicts(conflicts))
+    parts.append(
+        "Close this pull request to stay with what is here: it comes back only with other changes. "
+        "Commits that others push to its branch are not overwritten."
+    )
+    end = write_marker(_MARKER, plan=plan_digest(plan))
+    return f"{_fitting(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"
+
+
+def _conflicts(conflicts: Sequence[FilePlan]) -> str:
+    texts = [
+        "## Conflicts",
+        (
+            "These files were edited here and in the new version, in the same lines. They stay as they are. Below is "
+            "what the templates changed; take over what you want of it."
+        ),
+    ]
+    for file in conflicts:
+        texts += [f"### {cell(file.path)}", fenced(unified(*file.template, file.path), "diff")]
+    return "\n\n".join(texts)
+
+
+def _fitting(parts: Sequence[str], limit: int) -> str:
+    """Join the parts; where that is too long, conflicts are shown without their diffs, then the end is cut."""
+    whole = "\n\n".join(parts)
+    if len(whole) <= limit:
+        return whole
+    note = "\n\nThe rest is too long to show: run `accord init --dry-run` in a checkout."
+    return "\n\n".join(part for part in parts if not part.startswith("## "))[: limit - len(note)] + note
+
 
 _NEEDED = (
     "The token needs contents, pull requests and workflows to write in this repository. "
@@ -66,7 +138,7 @@ class Synced:
             "files": [file.as_json() for file in self.plan.files] if self.plan else [],
         }
         if self.error:
-            document["error"] = {"message": self.error.message, "mend": self.error.mend}
+            document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
 
 
@@ -99,7 +171,7 @@ class Step:
 
 
 def sync_repository(
-    github: ConsumerPort, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
+    github: GitHub, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
 ) -> Synced:
     """Bring one repository's kit in step by a pull request. Raises nothing of ours: the result tells."""
     plan = None
@@ -111,7 +183,7 @@ def sync_repository(
         proposed = _proposed(github, repository, plan)
         step = decide(plan, proposed)
         if step.refusal:
-            raise Refused(step.refusal, mend=f"Merge or delete the branch {BRANCH}, and run this again.")
+            raise Refused(step.refusal, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
         if step.outcome is not Outcome.APPLIED or is_dry_run:
             outcome = Outcome.PLANNED if step.outcome is Outcome.APPLIED else step.outcome
             return Synced(repository, outcome, plan, proposed.pulls[0] if proposed.pulls else None)
@@ -120,7 +192,7 @@ def sync_repository(
         pull = _write_pull(github, consumer, plan, proposed, clock) if step.writes_pull else proposed.open_pull
         return Synced(repository, Outcome.APPLIED, plan, pull)
     except Forbidden as error:
-        return Synced(repository, Outcome.REFUSED, plan, error=Refused(error.message, mend=_NEEDED))
+        return Synced(repository, Outcome.REFUSED, plan, error=Refused(error.message, hint=_NEEDED))
     except AccordError as error:
         outcome = Outcome.STOPPED if isinstance(error, Stopped) else Outcome.REFUSED
         return Synced(repository, outcome, plan, error=error)
@@ -143,7 +215,7 @@ def decide(plan: Plan, proposed: Proposed) -> Step:
     return Step(Outcome.APPLIED if pushes or writes_pull else Outcome.UNCHANGED, pushes, writes_pull)
 
 
-def _proposed(github: ConsumerPort, repository: str, plan: Plan) -> Proposed:
+def _proposed(github: GitHub, repository: str, plan: Plan) -> Proposed:
     found = github.pulls_from(BRANCH)
     pulls = tuple(pull for pull in found if pull.head_repository.lower() == repository.lower())
     tip = github.ref(REF)
@@ -154,7 +226,7 @@ def _proposed(github: ConsumerPort, repository: str, plan: Plan) -> Proposed:
     return Proposed(tip, is_ours, _is_wanted(github, tip, plan), pulls)
 
 
-def _is_wanted(github: ConsumerPort, tip: str, plan: Plan) -> bool:
+def _is_wanted(github: GitHub, tip: str, plan: Plan) -> bool:
     """Tell whether a commit has every file of the kit as the plan wants it."""
     _, entries = kit_entries(github, tip)
     wanted = {file.path: file.after for file in plan.files} | {PLACE: manifest_text(plan.manifest)}
@@ -164,7 +236,7 @@ def _is_wanted(github: ConsumerPort, tip: str, plan: Plan) -> bool:
     )
 
 
-def _push(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> None:
+def _push(github: GitHub, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> None:
     """Make the one commit on the default branch's newest, and point the branch to it."""
     changes = _changes(consumer, plan)
     tree = send_until_answered(lambda: github.create_tree_over(consumer.tree, changes), clock)
@@ -174,7 +246,7 @@ def _push(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Propos
         github.replace_ref(REF, commit.sha)
         return
     if not create_ref_once(github, REF, commit.sha, clock):
-        raise Stopped(f"Somebody else made the branch {BRANCH} meanwhile.", mend="Run the same command again.")
+        raise Stopped(f"Somebody else made the branch {BRANCH} meanwhile.", hint="Run the same command again.")
 
 
 def _changes(consumer: Consumer, plan: Plan) -> Mapping[str, tuple[str, str] | None]:
@@ -185,7 +257,7 @@ def _changes(consumer: Consumer, plan: Plan) -> Mapping[str, tuple[str, str] | N
     return {**changes, PLACE: ("100644", manifest_text(plan.manifest))}
 
 
-def _write_pull(github: ConsumerPort, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> Pull:
+def _write_pull(github: GitHub, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> Pull:
     text = body(plan)
     if proposed.open_pull:
         return github.change_pull(proposed.open_pull.number, title=title(plan), body=text)

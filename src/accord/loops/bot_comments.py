@@ -9,20 +9,29 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from accord.github.markers import write_marker
-from accord.kernel.findings import Finding
-from accord.kernel.kinds import Kind
+from accord.core.findings import Finding
+from accord.core.kinds import Kind
+from accord.github.markers import find_markers, write_marker
+from accord.github.once import send_once
 from accord.loops import questions
-from accord.loops.appendix import DATA, fenced, joined
-from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState
-from accord.loops.posting import text_to_post
+from accord.loops.comments import text_to_post
+from accord.loops.context import DATA, fenced, joined
+from accord.loops.loop import Completed
+from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState, decided
+from accord.loops.outputs import result_of
 from accord.loops.questions import Known
-from accord.loops.reasons import decided
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.kernel.redaction import Redactor
+    from accord.github.comments import Comment, ReviewThread
+    from accord.github.models import Pull
+    from accord.loops.context import Site
+    from accord.loops.facts import Gathered
+    from accord.loops.loop import EndedRun
+    from accord.loops.models import Ending
+    from accord.text.redaction import Redactor
+
 
 BODY_CHARACTERS = 3_000
 REPLY_CHARACTERS = 2_000
@@ -142,7 +151,7 @@ _FIRST = (
 def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
     """Write the threads by number."""
     head = (
-        "## Comments of bots\n\nLook at each thread. Mend what is right, decline what is not and say why, ask where "
+        "## Comments of bots\n\nLook at each thread. Fix what is right, decline what is not and say why, ask where "
         f"only a person can tell. Answer every number.\n\n{DATA}"
     )
     return joined(
@@ -152,7 +161,7 @@ def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
 
 
 def _told(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
-    from accord.kernel.incoming import visible_text
+    from accord.text.untrusted import visible_text
 
     place = f"{thread.path}:{thread.line}" if thread.line else thread.path
     old = "\n(on lines that have changed since)" if thread.is_outdated else ""
@@ -181,7 +190,7 @@ def replies(
 def _reply(answer: ThreadAnswer, thread: str, commit: str, run_id: str, secrets: Redactor) -> str:
     said = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
     heads = {
-        "fixed": f"Fixed in {commit}." if commit else "The agent says that it mended this, but no change was pushed.",
+        "fixed": f"Fixed in {commit}." if commit else "The agent says that it fixed this, but no change was pushed.",
         "declined": "Not changed.",
         "question": "This needs a person.",
     }
@@ -202,3 +211,103 @@ def answer_findings(answers: ThreadAnswers) -> list[Finding]:
 
 FACTS = Kind("bot-comments-facts", BotCommentFacts, lambda _: [], {"kind": "bot-comments-facts"})
 ANSWERS = Kind("thread-answers", ThreadAnswers, answer_findings, {"role": "bot-comments"})
+
+
+_UNREAD = "The run ended without answers of the shape that was asked for, so no thread gets a reply."
+_BOT = "not-known-yet"
+_NOT_KNOWN = Thread(id=_BOT, path="", comments=(ThreadComment(author=_BOT, is_bot=True),))
+
+
+def first_facts(site: Site, pull: Pull) -> BotCommentFacts:
+    """Say what the pull request alone tells; a thread is taken to wait."""
+    return BotCommentFacts(
+        now=site.now(),
+        pull=site.pull_facts(pull),
+        agents=site.agents,
+        token=site.token,
+        threads=(_NOT_KNOWN,),
+        bots=(_BOT,),
+    )
+
+
+def with_threads(known: Gathered) -> Gathered:
+    """Read the threads of the pull request. Nothing is asked where no bot is listed."""
+    site = known.site
+    found = site.github.review_threads(site.number) if site.bots else ()
+    return known.knows(threads=tuple(_thread(site, thread) for thread in found if thread.comments), bots=site.bots)
+
+
+def _thread(site: Site, thread: ReviewThread) -> Thread:
+    return Thread(
+        id=thread.id,
+        path=thread.path,
+        line=thread.line,
+        is_resolved=thread.is_resolved,
+        is_outdated=thread.is_outdated,
+        comments=tuple(_comment(site, word) for word in thread.comments),
+    )
+
+
+def _comment(site: Site, word: Comment) -> ThreadComment:
+    return ThreadComment(
+        author=word.author, is_bot=word.is_bot, is_ours=site.identity.counts(word.author), body=word.body
+    )
+
+
+def given(known: Gathered) -> tuple[str, ...]:
+    """Name the threads that wait, in the order in which the agent is shown them."""
+    facts = known.facts
+    assert isinstance(facts, BotCommentFacts)  # noqa: S101 (the loop's own facts)
+    return tuple(thread.id for thread in waiting(facts))
+
+
+def completed(told: EndedRun) -> Completed:
+    """Count the threads that the run answered; they wait no more."""
+    running = told.state.running
+    posted = _replies(told, running.about) if running is not None else ()
+    answered = tuple(reply.thread for reply in posted)
+    is_unread = told.outputs.exit_code == "0" and result_of(told.outputs, ThreadAnswers) is None
+    return Completed(tasks_done=len(answered), facts={"answered": answered}, said=_UNREAD if is_unread else "")
+
+
+def carry_out(told: EndedRun, ending: Ending) -> None:
+    """Reply to each thread that was answered, unless the reply is there or a person has spoken meanwhile."""
+    posted = _replies(told, ending.about)
+    if not posted:
+        return
+    there = {thread.id: thread for thread in told.site.github.review_threads(told.site.number)}
+    for reply in posted:
+        thread = there.get(reply.thread)
+        if thread is not None and not _is_settled(told.site, thread):
+            _reply_once(told.site, thread, reply)
+
+
+def _replies(told: EndedRun, threads: tuple[str, ...]) -> tuple[Reply, ...]:
+    answers = result_of(told.outputs, ThreadAnswers)
+    if answers is None:
+        return ()
+    commit = told.outputs.commit_sha if told.outputs.changes_made == "true" else ""
+    return replies(threads, answers, commit=commit, run_id=told.site.run_id, secrets=told.site.redact)
+
+
+def _is_settled(site: Site, thread: ReviewThread) -> bool:
+    """Tell whether a thread has our reply of this run, or a person's word."""
+    is_persons = any(not word.is_bot and not site.identity.counts(word.author) for word in thread.comments)
+    return is_persons or _our_reply(site, thread) is not None
+
+
+def _our_reply(site: Site, thread: ReviewThread) -> Comment | None:
+    fields = {"thread": thread.id, "run": site.run_id}
+    ours = (word for word in thread.comments if site.identity.counts(word.author))
+    return next((word for word in ours if fields in find_markers(word.body, MARKER)), None)
+
+
+def _reply_once(site: Site, thread: ReviewThread, reply: Reply) -> None:
+    def send() -> Comment:
+        return site.github.reply(site.number, thread.comments[0].id, reply.body)
+
+    def look() -> Comment | None:
+        found = site.github.review_threads(site.number)
+        return next((word for now in found if now.id == thread.id and (word := _our_reply(site, now))), None)
+
+    send_once(send, look, site.clock)

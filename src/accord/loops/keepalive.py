@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from accord.kernel.checklists import tasks
-from accord.kernel.kinds import Kind
-from accord.loops import checks, questions
-from accord.loops.appendix import DATA, fenced, joined
-from accord.loops.failing_checks import CheckLog
-from accord.loops.failing_checks import appendix as failing_checks
-from accord.loops.models import CheckFacts, Decision, LoopFacts
-from accord.loops.questions import KEEPALIVE, Known
-from accord.loops.reasons import decided
+from accord.core.kinds import Kind
+from accord.loops import autofix as checks
+from accord.loops import questions
+from accord.loops.autofix import CheckLog
+from accord.loops.autofix import appendix as failing_checks
+from accord.loops.context import DATA, fenced, joined
+from accord.loops.models import NEEDS_HUMAN, CheckFacts, Closed, Decision, LoopFacts, decided
+from accord.loops.questions import KEEPALIVE, RETRY, Known
+from accord.text.checklists import tasks, ticked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from accord.loops.models import Budgets, LoopState
+    from accord.runner.models import RunOutputs
+
 
 BODY_CHARACTERS = 20_000
 
@@ -70,7 +77,7 @@ def _by_checks(facts: KeepaliveFacts, about: Known, redact: Callable[[str], str]
     run = {"agent": questions.agent_of(facts), "iteration": about.state.iterations + 1}
     failing = facts.checks.failing
     if failing and about.settings.autofix is False:
-        return decided("checks-red", f"Failing: {checks.named(failing)}. The settings leave mending them to people.")
+        return decided("checks-red", f"Failing: {checks.named(failing)}. The settings leave fixing them to people.")
     if failing:
         shown = failing_checks(facts.checks, facts.logs, redact)
         return decided("checks-failing", f"Failing for this head: {checks.named(failing)}.", **run, appendix=shown)
@@ -82,7 +89,7 @@ def _by_checks(facts: KeepaliveFacts, about: Known, redact: Callable[[str], str]
 
 def appendix(body: str, redact: Callable[[str], str]) -> str:
     """Write which tasks are open, and the description that they stand in, as a reader of the page sees it."""
-    from accord.kernel.incoming import visible_text
+    from accord.text.untrusted import visible_text
 
     open_tasks = "\n".join(f"- [ ] {visible_text(task.text)}" for task in tasks(body) if not task.is_checked)
     whole = redact(visible_text(body))
@@ -96,3 +103,80 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
 
 
 FACTS = Kind("keepalive-facts", KeepaliveFacts, lambda _: [], {"kind": "keepalive-facts"})
+
+
+class Aftermath(Closed):
+    """Labels to add and to take off, and what to tell; ``notify`` says that a person is needed."""
+
+    add_labels: tuple[str, ...] = ()
+    remove_labels: tuple[str, ...] = ()
+    notify: bool = False
+    said: str = ""
+
+
+def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
+    """Say what the last iteration asks for; ``summary`` is its ``error-summary``, text of others.
+
+    A suggestion that is missing or unknown is ``manual``, as the contract has it for what is unclassified.
+    """
+    last = state.last
+    if last is None or last.exit_code == "0":
+        return Aftermath(remove_labels=(RETRY,))
+    what = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'nothing was said of it.'}"
+    if last.recovery == "ignore":
+        return Aftermath(said=what)
+    if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
+        return Aftermath(add_labels=(RETRY,), said=what)
+    return Aftermath(
+        add_labels=(NEEDS_HUMAN,),
+        remove_labels=(RETRY,),
+        notify=True,
+        said=f"{what} A person is needed.",
+    )
+
+
+LEAST_CONFIDENCE = 0.5
+"""What the contract calls low is below it ("Confidence scoring"); a wrong tick is taken back by unticking it."""
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """The new body, the tasks that were ticked in their order, and those that were named and are not open in it."""
+
+    body: str
+    done: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def tick(body: str, outputs: RunOutputs) -> Ticked:
+    """Tick what a run completed; the same body where nothing is to be ticked, with the reason."""
+    if outputs.exit_code != "0":
+        return Ticked(body, reason="The run failed, so its word on tasks does not count.")
+    if not _is_confident(outputs.llm_confidence):
+        return Ticked(body, reason=f"Nobody is sure of it: the confidence is below {LEAST_CONFIDENCE}.")
+    wanted = Counter(named := completed(outputs.llm_completed_tasks))
+    found = []
+    for task in tasks(body):
+        if not task.is_checked and wanted[task.text] > 0:
+            wanted[task.text] -= 1
+            found.append(task)
+    left_out = tuple(text for text in dict.fromkeys(named) if wanted[text] > 0)
+    return Ticked(ticked(body, found), tuple(task.text for task in found), left_out)
+
+
+def completed(text: str) -> tuple[str, ...]:
+    """Read ``llm-completed-tasks``; nothing where it is no JSON array of texts."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ()
+    is_list = isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+    return tuple(value) if is_list else ()
+
+
+def _is_confident(text: str) -> bool:
+    try:
+        return LEAST_CONFIDENCE <= float(text) <= 1
+    except ValueError:
+        return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from accord.loops import autofix, bot_comments, history, keepalive, verify
+from accord.loops import autofix, bot_comments, keepalive, verify
+from accord.loops import state as history
 
 KINDS = (
     autofix.FACTS,

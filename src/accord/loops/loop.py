@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from accord.github.pull_port import Pull
-    from accord.kernel.redaction import Redactor
-    from accord.loops.gather import Gathered
+    from accord.github.models import Pull
+    from accord.loops.context import Site
+    from accord.loops.facts import Gathered
     from accord.loops.models import Decision, Ending, LoopFacts, LoopName, LoopState
-    from accord.loops.site import Site
     from accord.runner.models import RunOutputs
+    from accord.text.redaction import Redactor
 
 Stage: TypeAlias = "Callable[[Gathered], Gathered]"
 

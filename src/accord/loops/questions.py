@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from accord.loops.ledger import begun, lost_at, seconds_until_retry, settled, stands_still
-from accord.loops.models import Decision, LoopFacts, LoopName, LoopState
-from accord.loops.reasons import NEEDS_HUMAN, PERSONS_STOP, decided
+from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, Decision, LoopFacts, LoopName, LoopState, decided
 from accord.loops.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def is_running(about: Known) -> Decision | None:
 def is_within_budgets(about: Known) -> Decision | None:
     """Ask whether a budget is used up."""
     state, budgets = about.state, about.settings.budgets
-    go_on = f"Mend the cause, then remove the label {NEEDS_HUMAN}."
+    go_on = f"Fix the cause, then remove the label {NEEDS_HUMAN}."
     if state.failures_in_a_row >= budgets.failures:
         return decided("failure-budget", f"{state.failures_in_a_row} runs failed without progress. {go_on}")
     if state.transient_in_a_row > budgets.transient:
@@ -148,7 +147,7 @@ def is_within_budgets(about: Known) -> Decision | None:
     return None
 
 
-_NOTHING: dict[LoopName, str] = {"bot-comments": "no answered thread", "autofix": "no mended check"}
+_NOTHING: dict[LoopName, str] = {"bot-comments": "no answered thread", "autofix": "no fixed check"}
 """What a run did not do, where it is no task that it works on."""
 
 
@@ -221,7 +220,7 @@ def _odd_labels(facts: LoopFacts) -> list[str]:
 def begin(decide: Callable[[Facts], Decision], facts: Facts, state: LoopState, running: Running) -> LoopState | None:
     """Return the state in which this run is under way; None where these facts with this state lead to no run.
 
-    For the compare-and-set of ``accord.loops.store``: a state that another run changed meanwhile is judged anew.
+    For the compare-and-set of ``accord.loops.state``: a state that another run changed meanwhile is judged anew.
     """
     if state.running is not None and state.running.run_id == running.run_id:
         return state.model_copy(update={"running": state.running.model_copy(update={"about": running.about})})

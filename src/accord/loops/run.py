@@ -11,28 +11,31 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from accord.github.port import Forbidden
-from accord.loops.effects import ask_once, relabel
-from accord.loops.ending import carry_out, finished, plan
-from accord.loops.gather import RUNS, gather, with_state
+from accord.github.models import Forbidden
+from accord.loops import autofix, bot_comments, keepalive, verify
+from accord.loops import bot_comments as answering
+from accord.loops import verdicts as verifying
+from accord.loops.comments import promises_more, telling
+from accord.loops.ending import ask_once, carry_out, finished, plan, relabel
+from accord.loops.facts import RUNS, gather, with_checks, with_logs, with_state
+from accord.loops.keepalive import tick
 from accord.loops.ledger import as_before, settled
-from accord.loops.loop import EndedRun
-from accord.loops.models import Decision, Running
+from accord.loops.loop import Completed, EndedRun, Loop
+from accord.loops.models import NEEDS_HUMAN, PERSONS_STOP, CheckFacts, Decision, Running, decided
 from accord.loops.questions import anew
 from accord.loops.questions import begin as begun_by
-from accord.loops.reasons import NEEDS_HUMAN, PERSONS_STOP, decided
-from accord.loops.state_comment import promises_more, telling
-from accord.loops.store import change, load, newest
+from accord.loops.state import change, load, newest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accord.github.pull_port import Pull
-    from accord.loops.gather import Gathered
-    from accord.loops.loop import Loop
+    from accord.github.models import Pull
+    from accord.loops.context import Site
+    from accord.loops.facts import Gathered
+    from accord.loops.loop import EndedRun, Loop
     from accord.loops.models import LoopState
-    from accord.loops.site import Site
     from accord.runner.models import RunOutputs
+
 
 _LEFT = "Nothing is left to do for this run."
 _LOST = "This run is not the one under way: it was given up as lost, or never began."
@@ -185,3 +188,67 @@ def due(loop: Loop, site: Site) -> Iterator[int]:
         facts = loop.first_facts(replace(site, number=pull.number), pull)
         if loop.decide(facts, site.redact).action in RUNS:
             yield pull.number
+
+
+_NOT_KNOWN = ("not known yet",)
+
+
+def _keepalive_facts(site: Site, pull: Pull) -> keepalive.KeepaliveFacts:
+    return keepalive.KeepaliveFacts(
+        now=site.now(),
+        pull=site.pull_facts(pull),
+        agents=site.agents,
+        token=site.token,
+        checks=CheckFacts(head_sha=pull.head_sha, passing=_NOT_KNOWN),
+    )
+
+
+def _autofix_facts(site: Site, pull: Pull) -> autofix.AutofixFacts:
+    return autofix.AutofixFacts(
+        now=site.now(),
+        pull=site.pull_facts(pull),
+        agents=site.agents,
+        token=site.token,
+        checks=CheckFacts(head_sha=pull.head_sha, failing=_NOT_KNOWN),
+    )
+
+
+def _tasks(told: EndedRun) -> Completed:
+    ticked = tick(told.pull.body, told.outputs)
+    return Completed(len(ticked.done), ticked.body)
+
+
+LOOPS: dict[str, Loop] = {
+    "keepalive": Loop(
+        "keepalive",
+        _keepalive_facts,
+        (with_state, with_checks),
+        keepalive.decide,
+        (with_logs,),
+        completed=_tasks,
+    ),
+    "autofix": Loop("autofix", _autofix_facts, (with_checks, with_state), autofix.decide, (with_logs,)),
+    "verify": Loop(
+        "verify",
+        verifying.first_facts,
+        (with_state, verifying.with_work_items),
+        verify.decide,
+        (verifying.with_diff,),
+        completed=verifying.completed,
+        carry_out=verifying.carry_out,
+        given=verifying.given,
+        schema="verdict",
+        is_swept=False,
+        changes_code=False,
+    ),
+    "bot-comments": Loop(
+        "bot-comments",
+        answering.first_facts,
+        (answering.with_threads, with_state),
+        bot_comments.decide,
+        completed=answering.completed,
+        carry_out=answering.carry_out,
+        given=answering.given,
+        schema="thread-answers",
+    ),
+}

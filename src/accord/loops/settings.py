@@ -10,13 +10,12 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.documents import shown
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, warning
-from accord.kernel.markdown import blocks
-from accord.kernel.spans import spans
-from accord.kernel.yaml_files import read_yaml
+from accord.core.documents import shown
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, warning
+from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
+from accord.text.markdown import blocks, spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

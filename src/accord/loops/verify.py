@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from accord.kernel.findings import Finding
-from accord.kernel.kinds import Kind
-from accord.kernel.markdown import list_items, sections
+from accord.core.findings import Finding
+from accord.core.kinds import Kind
 from accord.loops import questions
-from accord.loops.appendix import DATA, fenced, joined
-from accord.loops.models import Closed, Decision, LoopFacts, LoopState
-from accord.loops.posting import line_to_post, text_to_post
-from accord.loops.reasons import decided
+from accord.loops.comments import line_to_post, text_to_post
+from accord.loops.context import DATA, fenced, joined
+from accord.loops.models import Closed, Decision, LoopFacts, LoopState, decided
+from accord.text.markdown import list_items, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.kernel.redaction import Redactor
+    from accord.text.redaction import Redactor
 
 CRITERIA = "acceptance criteria"
 DIFF_CHARACTERS = 20_000
@@ -143,7 +142,7 @@ def _has_nothing_to_judge(facts: VerifyFacts) -> Decision | None:
 
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
     """Write what the reviewing run must know: the criteria by number, and the diff."""
-    from accord.kernel.incoming import visible_text
+    from accord.text.untrusted import visible_text
 
     listed = "\n".join(
         f"{number}. {visible_text(text)}" for number, text in enumerate(criteria_of(facts.work_items), start=1)

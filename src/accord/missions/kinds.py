@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.kernel.kinds import Kind
+from accord.core.kinds import Kind
 from accord.missions.models import NextQueryResponse, StaleStatus
 
 _STALE = ("fresh", "stale", "not_applicable")

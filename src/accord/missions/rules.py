@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, pointer, warning, with_lines
-from accord.kernel.graph import find_cycle
-from accord.missions.events import FILE
-from accord.missions.load import lines_of
-from accord.missions.run_files import RunBroken, read_run, steps_of
-from accord.missions.runs import RunState, stand
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, pointer, warning, with_lines
+from accord.core.graph import find_cycle
+from accord.missions.load import FILE, lines_of
+from accord.missions.runs import RunBroken, RunState, read_run, stand, steps_of
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:

@@ -11,16 +11,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.github.body_copy import COPY_ROOM, take_copy, with_copy
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers, take_markers, write_marker
-from accord.kernel.hidden_text import GUARD
-from accord.kernel.markdown import code_free_lines
+from accord.github.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
+from accord.text.hidden import GUARD
+from accord.text.markdown import code_free_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from accord.github.port import Issue
+    from accord.github.models import Issue
 
 ITEM = "item"
 CLOSED = "closed"
@@ -41,7 +40,7 @@ _LONGEST_TOKEN = "x" * 26
 class Parts:
     """A body taken apart; ``blocked_by`` holds numbers of the visible list, ``markers`` stand as written.
 
-    ``copy`` holds the fields of a handoff's copy (``accord.github.body_copy``).
+    ``copy`` holds the fields of a handoff's copy (``accord.github.markers``).
     """
 
     content: str

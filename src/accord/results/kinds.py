@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.kernel.kinds import Kind
+from accord.core.kinds import Kind
 from accord.results.implementor.rules import implementor_findings
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.planner.rules import planner_findings, read_plan

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.core.findings import Finding, warning
+from accord.files.store import write_whole
+from accord.github.models import Forbidden, Label, NotThere
 from accord.github.once import send_once
-from accord.github.port import Forbidden, Label, NotThere
-from accord.kernel.errors import AccordError, Refused, Stopped
-from accord.kernel.findings import Finding, warning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
 
-    from accord.github.port import GitHub
-    from accord.kernel.clock import Clock
-    from accord.results.label_files import LabelEntry
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.results.labels import LabelEntry
+
 
 CREATED = "created"
 UPDATED = "updated"
@@ -137,3 +141,33 @@ def _change(github: GitHub, name: str, wanted: Label) -> None:
     except NotThere:
         if github.label(wanted.name) != wanted:
             raise
+
+
+def read_record(path: Path) -> set[str]:
+    """Return the names that earlier syncs created; none when there is no record. Raises WrongUsage for a broken one."""
+    try:
+        names = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError) as error:
+        raise WrongUsage(f"The record {path} cannot be read: {error}", hint="Fix or delete the file.") from None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise WrongUsage(f"The record {path} is no list of names.", hint="Fix or delete the file.")
+    return set(names)
+
+
+def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
+    """Keep what became of one label, and return the names that the record has now.
+
+    It is called after each label, so that a sync that is cut off leaves none behind that nobody knows for ours.
+    """
+    after = set(known)
+    if action.action == CREATED:
+        after.add(action.name)
+    elif action.action == DELETED:
+        after.discard(action.name)
+    elif action.action == RENAMED and action.found and action.found.name in known:
+        after = {*after - {action.found.name}, action.name}
+    if after != known:
+        write_whole(path, json.dumps(sorted(after), indent=2, ensure_ascii=False) + "\n")
+    return after

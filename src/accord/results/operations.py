@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from accord.core.errors import AccordError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.results.setting import Tell
     from accord.results.status import Move
 
 
@@ -64,3 +69,28 @@ class Entry:
     def as_json(self) -> dict[str, Any]:
         """Return the entry as the JSON object of a receipt."""
         return {"op": self.op, "key": self.key, "status": self.status.value, "target": self.target}
+
+
+Op = TypeVar("Op", bound=Operation)
+
+
+def in_order(
+    operations: Sequence[Op], do: Callable[[Op], None], entry: Callable[[Op, Status], Entry], tell: Tell
+) -> tuple[list[Entry], AccordError | None]:
+    """Do what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    entries: list[Entry] = []
+    problem: AccordError | None = None
+    for operation in operations:
+        status = operation.found or Status.PLANNED
+        if status is Status.PLANNED and problem is None:
+            try:
+                do(operation)
+                status = Status.DONE
+            except AccordError as error:
+                problem, status = error, Status.FAILED
+        entries.append(entry(operation, status))
+        try:
+            tell(entries[-1], len(entries), len(operations))
+        except AccordError as error:
+            problem = problem or error
+    return entries, problem

@@ -10,18 +10,21 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from accord.core.errors import Refused
+from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.github.markers import defuse
-from accord.kernel.findings import Finding, has_errors, pointer, warning
-from accord.kernel.hidden_text import hidden_runs, strip_hidden
-from accord.kernel.markdown_text import longer_run
-from accord.kernel.outgoing.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
-from accord.kernel.outgoing.words import skip_edits, without_skips
+from accord.text.hidden import hidden_runs, strip_hidden
+from accord.text.markdown import longer_run
+from accord.text.sanitise import KINDS, Sanitised, sanitise, sanitise_line, sanitise_plain
+from accord.text.words import skip_edits, without_skips
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.kernel.redaction import Redactor
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Repository
     from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
+    from accord.text.redaction import Redactor
 
 
 @dataclass
@@ -138,3 +141,29 @@ def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
 def says_nothing(findings: Iterable[Finding]) -> list[Finding]:
     """Keep the errors about texts of which nothing is left: all of it was hidden. Any other may be posted."""
     return errors_as_posted(found for found in findings if found.code in ("summary-empty", "comment-empty"))
+
+
+def require_unarchived(repository: Repository) -> None:
+    """Raise Refused for a repository that takes nothing any more."""
+    if repository.is_archived:
+        raise Refused(
+            f"{repository.full_name} is archived, so nothing can be written to it.",
+            hint="Unarchive it in its settings, or name another repository.",
+        )
+
+
+def require_writable(github: GitHub, identity: Identity) -> Repository:
+    """Refuse now what GitHub would refuse later, or do by half: it takes an issue and drops its labels in silence."""
+    repository = github.repository()
+    require_unarchived(repository)
+    if not repository.has_issues:
+        raise Refused(
+            f"Issues are disabled in {repository.full_name}.",
+            hint="Enable them under Settings → General → Features.",
+        )
+    if identity.is_person and repository.may_triage is False:
+        raise Refused(
+            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
+            hint="Use a token of somebody with the role Triage or more.",
+        )
+    return repository

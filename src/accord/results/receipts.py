@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.errors import Refused
+from accord.core.errors import Refused
 from accord.results.operations import Entry, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.github.port import GitHub
-    from accord.kernel.errors import AccordError
-    from accord.kernel.findings import Finding
+    from accord.core.errors import AccordError
+    from accord.core.findings import Finding
+    from accord.github.client import GitHub
 
 
 class Outcome(StrEnum):
@@ -100,7 +100,7 @@ class Receipt:
         if self.estimated_seconds is not None:
             document["estimated_seconds"] = round(self.estimated_seconds)
         if self.error is not None:
-            document["error"] = {"message": self.error.message, "mend": self.error.mend}
+            document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
 
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.redaction import Redactor
+    from accord.core.clock import Clock
     from accord.results.operations import Entry
+    from accord.text.redaction import Redactor
 
 Tell: TypeAlias = "Callable[[Entry, int, int], None]"
 """Called with each operation as it ends, how many ended, and how many there are."""

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding
-from accord.kernel.hidden_text import GUARD
-from accord.kernel.markdown import Section, list_items, sections
+from accord.core.findings import Finding
 from accord.results.labels import ItemKind
+from accord.text.hidden import GUARD
+from accord.text.markdown import Section, list_items, sections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

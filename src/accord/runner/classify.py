@@ -7,11 +7,10 @@ the end of plain text, the exit code. What the agent said and what its commands 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.kernel.errors import sentence
-from accord.kernel.terminal import as_seen
+from accord.core.errors import AccordError, sentence
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -26,15 +25,17 @@ from accord.runner.error_rules import (
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
+from accord.runner.record import Own
 from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
+from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.runner.evidence import RunEvidence
     from accord.runner.models import Source
-    from accord.runner.record import Own
-    from accord.runner.transcripts.account import Account, AgentError
+    from accord.runner.record import Own, OwnKind
+    from accord.runner.transcripts.events import Account, AgentError
+
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
@@ -82,7 +83,7 @@ class _Hit(NamedTuple):
     line: str
     message: str = ""
     delay: float | None = None
-    has_mend: bool = False
+    has_hint: bool = False
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
@@ -120,7 +121,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
 
 
 def _own_hit(own: Own) -> _Hit:
-    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail, has_mend=own.has_mend)
+    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail, has_hint=own.has_hint)
 
 
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
@@ -239,14 +240,38 @@ def _classification(hit: _Hit) -> Classification:
         recovery=cause.recovery,
         summary=_summary(
             cause.means,
-            cut(hit.message, SUMMARY_CHARS if hit.has_mend else _MESSAGE_CHARS),
-            "" if hit.has_mend else cause.mend,
+            cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS),
+            "" if hit.has_hint else cause.hint,
         ),
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
     )
 
 
-def _summary(means: str, message: str, mend: str) -> str:
+def _summary(means: str, message: str, hint: str) -> str:
     what = f"{means}: {message}" if message else means
-    return cut(f"{sentence(what)} {mend}".strip(), SUMMARY_CHARS)
+    return cut(f"{sentence(what)} {hint}".strip(), SUMMARY_CHARS)
+
+
+@dataclass(frozen=True)
+class RunEvidence:
+    """``stderr`` and ``text`` are tails: of what was printed there, and of stdout where that is plain text."""
+
+    exit_code: int | None
+    account: Account
+    stderr: str = ""
+    text: str = ""
+    own: Own | None = None
+
+
+class NotRun(AccordError):
+    """The agent was not started, or what it did cannot be handed on; ``own`` goes into the record."""
+
+    def __init__(self, kind: OwnKind, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.own = own_of(kind, self)
+
+
+def own_of(kind: OwnKind, error: AccordError) -> Own:
+    """Make an error what accord itself knows of a run."""
+    return Own(kind=kind, detail=str(error), has_hint=bool(error.hint))

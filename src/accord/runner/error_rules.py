@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a failure comes to: the three words of the contract, what happened, and what mends it."""
+    """What a failure comes to: the three words of the contract, what happened, and what fixes it."""
 
     category: Category
     type: Origin
     recovery: Recovery
     means: str
-    mend: str
+    hint: str
 
 
 _RETRY: tuple[Category, Origin, Recovery] = ("transient", "infrastructure", "retry")

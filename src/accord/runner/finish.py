@@ -13,17 +13,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.findings import Finding
+from accord.files.store import write_whole
+from accord.git.branches import DEFAULT_AUTHOR
+from accord.git.paths import protected_paths
 from accord.github.markers import run_token
-from accord.kernel.branches import DEFAULT_AUTHOR
-from accord.kernel.errors import BrokenContract, Refused, Stopped, WrongUsage
-from accord.kernel.findings import Finding
-from accord.kernel.outgoing.sanitise import sanitise_plain
-from accord.kernel.protected import protected_paths
-from accord.kernel.redaction import redacted, redactor_for
-from accord.kernel.store import write_whole
-from accord.runner.analysis.models import Question
-from accord.runner.changes import diff_stat, patch_stats
-from accord.runner.evidence import RunEvidence
+from accord.runner.analysis.analyse import Question
+from accord.runner.classify import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
 from accord.runner.publish import Publication, Published, is_where_others_see_it, publish_patch
 from accord.runner.record import (
@@ -36,22 +33,27 @@ from accord.runner.record import (
     STDOUT,
     Own,
     RunRecord,
+    diff_stat,
     make_way,
     opened,
+    patch_stats,
 )
-from accord.runner.texts import safe_line, sendable
+from accord.runner.summary import safe_line, sendable
+from accord.text.redaction import redacted, redactor_for
+from accord.text.sanitise import sanitise_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accord.github.pull_port import Pull, PullPort
-    from accord.kernel.branches import Remote
-    from accord.kernel.clock import Clock
-    from accord.kernel.redaction import Redactor
-    from accord.runner.analysis.models import Analysis
+    from accord.core.clock import Clock
+    from accord.git.branches import Remote
+    from accord.github.client import GitHub
+    from accord.github.models import Pull
+    from accord.runner.analysis.analyse import Analysis
     from accord.runner.models import RunOutputs
-    from accord.runner.transcripts.account import Account
+    from accord.runner.transcripts.events import Account
+    from accord.text.redaction import Redactor
 
 _BODY_CHARS = 500
 """How much of the agent's last words the commit message tells."""
@@ -76,7 +78,7 @@ class Finishing:
     clock: Clock
     environment: Mapping[str, str]
     remote: Remote | None = None
-    github: PullPort | None = None
+    github: GitHub | None = None
     pr_ref: str | None = None
     pr_number: str | None = None
     base_ref: str | None = None
@@ -123,7 +125,7 @@ def finish(run_dir: Path, setting: Finishing, record: RunRecord | None = None) -
 
 def _held_against_schema(run_dir: Path, account: Account) -> Account:
     """Keep of the structured result what fits the schema that was asked for; what does not fit is a warning."""
-    from accord.runner.structured import structured_result
+    from accord.runner.prompt import structured_result
 
     try:
         with opened(run_dir / SCHEMA) as file:
@@ -163,18 +165,18 @@ def read_record(run_dir: Path) -> RunRecord:
         message = f"{run_dir / RECORD} {problem}."
         raise BrokenContract.of(
             Finding("run-record", message),
-            mend="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
+            hint="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
         ) from None
 
 
 def outputs_without_record(problem: str, redact: Redactor, likely: str = "") -> RunOutputs:
     """Write the outputs of a run of which nothing is left: all outputs are there even then.
 
-    ``likely`` is what may have ended the agent's job, with what mends it; empty where nothing is known.
+    ``likely`` is what may have ended the agent's job, with what fixes it; empty where nothing is known.
     """
-    from accord.runner.transcripts.account import Account
+    from accord.runner.transcripts.events import Account
 
-    own = Own(kind="record-missing", detail=f"{problem} {likely}".strip(), has_mend=bool(likely))
+    own = Own(kind="record-missing", detail=f"{problem} {likely}".strip(), has_hint=bool(likely))
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 
@@ -283,7 +285,7 @@ def _from_a_fork(pull: Pull | None, ref: str, work: _Work) -> Published | None:
         f"The branch {pull.head_branch} of pull request {pull.number} is in {place}, and this job cannot push there. "
         "The changes are in the artifact of the run."
     )
-    return Published(failure=Own(kind="push-refused", detail=detail, has_mend=True))
+    return Published(failure=Own(kind="push-refused", detail=detail, has_hint=True))
 
 
 def _publication(work: _Work, patch: bytes, ref: str) -> Publication:

@@ -7,17 +7,16 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.runner.environment import install_environment
-from accord.runner.failures import NotRun
+from accord.runner.classify import NotRun
+from accord.runner.command_line import install_environment
 from accord.runner.process import Program, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.kernel.redaction import Redactor
-    from accord.runner.process import Watcher
-    from accord.runner.registry_models import Agent, Install
-    from accord.runner.signals import Told
+    from accord.runner.process import Told, Watcher
+    from accord.runner.registry import Agent, Install
+    from accord.text.redaction import Redactor
 
 _LIMIT_SECONDS = 600
 _SAID_CHARS = 1000
@@ -47,7 +46,7 @@ def _install(
     if npm is None:
         message = f"{install.package} cannot be installed: npm is not on the PATH."
         raise NotRun(
-            "install-failed", message, mend="Set up Node before this step, for example with actions/setup-node."
+            "install-failed", message, hint="Set up Node before this step, for example with actions/setup-node."
         )
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     beside.mkdir(parents=True)
@@ -70,7 +69,7 @@ def _install(
         if end.exit_code:
             tail = " ".join(said.read_text("utf-8", "replace").split())[-_SAID_CHARS:]
             message = f"Installing {install.package}@{install.version} failed ({end.exit_code}): {tail}"
-            raise NotRun("install-failed", message, mend="Check the version in the registry, and the network.")
+            raise NotRun("install-failed", message, hint="Check the version in the registry, and the network.")
         _put(beside, target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -89,6 +88,6 @@ def find_program(word: str, path: str, directory: Path) -> str:
     """Return the path of a program. Raises NotRun, ``not-started``, when it is not there."""
     found = shutil.which(str(directory / word) if "/" in word else word, path=path)
     if found is None:
-        mend = "Install it in an earlier step, or let the agent's entry of the registry install it."
-        raise NotRun("not-started", f'There is no program "{word}".', mend=mend)
+        hint = "Install it in an earlier step, or let the agent's entry of the registry install it."
+        raise NotRun("not-started", f'There is no program "{word}".', hint=hint)
     return str(Path(found).absolute())

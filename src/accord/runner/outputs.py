@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.gha.files import utf16_size
-from accord.kernel.redaction import redacted
 from accord.runner.models import Classification, Evidence, RunOutputs
-from accord.runner.texts import encoded, safe_line, sendable, summary_of
+from accord.runner.summary import encoded, safe_line, sendable, summary_of
+from accord.text.redaction import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.kernel.redaction import Redactor
-    from accord.runner.analysis.models import Analysis
+    from accord.runner.analysis.analyse import Analysis
     from accord.runner.publish import Published
-    from accord.runner.transcripts.account import Account
+    from accord.runner.transcripts.events import Account
+    from accord.text.redaction import Redactor
 
 BUDGET = 960_000
 """Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, read as 2**20 or 10**6, and some to spare."""

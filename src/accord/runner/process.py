@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from accord.kernel.redaction_stream import RedactedStream
-from accord.kernel.store import DISK_FULL
-from accord.runner.descendants import Ending, adopting_orphans
-from accord.runner.guard import guarded
+from accord.files.store import DISK_FULL
+from accord.runner.guard import Ending, adopting_orphans, guarded
 from accord.runner.record import Own, put_back
+from accord.text.redaction import RedactedStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
-    from accord.kernel.redaction import Redactor
-    from accord.runner.signals import Told
+    from accord.text.redaction import Redactor
+
 
 _CHUNK_BYTES = 64 * 1024
 _POLL_SECONDS = 0.05
@@ -238,3 +240,39 @@ class _Lines:
         more = f" … ({self._more} more bytes)" if self._more else ""
         self._show(self._begun.decode("utf-8", "replace") + more)
         self._begun, self._more = b"", 0
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""A runner that cancels a job sends SIGINT, 7.5 seconds later SIGTERM, and 2.5 seconds later it kills."""
+
+
+@dataclass
+class Told:
+    """How often this process was told to stop."""
+
+    times: int = 0
+
+    def __bool__(self) -> bool:
+        return self.times > 0
+
+
+@contextmanager
+def listening() -> Iterator[Told]:
+    """Count the signals that ask this process to stop, instead of ending it; the third ends it as before."""
+    told = Told()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+    before: dict[int, Any] = {}
+
+    def note(number: int, frame: Any) -> None:
+        told.times += 1
+        if told.times > len(SIGNALS) and callable(before[number]):
+            before[number](number, frame)
+
+    before |= {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

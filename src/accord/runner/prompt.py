@@ -6,17 +6,24 @@ from a workflow, and the file from a checkout that strangers may have written to
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from accord.kernel.hidden_text import strip_hidden
-from accord.kernel.incoming import visible_text
-from accord.runner.data import data_section
-from accord.runner.failures import NotRun
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import pointer
+from accord.runner.classify import NotRun
+from accord.text.hidden import strip_hidden
+from accord.text.untrusted import data_section, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from jsonschema_rs import Validator
+
 
 SHIPPED = Path(__file__).parent / "prompts"
 """Prompts for the loops and for the workflows of the kit, each by its mode."""
@@ -114,9 +121,9 @@ def as_argument(text: str, what: str) -> str:
     """Check that a text fits into a word of a command line. Raises NotRun."""
     size = len(os.fsencode(text))
     if size > MOST_ARGUMENT_BYTES:
-        mend = "Shorten it, or let the agent's entry of the registry take it on its input or as a file."
+        hint = "Shorten it, or let the agent's entry of the registry take it on its input or as a file."
         raise _invalid(
-            f"The {what} has {size} bytes; a word of a command line has at most {MOST_ARGUMENT_BYTES}.", mend
+            f"The {what} has {size} bytes; a word of a command line has at most {MOST_ARGUMENT_BYTES}.", hint
         )
     return text
 
@@ -125,5 +132,58 @@ def _one_line(value: str) -> str:
     return " ".join(strip_hidden(value).split())[:_MOST_CONTEXT_CHARS]
 
 
-def _invalid(message: str, mend: str) -> NotRun:
-    return NotRun("prompt-invalid", message, mend=mend)
+def _invalid(message: str, hint: str) -> NotRun:
+    return NotRun("prompt-invalid", message, hint=hint)
+
+
+UNFIT = "The answer does not fit its schema: "
+"""How each problem begins."""
+
+_MOST_PROBLEMS = 10
+_PROBLEM_CHARS = 200
+
+
+@dataclass(frozen=True)
+class StructuredResult:
+    """The result as compact JSON, empty when there is none that fits, and then why."""
+
+    text: str
+    problems: tuple[str, ...] = ()
+
+
+def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> StructuredResult:
+    """Take the value that the CLI returned, else the one JSON document of its final message, and validate it."""
+    if value is None:
+        try:
+            value = _document(message)
+        except BrokenContract as broken:
+            return StructuredResult("", (f"{UNFIT}the final message holds none. {broken.message}"[:_PROBLEM_CHARS],))
+    errors = []
+    for error in validator(schema).iter_errors(value):
+        place = pointer(*error.instance_path)
+        errors.append(f"{UNFIT}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
+        if len(errors) == _MOST_PROBLEMS:
+            break
+    return StructuredResult("" if errors else json.dumps(value, ensure_ascii=False), tuple(errors))
+
+
+def validator(schema: Mapping[str, Any]) -> Validator:
+    """Make a validator, which loads nothing from anywhere. Raises WrongUsage when this is no JSON Schema."""
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.validator_for(dict(schema), retriever=_refuse)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        raise WrongUsage(f"The schema is no JSON Schema: {reason}", hint="Correct it, without references.") from None
+
+
+def _refuse(address: str) -> Any:
+    raise ValueError(f"{address} is not loaded")
+
+
+def _document(message: str) -> Any:
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return read_object(message.encode("utf-8", "replace")).value

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.kernel.branches import (
+from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.git.branches import (
     DEFAULT_AUTHOR,
     RUN_TRAILER,
     BranchFacts,
@@ -30,18 +31,15 @@ from accord.kernel.branches import (
     refs_of,
     scratch_repository,
 )
-from accord.kernel.errors import BrokenContract, Refused, WrongUsage
-from accord.kernel.git import Git
-from accord.kernel.links import escaping_links
-from accord.kernel.outgoing.words import without_skips
-from accord.kernel.patch_secrets import paths_with_tokens
-from accord.kernel.patches import PatchConflict, changes_between
-from accord.runner.changes import patch_stats, range_stats
-from accord.runner.failures import own_of
-from accord.runner.record import Own
+from accord.git.links import escaping_links
+from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
+from accord.git.program import Git
+from accord.runner.classify import own_of
+from accord.runner.record import Own, patch_stats, range_stats
+from accord.text.words import without_skips
 
 if TYPE_CHECKING:
-    from accord.kernel.patches import Change
+    from accord.git.patches import Change
 
 TRIES = 6
 """How often the branch may move under a run before it gives up."""
@@ -126,12 +124,12 @@ def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Publ
         if not changes:
             return Published()
         if links := escaping_links(git, facts.tip or facts.base, commit):
-            raise Refused(links[0].message, mend="A person must look at what the agent did.")
+            raise Refused(links[0].message, hint="A person must look at what the agent did.")
         if push(git, remote, commit, branch, facts.tip):
             return _pushed(git, facts.tip or facts.base, commit)
     raise PatchConflict(
         f"The branch {branch} moved {TRIES} times while the changes were being pushed.",
-        mend="Run it again when the branch is quiet.",
+        hint="Run it again when the branch is quiet.",
     )
 
 
@@ -182,7 +180,7 @@ def _committed(git: Git, remote: Remote, facts: BranchFacts, work: Publication) 
     except BrokenContract as broken:
         if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
             raise
-        raise PatchConflict(broken.message, mend="Let the agent work on top of the branch as it is now.") from None
+        raise PatchConflict(broken.message, hint="Let the agent work on top of the branch as it is now.") from None
 
 
 def _message(work: Publication) -> str:
@@ -198,12 +196,12 @@ def branch_of(ref: str) -> str:
     if _PULL_REF.fullmatch(name):
         raise Refused(
             f'"{ref}" is a ref that GitHub keeps for a pull request; nobody can push to it.',
-            mend="Pass the branch of the pull request as pr_ref: github.head_ref.",
+            hint="Pass the branch of the pull request as pr_ref: github.head_ref.",
         )
     if name.startswith("refs/") or _SHA.fullmatch(name):
-        raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', mend="Pass a branch as pr_ref.")
+        raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', hint="Pass a branch as pr_ref.")
     if not _is_legal(name):
-        raise Refused(f'"{ref}" cannot be the name of a branch.', mend="Pass a branch as pr_ref.")
+        raise Refused(f'"{ref}" cannot be the name of a branch.', hint="Pass a branch as pr_ref.")
     return name
 
 
@@ -213,13 +211,13 @@ def check_ref(ref: str, *, is_pushed: bool) -> None:
         try:
             branch_of(ref)
         except Refused as refused:
-            raise WrongUsage(refused.message, mend=refused.mend) from None
+            raise WrongUsage(refused.message, hint=refused.hint) from None
     elif ref.strip() and not _is_legal(ref.strip()):
-        raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', mend="Pass a branch as pr_ref.")
+        raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', hint="Pass a branch as pr_ref.")
 
 
 def absence(remote: Remote, ref: str) -> str:
-    """Say that a remote has nothing of this name to check out, and what mends it; empty when it has, or for a commit.
+    """Say that a remote has nothing of this name to check out, and what fixes it; empty when it has, or for a commit.
 
     Raises Refused or Unreachable when the remote cannot be asked.
     """

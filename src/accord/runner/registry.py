@@ -4,18 +4,146 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from accord.kernel.errors import AccordError, BrokenContract, WrongUsage
-from accord.kernel.findings import Finding, Severity, has_errors, pointer
-from accord.kernel.kinds import Kind
-from accord.kernel.shapes import read_shape
-from accord.kernel.yaml_files import YamlDocument, read_mapping, read_yaml
-from accord.runner.registry_models import Registry
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from accord.core.errors import AccordError, BrokenContract, WrongUsage
+from accord.core.findings import Finding, Severity, has_errors, pointer
+from accord.core.kinds import Kind, read_shape
+from accord.files.yaml import YamlDocument, read_mapping, read_yaml
 from accord.runner.registry_rules import registry_findings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+"""One word of a command line."""
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Install(_Closed):
+    """An npm package and its exact version. It is put outside the workspace, before the agent starts."""
+
+    package: str = Field(pattern=r"^(@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*$", description="The npm package.")
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$", description="The exact version.")
+    runs_scripts: bool = Field(False, description="Whether the package needs its install scripts.")
+
+
+class Setting(_Closed):
+    """What one value of a choice comes to."""
+
+    arguments: list[Word] = Field([], description="Words that it adds to the command.")
+    environment: dict[VariableName, Word] = Field({}, description="Variables that it sets.")
+    keeps_sudo: bool = Field(False, description="Whether the agent may gain privileges, by sudo or otherwise.")
+
+
+class Choice(_Closed):
+    """The values that an input of the runner may have for this agent. Any other value starts nothing."""
+
+    default: str = Field(description="The value when none is given.")
+    values: dict[str, Setting] = Field(description="What each value comes to.")
+
+
+class ResultSchema(_Closed):
+    """How the JSON Schema of a structured result reaches the agent."""
+
+    passed_as: Literal["file", "text"] = Field(description="As the path of a file, or as the text itself.")
+    arguments: list[Word] = Field(description="Words that it adds; {value} is the path or the text.")
+
+
+class Delivery(_Closed):
+    """How a secret reaches the agent when not as a variable of its own name."""
+
+    variable: VariableName | None = Field(None, description="The variable that the agent reads it from.")
+    file: str | None = Field(None, description="The file below HOME; only the agent's user can read it.")
+
+
+class Capacity(BaseModel):
+    """How many runs at once; kept for the tools that use it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    window: Any = None
+    limit: int | None = None
+
+
+class Agent(BaseModel):
+    """One agent. Keys that are not listed here are kept and reported."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    enabled: bool = Field(True, description="Whether it may be started.")
+    codec: Literal["codex", "claude", "gemini", "plain"] = Field("plain", description="How its output is read.")
+    install: Install | None = Field(None, description="What is installed first; else the program is on the PATH.")
+    command: list[Word] = Field([], description="The command, word by word, with places such as {model}.")
+    arguments: list[Word] = Field([], description="More words, put in the place {arguments}.")
+    prompt: Literal["stdin", "file", "argument"] = Field(
+        "stdin", description="How it gets the prompt: on its input, or in the place {prompt} as a path or as text."
+    )
+    sandbox: Choice | None = Field(None, description="Sandbox modes, put in the place {sandbox}.")
+    safety_strategy: Choice | None = Field(None, description="Safety strategies, in the place {safety_strategy}.")
+    model: list[Word] = Field([], description="Words that name a model, in the place {model}; {value} is its name.")
+    default_model: str = Field("", description="The model when none is given; empty leaves it to the agent.")
+    result_schema: ResultSchema | None = Field(None, description="A structured result's schema: {result_schema}.")
+    final_message: list[Word] = Field([], description="Words that name its file for the final message.")
+    required_secrets: list[VariableName] = Field([], description="The secrets that it may see.")
+    required_secrets_mode: Literal["any", "all"] = Field("all", description="Whether it needs all, or one is enough.")
+    secret_delivery: dict[VariableName, Delivery] = Field({}, description="Secrets that it reads from elsewhere.")
+    environment: dict[VariableName, Word] = Field({}, description="Variables that are set for it.")
+    environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
+    home_files: dict[str, Any] = Field({}, description="Files below its HOME: text, or a mapping written as JSON.")
+    droppings: list[str] = Field([], description="What it leaves behind, as .gitignore patterns; never committed.")
+    runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")
+    branch_prefix: str | None = Field(None, description="Kept for other tools.")
+    capacity: Capacity | None = Field(None, description="Kept for other tools.")
+    ui_mentions_allowed: bool | None = Field(None, description="Kept for other tools.")
+    automation_logins: list[str] = Field([], description="Kept for other tools.")
+    preflight: dict[str, Any] = Field({}, description="Kept for other tools.")
+    capabilities: dict[str, bool] = Field({}, description="Kept for other tools.")
+
+
+class Registry(BaseModel):
+    """The agents by name, and which one is meant when none is named."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    version: Literal[1] = Field(1, description="The version of the format.")
+    default_agent: str | None = Field(None, description="The agent when none is named.")
+    keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
+    review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
+    agents: dict[str, Agent] = Field(description="The agents by name.")
+
+    def agent(self, name: str) -> Agent:
+        """Return an agent that may be started. Raises WrongUsage with the names that there are."""
+        agent = self.agents.get(name)
+        if agent is None:
+            known = ", ".join(sorted(self.agents))
+            raise WrongUsage(f'There is no agent "{name}".', hint=f"Name one of the registry: {known}.")
+        if not agent.enabled:
+            raise WrongUsage(f'The agent "{name}" is disabled.', hint="Set enabled: true in its entry of the registry.")
+        if not agent.command:
+            started_by = f"; {agent.runner_workflow} runs it" if agent.runner_workflow else ""
+            hint = "Give its entry of the registry a command, or run that workflow."
+            raise WrongUsage(f'The agent "{name}" has no command{started_by}.', hint=hint)
+        return agent
+
+    def enabled(self, first: str = "") -> tuple[str, ...]:
+        """Name the agents that may be started, ``first`` or else the default one first.
+
+        Raises WrongUsage where ``first`` is none of them.
+        """
+        names = [name for name, agent in self.agents.items() if agent.enabled and agent.command]
+        if first:
+            self.agent(first)
+        preferred = first or self.default_agent
+        return tuple(sorted(names, key=lambda name: name != preferred))
+
 
 PLACE_IN_REPOSITORY = Path(".github/agents/registry.yml")
 
@@ -30,7 +158,7 @@ def load_registry(path: Path | None = None) -> Registry:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", mend="Name a registry that exists.") from None
+        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a registry that exists.") from None
     document = read_yaml(raw)
     findings = REGISTRY.check(document)
     if has_errors(findings):

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from accord.kernel.documents import shown
-from accord.kernel.errors import WrongUsage
-from accord.kernel.findings import Finding, pointer, warning
-from accord.kernel.path_patterns import path_patterns
-from accord.kernel.redaction import is_secret_name
+from accord.core.documents import shown
+from accord.core.errors import WrongUsage
+from accord.core.findings import Finding, pointer, warning
+from accord.git.paths import path_patterns
+from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.runner.registry_models import Agent, Choice, Registry
+    from accord.runner.registry import Agent, Choice, Registry
 
 PLACE = re.compile(r"\{([a-z_]+)\}")
 """A place in a command that something is put into."""

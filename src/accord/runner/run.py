@@ -17,32 +17,35 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import timestamp
+from accord.core.errors import AccordError, WrongUsage
+from accord.files.store import DISK_FULL, write_whole
 from accord.gha.files import guarded
-from accord.kernel.clock import timestamp
-from accord.kernel.errors import AccordError, WrongUsage
-from accord.kernel.redaction import redactor_for
-from accord.kernel.redaction_stream import RedactedStream
-from accord.kernel.snapshots import Snapshot, changes_since, take_snapshot
-from accord.kernel.store import DISK_FULL, write_whole
+from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 from accord.runner import record as layout
-from accord.runner.command_line import Asked, command_line, setting_of
-from accord.runner.environment import agent_environment, check_credentials, furnish_home
-from accord.runner.failures import NotRun, own_of
+from accord.runner.classify import NotRun, own_of
+from accord.runner.command_line import (
+    Asked,
+    agent_environment,
+    check_credentials,
+    command_line,
+    furnish_home,
+    setting_of,
+)
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
-from accord.runner.prompt import assemble, prompt_for, read_data
+from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.record import Own, RunRecord
 from accord.runner.registry import declared_secrets, load_registry, repository_registry
-from accord.runner.structured import validator
+from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.redaction import Redactor
-    from accord.runner.process import Watcher
-    from accord.runner.registry_models import Agent
-    from accord.runner.signals import Told
+    from accord.core.clock import Clock
+    from accord.runner.process import Told, Watcher
+    from accord.runner.registry import Agent
+    from accord.text.redaction import Redactor
 
 _CERTAIN = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
 """Variables whose values are surely secrets: one of them in a change stops it. Redaction takes a wider view."""
@@ -192,10 +195,10 @@ def _prepare(request: RunRequest) -> None:
     folder = request.run_dir
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
-        raise WrongUsage(f"The folder {folder} is not empty.", mend="Name a new one for each run.")
+        raise WrongUsage(f"The folder {folder} is not empty.", hint="Name a new one for each run.")
     if folder.resolve().is_relative_to(request.directory.resolve()):
         message = f"The folder {folder} lies where the agent works, and would become a part of its changes."
-        raise WrongUsage(message, mend="Name one outside, such as below RUNNER_TEMP.")
+        raise WrongUsage(message, hint="Name one outside, such as below RUNNER_TEMP.")
     (folder / _RESERVE).write_bytes(os.urandom(_RESERVED_BYTES))
 
 
@@ -241,7 +244,7 @@ def _schema(request: RunRequest) -> str:
     except (OSError, ValueError) as error:
         raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
     if not isinstance(schema, dict):
-        raise NotRun("not-started", f"The schema {request.schema} is no JSON Schema.", mend="Write one JSON object.")
+        raise NotRun("not-started", f"The schema {request.schema} is no JSON Schema.", hint="Write one JSON object.")
     validator(schema)
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     (request.run_dir / layout.SCHEMA).write_text(text, encoding="utf-8")
@@ -350,7 +353,7 @@ def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapsho
     try:
         changes = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
     except AccordError as error:
-        raise NotRun("changes-unreadable", error.message, mend=error.mend) from None
+        raise NotRun("changes-unreadable", error.message, hint=error.hint) from None
     path = request.run_dir / layout.PATCH
     layout.make_way(path)
     path.unlink(missing_ok=True)

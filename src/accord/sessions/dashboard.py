@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, get_args
 
-from accord.kernel import markdown_text
-from accord.kernel.markdown_text import table
-from accord.sessions.gates import reviews_of
 from accord.sessions.models import TaskStatus
 from accord.sessions.protocol import resumed
-from accord.sessions.stages import LOOP_BASE, ORDER, working_state
+from accord.sessions.stages import LOOP_BASE, ORDER, reviews_of, working_state
+from accord.text import markdown as markdown_text
+from accord.text.markdown import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

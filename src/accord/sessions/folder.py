@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.documents import MAX_BYTES
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding, Severity
-from accord.sessions.artifacts import ARCHITECTURE, REPORT, SPEC, read_history, read_outputs, text_findings
-from accord.sessions.documents import ACCEPTANCE, STATUS, TASKS
-from accord.sessions.folder_rules import folder_findings
+from accord.core.documents import MAX_BYTES
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding, Severity
+from accord.sessions.folder_rules import (
+    ARCHITECTURE,
+    REPORT,
+    SPEC,
+    folder_findings,
+    read_history,
+    read_outputs,
+    text_findings,
+)
+from accord.sessions.kinds import ACCEPTANCE, STATUS, TASKS
 from accord.sessions.policy import refuse
 from accord.sessions.rules import is_inside
 from accord.sessions.stages import working_state
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from accord.kernel.kinds import Kind
+    from accord.core.kinds import Kind
     from accord.sessions.models import Acceptance, HistoryEntry, Mode, OutputEntry, Status, Task, Tasks
 
 STATUS_FILE = "status.json"
@@ -40,7 +47,7 @@ OUTPUTS_FILE = "outputs.jsonl"
 _DOCUMENTS: dict[str, Kind[Any]] = {STATUS_FILE: STATUS, TASKS_FILE: TASKS, ACCEPTANCE_FILE: ACCEPTANCE}
 _TEXTS = {SPEC_FILE: SPEC, ARCHITECTURE_FILE: ARCHITECTURE, REPORT_FILE: REPORT}
 _LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
-FILES = (*_DOCUMENTS, *_TEXTS, *_LINES)
+FILES: tuple[str, ...] = (*_DOCUMENTS, *_TEXTS, *_LINES)
 
 
 @dataclass(frozen=True)
@@ -191,7 +198,7 @@ def status_value(session: Session) -> dict[str, Any]:
 def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage when there is no such folder."""
     if not folder.is_dir():
-        raise WrongUsage(f"{folder} is no folder.", mend="Name the folder of a session, below .agents-work.")
+        raise WrongUsage(f"{folder} is no folder.", hint="Name the folder of a session, below .agents-work.")
     return Session(folder, {name: read_part(folder, name) for name in FILES})
 
 

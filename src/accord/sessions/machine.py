@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from accord.kernel.machine import Edge, Machine
+from accord.core.machine import Edge, Machine
 from accord.sessions.folder import status_of
 from accord.sessions.folder_rules import gate_defect
 from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY
@@ -90,7 +90,7 @@ def _all_completed(facts: Facts) -> str:
 
 
 def _not_red(facts: Facts) -> str:
-    return "CI is red. Mend the build in FIX_BUILD first." if facts.ci_result == "red" else ""
+    return "CI is red. Fix the build in FIX_BUILD first." if facts.ci_result == "red" else ""
 
 
 def _reopened(facts: Facts) -> str:

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding, warning
+from accord.core.findings import Finding, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.errors import WrongUsage
-from accord.kernel.store import DISK
+from accord.core.errors import WrongUsage
+from accord.core.findings import Finding
+from accord.files.store import DISK
 from accord.sessions.folder import read_session
 from accord.sessions.models import LOOPS
 from accord.sessions.plan import moved, reopened
+from accord.sessions.policy import WORK, refuse
 from accord.sessions.records import waits_again
-from accord.sessions.store import change_status, change_tasks, reopen
+from accord.sessions.store import change_status, change_tasks, create_status, reopen
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.store import Disk
+    from accord.core.clock import Clock
+    from accord.files.store import Disk
     from accord.sessions.folder import Session
     from accord.sessions.models import Status, Tasks
 
@@ -49,7 +51,7 @@ def advance(
 def start_fix(folder: Path, task: str, loop: str, *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
     """Enter a loop of fixes for a task, and count it; the fourth time is refused."""
     if loop not in LOOPS:
-        raise WrongUsage(f"{loop} is no loop of fixes.", mend=f"Name one of {', '.join(LOOPS)}.")
+        raise WrongUsage(f"{loop} is no loop of fixes.", hint=f"Name one of {', '.join(LOOPS)}.")
     return change_status(folder, lambda session: moved(session, loop, task=task), role=role, clock=clock, disk=disk)
 
 
@@ -69,3 +71,28 @@ def move_task(
 ) -> Tasks:
     """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it."""
     return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, disk=disk)
+
+
+def begin(root: Path, slug: str, *, is_lean: bool, clock: Clock) -> Path:
+    """Begin a session below ``.agents-work``, named by the day and the slug; return its folder.
+
+    Raises BrokenContract with ``session-exists`` when there is one of that name, ``path-outside`` when it would lie
+    elsewhere.
+    """
+    now = clock.now()
+    if (root / WORK).is_symlink():
+        message = f"{root / WORK} is a link. Sessions are kept in the repository itself: put a folder there."
+        raise refuse("The session cannot be begun.", Finding("path-outside", message))
+    folder = root / WORK / f"{now:%Y-%m-%d}_{slug}"
+    first: dict[str, Any] = {
+        "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",
+        "session": folder.name,
+        "mode": "lean" if is_lean else "full",
+        "assumptions": [],
+        "user_decisions": [],
+        "retry_counts": {},
+        "known_issues": [],
+        "last_ci_result": "unknown",
+    }
+    create_status(folder, first, role="Orchestrator" if is_lean else "SpecAgent", clock=clock)
+    return folder

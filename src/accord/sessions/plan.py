@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.clock import timestamp
-from accord.kernel.findings import Finding
+from accord.core.clock import timestamp
+from accord.core.findings import Finding
 from accord.sessions.folder import OUTPUTS_FILE, status_value
-from accord.sessions.gates import open_gates
 from accord.sessions.machine import TASK, TaskFacts, facts_of, machine_of
 from accord.sessions.models import LOOPS, ROLES, STATES
 from accord.sessions.policy import refuse, role_unknown, task_unknown
+from accord.sessions.stages import open_gates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

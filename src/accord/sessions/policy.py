@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, pointer
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, pointer
 from accord.sessions.models import ROLES
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _forbidden_outside(role: str, path: str, place: Place) -> str:
         )
     if role == "Integrator" and place.state not in _INTEGRATION:
         return (
-            f"The Integrator mends builds and configuration in {' and '.join(_INTEGRATION)} only, not in {place.state}."
+            f"The Integrator fixes builds and configuration in {' and '.join(_INTEGRATION)} only, not in {place.state}."
         )
     return ""
 
@@ -137,5 +137,5 @@ def task_unknown(session: Session, task_id: str) -> Finding:
 def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:
     """Make the error for a write that a rule forbids; nothing was written."""
     findings = finding if isinstance(finding, list) else [finding]
-    mend = " ".join(found.message for found in findings)
-    return BrokenContract(message, findings=findings, mend=mend)
+    hint = " ".join(found.message for found in findings)
+    return BrokenContract(message, findings=findings, hint=hint)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.kernel.clock import timestamp
-from accord.kernel.findings import Finding
+from accord.core.clock import timestamp
+from accord.core.findings import Finding
 from accord.sessions.folder import status_of, status_value
 from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
 from accord.sessions.moments import is_before

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.kernel.store import DISK
+from accord.files.store import DISK
 from accord.sessions.folder import read_session, status_of, status_value
 from accord.sessions.protocol import (
     Resumed,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.store import Disk
+    from accord.core.clock import Clock
+    from accord.files.store import Disk
     from accord.sessions.folder import Session
     from accord.sessions.models import Status
     from accord.sessions.protocol import Question

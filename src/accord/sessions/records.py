@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.clock import timestamp
+from accord.core.clock import timestamp
 from accord.sessions.models import GATE_OF
 from accord.sessions.moments import read_moment
 

@@ -17,8 +17,8 @@ from accord.sessions.folder import FILES, read_session
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.github.port import Identity
-    from accord.sessions.on_issue import Conversation
+    from accord.github.client import GitHub
+    from accord.github.models import Identity
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def rehearsed(folder: Path) -> Iterator[Path]:
 class Listening:
     """A repository that is read, and not written to; ``said`` is what would have been written in comments."""
 
-    def __init__(self, github: Conversation) -> None:
+    def __init__(self, github: GitHub) -> None:
         self._github = github
         self.said: list[str] = []
 

@@ -11,9 +11,9 @@ from datetime import date
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, get_args
 
-from accord.kernel.documents import shown
-from accord.kernel.findings import Finding, pointer, warning
-from accord.kernel.graph import find_cycle
+from accord.core.documents import shown
+from accord.core.findings import Finding, pointer, warning
+from accord.core.graph import find_cycle
 from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY, ROLES, RiskFlag
 from accord.sessions.moments import moment_findings
 

@@ -17,11 +17,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.clock import timestamp
-from accord.kernel.errors import BrokenContract, WrongUsage
-from accord.kernel.findings import Finding, has_errors, pointer
-from accord.kernel.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
-from accord.kernel.yaml_files import with_scalars
+from accord.core.clock import timestamp
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import Finding, has_errors, pointer
+from accord.files.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
+from accord.files.yaml import with_scalars
 from accord.sessions.folder import (
     FILES,
     HISTORY_FILE,
@@ -39,8 +39,8 @@ from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unkn
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.kernel.clock import Clock
-    from accord.kernel.store import Disk
+    from accord.core.clock import Clock
+    from accord.files.store import Disk
     from accord.sessions.models import OutputEntry
 
 StatusStep = Callable[[Session], Mapping[str, Any]]
@@ -188,7 +188,7 @@ def _change(folder: Path, name: str, change: Callable[[bytes], bytes], storage: 
         try:
             return change_file(path, change, storage)
         except BrokenContract as broken:
-            raise BrokenContract(broken.message, findings=_in_file(name, broken), mend=broken.mend) from None
+            raise BrokenContract(broken.message, findings=_in_file(name, broken), hint=broken.hint) from None
 
 
 def _in_file(name: str, broken: BrokenContract) -> list[Finding]:
@@ -199,7 +199,7 @@ def _in_file(name: str, broken: BrokenContract) -> list[Finding]:
 @contextmanager
 def _held(folder: Path, storage: Storage) -> Iterator[None]:
     if not folder.is_dir():
-        raise WrongUsage(f"{folder} is no folder.", mend="Name the folder of a session, below .agents-work.")
+        raise WrongUsage(f"{folder} is no folder.", hint="Name the folder of a session, below .agents-work.")
     with locked(folder, storage):
         sweep(folder, _NAMES)
         yield
@@ -210,7 +210,7 @@ def _readable(folder: Path, name: str, raw: bytes) -> Session:
     session = read_session(folder)
     part = Part(name, raw)
     if part.model is None:
-        raise BrokenContract(f"{name} cannot be changed while it is broken.", findings=part.findings, mend=part.defect)
+        raise BrokenContract(f"{name} cannot be changed while it is broken.", findings=part.findings, hint=part.defect)
     return replace(session, parts={**session.parts, name: part})
 
 
@@ -225,7 +225,7 @@ def _judged(name: str, raw: bytes) -> Any:
     part = Part(name, raw)
     if has_errors(part.findings):
         message = f"{name} would break its contract, so nothing was written."
-        raise BrokenContract(message, findings=part.findings, mend=part.defect)
+        raise BrokenContract(message, findings=part.findings, hint=part.defect)
     return part.model
 
 

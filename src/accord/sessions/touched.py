@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding
-from accord.kernel.git import Git, split_nul
+from accord.core.findings import Finding
+from accord.git.program import Git, split_nul
 from accord.sessions.folder import HISTORY_FILE, OUTPUTS_FILE, STATUS_FILE, Part
 from accord.sessions.policy import WORK
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.core.errors import AccordError, Stopped
+from accord.git.branches import push
 from accord.github.once import send_once
-from accord.kernel.branches import push
-from accord.kernel.errors import AccordError, Stopped
-from accord.results.apply import in_order
-from accord.results.implementor.operations import (
+from accord.results.implementor.plan import (
     CreateRevision,
     ImplementOperation,
     LabelRevision,
@@ -17,16 +16,16 @@ from accord.results.implementor.operations import (
     UpdateRevision,
     WriteComment,
 )
-from accord.results.implementor.revisions import our_comment, our_pull
-from accord.results.operations import Entry, MoveWorkItem, Status
-from accord.results.status_run import carry_out_move
+from accord.results.implementor.revision import our_comment, our_pull
+from accord.results.operations import Entry, MoveWorkItem, Status, in_order
+from accord.results.status import carry_out_move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.github.adapter import Adapter
-    from accord.github.pull_port import Pull
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Pull
     from accord.results.implementor.facts import Request, RevisionFacts
 
 
@@ -38,7 +37,7 @@ class State:
 
 
 def carry_out(
-    github: Adapter, operations: Sequence[ImplementOperation], facts: RevisionFacts, request: Request, state: State
+    github: GitHub, operations: Sequence[ImplementOperation], facts: RevisionFacts, request: Request, state: State
 ) -> tuple[list[Entry], AccordError | None]:
     """Carry out the operations of an implementor's result."""
     return in_order(
@@ -49,7 +48,7 @@ def carry_out(
     )
 
 
-def _do(github: Adapter, operation: ImplementOperation, facts: RevisionFacts, request: Request, state: State) -> None:
+def _do(github: GitHub, operation: ImplementOperation, facts: RevisionFacts, request: Request, state: State) -> None:
     clock = request.setting.clock
     match operation:
         case PushBranch():
@@ -72,11 +71,11 @@ def _push(operation: PushBranch, facts: RevisionFacts, request: Request) -> None
     if branch and not push(branch.git, remote, operation.commit, operation.branch, operation.expected):
         raise Stopped(
             f"The branch {operation.branch} moved while the patch was applied.",
-            mend="Run the same command again; it applies the patch on top of what came in between.",
+            hint="Run the same command again; it applies the patch on top of what came in between.",
         )
 
 
-def _create_revision(github: Adapter, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
+def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
     def find() -> Pull | None:
         pull, is_written = our_pull(github.pulls_from(operation.branch, state="open"), facts.identity, facts.token)
         return pull if is_written else None
@@ -90,7 +89,7 @@ def _create_revision(github: Adapter, operation: CreateRevision, facts: Revision
     )
 
 
-def _write_comment(github: Adapter, operation: WriteComment, facts: RevisionFacts, clock: Clock) -> None:
+def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts, clock: Clock) -> None:
     if operation.comment is not None:
         github.change_comment(operation.comment.id, operation.body)
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.kernel.branches import (
+from accord.git.branches import (
     DEFAULT_AUTHOR,
     BranchFacts,
     CommitText,
@@ -19,25 +19,21 @@ from accord.kernel.branches import (
     fetched,
     runs_of,
 )
-from accord.kernel.links import escaping_links
-from accord.kernel.patch_secrets import secret_findings
-from accord.kernel.patches import Change, changes_between
-from accord.results.allowed import require_writable
-from accord.results.implementor.revisions import is_over, was_followed
-from accord.results.implementor.texts import commit_message
-from accord.results.posted import posted_message
-from accord.results.status_run import find_work_item
+from accord.git.links import escaping_links
+from accord.git.patches import Change, changes_between, secret_findings
+from accord.results.implementor.revision import commit_message, is_over, was_followed
+from accord.results.posted import posted_message, require_writable
+from accord.results.status import find_work_item
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from accord.github.adapter import Adapter
+    from accord.core.findings import Finding
+    from accord.git.program import Git
+    from accord.github.client import GitHub
     from accord.github.comments import Comment
-    from accord.github.port import Identity, Issue
-    from accord.github.pull_port import Pull
-    from accord.kernel.findings import Finding
-    from accord.kernel.git import Git
+    from accord.github.models import Identity, Issue, Pull
     from accord.results.models import ImplementorResult
     from accord.results.posted import Desk
     from accord.results.setting import Setting
@@ -122,7 +118,7 @@ class Request:
         return (self.result.patch or "").encode()
 
 
-def gather(github: Adapter, request: Request, stack: ExitStack) -> RevisionFacts:
+def gather(github: GitHub, request: Request, stack: ExitStack) -> RevisionFacts:
     """Read what the plan depends on. Git's repository lives as long as ``stack``.
 
     Raises BrokenContract where there is no such work item and for a patch that is none, Refused where nothing may be
@@ -139,7 +135,7 @@ def gather(github: Adapter, request: Request, stack: ExitStack) -> RevisionFacts
     return facts if is_done else replace(facts, comments=tuple(github.comments(issue.number)))
 
 
-def _with_branch(github: Adapter, request: Request, facts: RevisionFacts, stack: ExitStack) -> RevisionFacts:
+def _with_branch(github: GitHub, request: Request, facts: RevisionFacts, stack: ExitStack) -> RevisionFacts:
     work = request.work
     git = stack.enter_context(fetched(work.remote, facts.base, work.branch, work.checkout))
     found = branch_facts(git, facts.token, request.patch)

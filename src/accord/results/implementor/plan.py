@@ -3,38 +3,87 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from accord.kernel.errors import BrokenContract
-from accord.kernel.findings import Finding, has_errors, warning
-from accord.results.implementor.operations import (
-    CreateRevision,
-    ImplementOperation,
-    LabelRevision,
-    PushBranch,
-    UpdateRevision,
-    WriteComment,
-)
-from accord.results.implementor.revisions import is_comment_of, our_comment, our_pull
-from accord.results.implementor.scope import audit_scope
-from accord.results.implementor.texts import (
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, has_errors, warning
+from accord.results.implementor.revision import (
     OUTCOME,
     REVISION,
+    is_comment_of,
+    our_comment,
+    our_pull,
     outcome_comment,
     pull_body,
     pull_title,
     runs_before,
     runs_told,
 )
-from accord.results.operations import adopted, moving, skipped
+from accord.results.implementor.scope import audit_scope
+from accord.results.operations import MoveWorkItem, Operation, adopted, moving, skipped
 from accord.results.status import plan_move
 from accord.results.templates import read_body
 
 if TYPE_CHECKING:
-    from accord.github.pull_port import Pull
+    from accord.github.comments import Comment
+    from accord.github.models import Pull
     from accord.results.implementor.facts import Branch, Request, RevisionFacts
     from accord.results.implementor.scope import ScopeReport
     from accord.results.operations import MoveWorkItem
+
+
+@dataclass(frozen=True, slots=True)
+class PushBranch(Operation):
+    """Put a commit on the work item's branch, provided that still ends at ``expected`` (empty: is not there)."""
+
+    op: ClassVar[str] = "push-branch"
+    branch: str
+    commit: str
+    expected: str
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRevision(Operation):
+    """Open the pull request."""
+
+    op: ClassVar[str] = "create-revision"
+    branch: str
+    base: str
+    title: str
+    body: str
+    is_draft: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRevision(Operation):
+    """Bring the open pull request up to date."""
+
+    op: ClassVar[str] = "update-revision"
+    pull: Pull
+    title: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRevision(Operation):
+    """Ask for a person on the pull request."""
+
+    op: ClassVar[str] = "label-revision"
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteComment(Operation):
+    """Say on the work item why it is not done, in the one comment that is ours."""
+
+    op: ClassVar[str] = "comment-work-item"
+    number: int
+    comment: Comment | None
+    body: str
+
+
+ImplementOperation = PushBranch | CreateRevision | UpdateRevision | LabelRevision | WriteComment | MoveWorkItem
+
 
 NEEDS_HUMAN = "needs-human"
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding
-from accord.kernel.labelled import labelled_parts
-from accord.kernel.markdown import blank_code
+from accord.core.findings import Finding
+from accord.text.labelled import labelled_parts
+from accord.text.markdown import blank_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

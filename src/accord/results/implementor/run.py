@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import AccordError, BrokenContract
+from accord.core.findings import has_errors
 from accord.github.markers import run_token
-from accord.kernel.errors import AccordError, BrokenContract
-from accord.kernel.findings import has_errors
 from accord.results.implementor.apply import State, carry_out, entry_of
 from accord.results.implementor.facts import Request, gather
 from accord.results.implementor.plan import plan_revision
@@ -20,19 +20,19 @@ from accord.results.receipts import Outcome, Receipt, counted, outcome_of
 from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
-    from accord.github.adapter import Adapter
+    from accord.github.client import GitHub
     from accord.results.implementor.facts import Implementation, RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
     from accord.results.setting import Setting
 
 
-def apply_implementation(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
+def apply_implementation(github: GitHub, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     """Check an implementor's result, and carry it out exactly once. Raises nothing of ours: the receipt tells."""
     return counted(github, lambda: _applied(github, result, work, setting))
 
 
-def _applied(github: Adapter, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
+def _applied(github: GitHub, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
     run_key = setting.run_key or default_run_key(result, setting.repository, work.number)
     receipt = Receipt(IMPLEMENTOR.name, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
     if has_errors(receipt.findings):
@@ -56,7 +56,7 @@ def _applied(github: Adapter, result: ImplementorResult, work: Implementation, s
 
 
 def _carried_out(
-    github: Adapter, plan: RevisionPlan, facts: RevisionFacts, request: Request, receipt: Receipt
+    github: GitHub, plan: RevisionPlan, facts: RevisionFacts, request: Request, receipt: Receipt
 ) -> Receipt:
     findings = [*receipt.findings, *plan.findings]
     receipt = replace(receipt, findings=findings, titles={"": facts.title}, sanitised=request.desk.sanitised)

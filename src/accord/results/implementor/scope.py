@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.kernel.path_patterns import path_patterns
-from accord.kernel.protected import protected_paths
+from accord.git.paths import path_patterns, protected_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

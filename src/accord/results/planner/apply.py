@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from accord.core.errors import AccordError, Refused
+from accord.github.models import IssueChange, NotThere
 from accord.github.once import send_once
-from accord.github.port import IssueChange, NotThere
-from accord.kernel.errors import AccordError, Refused
-from accord.results.apply import in_order
 from accord.results.bodies import (
     ITEM,
     Parts,
@@ -21,9 +20,9 @@ from accord.results.bodies import (
     updated_body,
 )
 from accord.results.labels import Category, category_of, labels_after_update
-from accord.results.operations import Entry, Status
+from accord.results.operations import Entry, Status, in_order
 from accord.results.planner.facts import own_items
-from accord.results.planner.operations import (
+from accord.results.planner.plan import (
     AddDependency,
     CloseWorkItem,
     CreateWorkItem,
@@ -36,8 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from accord.github.port import GitHub, Identity, Issue
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Issue
     from accord.results.setting import Tell
 
 
@@ -114,7 +114,7 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, clock: Cl
         raise Refused(
             f"GitHub made #{made.number} in the name of {made.author}, not of {ledger.identity.login} as was expected; "
             "another run would not know it for its own.",
-            mend=f"Run the same command again with --identity '{made.author}'.",
+            hint=f"Run the same command again with --identity '{made.author}'.",
         )
     return made
 

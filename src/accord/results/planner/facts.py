@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from accord.core.errors import Refused
+from accord.core.findings import Finding, warning
 from accord.github.limits import SEARCH_LAG_SECONDS
-from accord.github.port import NotThere
-from accord.kernel.errors import Refused
-from accord.kernel.findings import Finding, warning
-from accord.results.allowed import require_writable
+from accord.github.models import NotThere
 from accord.results.bodies import item_id, split_body
 from accord.results.planner.rules import item_number
+from accord.results.posted import require_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from accord.github.port import GitHub, Identity, Issue
-    from accord.kernel.clock import Clock
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Issue
     from accord.results.planner.rules import Plan
 
 
@@ -101,7 +102,7 @@ def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tu
         elif issue.author_is_bot and not identity.is_person:
             raise Refused(
                 f"#{issue.number} carries the marker of this run, but {issue.author} wrote it, not {identity.login}.",
-                mend=f"If this token belongs to that app, pass --identity '{issue.author}'.",
+                hint=f"If this token belongs to that app, pass --identity '{issue.author}'.",
             )
         else:
             message = (

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from accord.core.findings import Finding, pointer, warning
+from accord.core.graph import dependency_order
 from accord.github.limits import BODY_CHARS
-from accord.kernel.findings import Finding, pointer, warning
-from accord.kernel.graph import dependency_order
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
@@ -30,24 +31,66 @@ from accord.results.labels import (
     kind_of,
     labels_after_update,
 )
-from accord.results.operations import adopted, skipped
-from accord.results.planner.operations import (
-    AddDependency,
-    CloseWorkItem,
-    CreateWorkItem,
-    NameOwners,
-    PlanOperation,
-    UpdateWorkItem,
-)
+from accord.results.operations import Operation, adopted, skipped
 from accord.results.planner.rules import Plan, item_number, length_findings
 from accord.results.templates import body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from accord.github.port import Issue
+    from accord.github.models import Issue
     from accord.results.models import PlannedWorkItemUpdate
     from accord.results.planner.facts import PlanFacts
+
+
+@dataclass(frozen=True, slots=True)
+class CreateWorkItem(Operation):
+    """Create an issue; ``adopted`` is the one that an earlier run of the same result made. The key is the tempID."""
+
+    op: ClassVar[str] = "create-work-item"
+    title: str
+    content: str
+    labels: tuple[str, ...]
+    adopted: Issue | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddDependency(Operation):
+    """Let an item wait for a blocker: a tempID of this result, or an ``existing`` issue, by its number (``#12``)."""
+
+    op: ClassVar[str] = "add-dependency"
+    item: str
+    blocker: str
+    existing: Issue | None
+
+
+@dataclass(frozen=True, slots=True)
+class NameOwners(Operation):
+    """Rewrite ``owned by #temp-3`` in an item that was created before the item it names had a number."""
+
+    op: ClassVar[str] = "name-owners"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseWorkItem(Operation):
+    """Close an issue as not planned and take its status label off."""
+
+    op: ClassVar[str] = "close-work-item"
+    issue: Issue
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateWorkItem(Operation):
+    """Change body and labels of an issue; None leaves either alone. ``labels`` is the whole new list."""
+
+    op: ClassVar[str] = "update-work-item"
+    issue: Issue
+    content: str | None
+    labels: tuple[str, ...] | None
+
+
+PlanOperation = CreateWorkItem | AddDependency | NameOwners | CloseWorkItem | UpdateWorkItem
+"""What a planner's result comes to."""
 
 
 def fact_findings(plan: Plan, facts: PlanFacts) -> list[Finding]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from accord.core.findings import Finding, pointer, warning
+from accord.core.graph import ancestors, find_cycle
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
-from accord.kernel.findings import Finding, pointer, warning
-from accord.kernel.graph import ancestors, find_cycle
 from accord.results.bodies import body_room
 from accord.results.labels import ItemKind, creation_findings, kind_of, update_findings
 from accord.results.templates import Body, body_findings, likely_kind, read_body
@@ -134,8 +134,8 @@ def _reference_findings(plan: Plan) -> Iterator[Finding]:
                 yield Finding("self-reference", f'"{reference}" waits for itself. Remove it.', path)
             elif reference not in plan.positions and item_number(reference) is None:
                 near = next((name for name in plan.positions if name.strip() == reference.strip()), None)
-                mend = "Name one that exists." if near is None else f'Blanks count too: write "{near}", or rename that.'
-                message = f'"{reference}" is neither a tempID of this result nor a number of a work item. {mend}'
+                hint = "Name one that exists." if near is None else f'Blanks count too: write "{near}", or rename that.'
+                message = f'"{reference}" is neither a tempID of this result nor a number of a work item. {hint}'
                 yield Finding("unknown-reference", message, path)
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from accord.core.errors import AccordError
+from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.kernel.errors import AccordError
-from accord.kernel.findings import has_errors
 from accord.results.kinds import PLANNER
 from accord.results.operations import Status
 from accord.results.planner.apply import Ledger, carry_out, entry_of
 from accord.results.planner.facts import gather
-from accord.results.planner.operations import AddDependency, CreateWorkItem
-from accord.results.planner.plan import adoption_findings, fact_findings, name_findings, plan_operations, rewritable
+from accord.results.planner.plan import (
+    AddDependency,
+    CreateWorkItem,
+    adoption_findings,
+    fact_findings,
+    name_findings,
+    plan_operations,
+    rewritable,
+)
 from accord.results.planner.rules import with_texts
 from accord.results.posted import Desk, errors_as_posted, posted_plan
 from accord.results.receipts import Edge, Item, Outcome, Receipt, counted, outcome_of
@@ -23,12 +30,12 @@ from accord.results.setting import default_run_key
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.github.port import GitHub
-    from accord.kernel.redaction import Redactor
+    from accord.github.client import GitHub
     from accord.results.planner.facts import PlanFacts
-    from accord.results.planner.operations import PlanOperation
+    from accord.results.planner.plan import PlanOperation
     from accord.results.planner.rules import Plan
     from accord.results.setting import Setting
+    from accord.text.redaction import Redactor
 
 
 def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:

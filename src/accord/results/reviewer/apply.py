@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from accord.core.errors import AccordError, Refused
+from accord.core.findings import warning
+from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
-from accord.github.pull_port import AnchorRefused, VerdictRefused
-from accord.kernel.errors import AccordError, Refused
-from accord.kernel.findings import warning
 from accord.results.operations import Entry, MoveWorkItem, Status
 from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
 from accord.results.reviewer.layout import COMMENT, PART
-from accord.results.reviewer.operations import (
+from accord.results.reviewer.plan import (
+    OPPOSABLE,
     AmendReview,
     CommentOnFile,
     DeletePending,
@@ -20,26 +21,24 @@ from accord.results.reviewer.operations import (
     FollowUp,
     PostReview,
     ReviewOperation,
-)
-from accord.results.reviewer.plan import (
-    OPPOSABLE,
     State,
     plan_operations,
     without_anchors,
     without_file,
     without_verdict,
 )
-from accord.results.status_run import carry_out_move
+from accord.results.status import carry_out_move
 
 if TYPE_CHECKING:
-    from accord.github.pull_port import Review
-    from accord.kernel.clock import Clock
-    from accord.results.reviewer.facts import ReviewFacts, Reviewing
+    from accord.core.clock import Clock
+    from accord.github.client import GitHub
+    from accord.github.models import Review
+    from accord.results.reviewer.facts import ReviewFacts
     from accord.results.setting import Tell
 
 
 def carry_out(
-    github: Reviewing, facts: ReviewFacts, state: State, clock: Clock, tell: Tell
+    github: GitHub, facts: ReviewFacts, state: State, clock: Clock, tell: Tell
 ) -> tuple[State, list[Entry], AccordError | None]:
     """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
     while True:
@@ -70,7 +69,7 @@ def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> Entry:
     return Entry(operation.op, operation.key, operation.found or Status.PLANNED, str(number))
 
 
-def _do(github: Reviewing, operation: ReviewOperation, facts: ReviewFacts, state: State, clock: Clock) -> State:
+def _do(github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: State, clock: Clock) -> State:
     number = facts.pull.number
     match operation:
         case DeletePending():
@@ -96,7 +95,7 @@ def _with_done(state: State, operation: ReviewOperation) -> State:
     return replace(state, done=state.done | {(operation.op, operation.key)})
 
 
-def _post(github: Reviewing, operation: PostReview, facts: ReviewFacts, state: State, clock: Clock) -> State:
+def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: State, clock: Clock) -> State:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> Review | None:
@@ -116,9 +115,7 @@ def _post(github: Reviewing, operation: PostReview, facts: ReviewFacts, state: S
     return _with_done(replace(state, review=review), operation)
 
 
-def _comment_on_file(
-    github: Reviewing, operation: CommentOnFile, facts: ReviewFacts, state: State, clock: Clock
-) -> State:
+def _comment_on_file(github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: State, clock: Clock) -> State:
     number, draft, at = facts.pull.number, facts.draft, operation.note.at
 
     def find() -> str | None:
@@ -135,7 +132,7 @@ def _comment_on_file(
     return _with_done(state, operation)
 
 
-def _follow_up(github: Reviewing, operation: FollowUp, facts: ReviewFacts, clock: Clock) -> None:
+def _follow_up(github: GitHub, operation: FollowUp, facts: ReviewFacts, clock: Clock) -> None:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> str | None:
@@ -145,7 +142,7 @@ def _follow_up(github: Reviewing, operation: FollowUp, facts: ReviewFacts, clock
     send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
 
 
-def _dismiss(github: Reviewing, operation: DismissReview, facts: ReviewFacts, state: State) -> State:
+def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: State) -> State:
     """Dismiss; where GitHub will not, the label still tells the verdict, so the run goes on and says so.
 
     A dismissal that is sent again after its answer was lost is refused, so a look tells whether it is done.

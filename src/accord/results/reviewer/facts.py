@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from accord.github.closing import closing_references
-from accord.github.comments import CommentPort
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, warning
 from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.markers import find_markers
-from accord.github.port import GitHub, NotThere
-from accord.github.pull_port import PullPort, ReviewPort
-from accord.kernel.errors import BrokenContract, Refused
-from accord.kernel.findings import Finding, warning
-from accord.results.allowed import require_unarchived
-from accord.results.reviewer.anchors import Anchors, anchors_of
-from accord.results.reviewer.layout import COMMENT, PART, REVIEW, Draft, Marks, Place, draft_of, lay_out, marks_of
-from accord.results.status import MoveFacts
-from accord.results.status_run import find_work_item, move_facts
+from accord.github.models import NotThere
+from accord.github.pulls import closing_references
+from accord.results.posted import require_unarchived
+from accord.results.reviewer.layout import (
+    COMMENT,
+    PART,
+    REVIEW,
+    Anchors,
+    Draft,
+    Marks,
+    Place,
+    anchors_of,
+    draft_of,
+    lay_out,
+    marks_of,
+)
+from accord.results.status import MoveFacts, find_work_item, move_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from accord.github.client import GitHub
     from accord.github.comments import Comment
-    from accord.github.port import Identity, Issue, Repository
-    from accord.github.pull_port import Pull, PullFile, Review
+    from accord.github.models import Identity, Issue, Pull, PullFile, Repository, Review
     from accord.results.models import ReviewerResult
 
 TARGETS = {"approve": "approved", "needs-changes": "needs-refinement"}
 """Where a verdict moves the work item (workflow contracts, "ReviewerResult")."""
 
 PENDING = "PENDING"
-
-
-class Reviewing(GitHub, PullPort, ReviewPort, CommentPort, Protocol):
-    """The parts of GitHub that a review needs."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class ReviewFacts:
         return self.mine is not None and any(review.id > self.mine.id for review in self.standing)
 
 
-def gather(github: Reviewing, request: Request) -> ReviewFacts:
+def gather(github: GitHub, request: Request) -> ReviewFacts:
     """Read what the plan depends on. Raises BrokenContract for what is not there, Refused where nothing may be said.
 
     Costs: one request each for who we are, what the repository is, the pull request, each hundred of its reviews, each
@@ -161,7 +165,7 @@ def own_reviews(
         elif not is_own and is_of_run(review, token):
             message = f"A review carries the marker of this run, but {review.author} wrote it, not {identity.login}."
             if review.author_is_bot and not identity.is_person:
-                raise Refused(message, mend=f"If this token belongs to that app, pass --identity '{review.author}'.")
+                raise Refused(message, hint=f"If this token belongs to that app, pass --identity '{review.author}'.")
             findings.append(warning("foreign-marker", f"{message} It does not count."))
     return pending, sorted(own, key=lambda review: review.id), findings
 
@@ -172,7 +176,7 @@ def _require_voice(repository: Repository, identity: Identity, pull: Pull) -> No
     if pull.is_locked and identity.is_person and repository.may_push is False:
         raise Refused(
             f"The conversation of #{pull.number} is locked, and {identity.login} has no write access.",
-            mend="Unlock the conversation, or use a token of somebody with the role Write or more.",
+            hint="Unlock the conversation, or use a token of somebody with the role Write or more.",
         )
 
 
@@ -194,7 +198,7 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, request: Reques
     return found
 
 
-def _with_places(github: Reviewing, facts: ReviewFacts) -> ReviewFacts:
+def _with_places(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Learn where comments can go, or for a review that is there, which of its comments are."""
     if facts.mine is None:
         return _with_anchors(github, facts) if facts.draft.notes else facts
@@ -224,7 +228,7 @@ def found_numbers(
     return frozenset(found)
 
 
-def _with_anchors(github: Reviewing, facts: ReviewFacts) -> ReviewFacts:
+def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     """Read the diff of the commit that was reviewed: the files of the pull request only tell about its head."""
     pull, commit = facts.pull, facts.draft.commit
     files: Sequence[PullFile] | None = None
@@ -243,7 +247,7 @@ def _with_anchors(github: Reviewing, facts: ReviewFacts) -> ReviewFacts:
     return replace(facts, findings=(*facts.findings, warning("files-unknown", message)))
 
 
-def _with_work_item(github: Reviewing, facts: ReviewFacts, request: Request) -> ReviewFacts:
+def _with_work_item(github: GitHub, facts: ReviewFacts, request: Request) -> ReviewFacts:
     """Read the work item, and what its move is judged by. One that the user named must be there."""
     number, finding = _work_item(facts.pull, request)
     item, known = None, MoveFacts()

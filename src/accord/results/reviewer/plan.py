@@ -7,33 +7,79 @@ state takes the next step of the ladder and everything after is planned again: n
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from accord.core.errors import BrokenContract, Refused
+from accord.core.findings import Finding, pointer, warning
 from accord.github.markers import find_markers
-from accord.github.pull_port import InlineComment, NewReview
-from accord.kernel.errors import BrokenContract, Refused
-from accord.kernel.findings import Finding, pointer, warning
-from accord.results.operations import Status, adopted, moving
+from accord.github.models import InlineComment, NewReview
+from accord.results.operations import MoveWorkItem, Operation, Status, adopted, moving
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.layout import REVIEW, Marks, Place, bodies, event_of, file_comment, place_notes
-from accord.results.reviewer.operations import (
-    AmendReview,
-    CommentOnFile,
-    DeletePending,
-    DismissReview,
-    FollowUp,
-    PostReview,
-    ReviewOperation,
-)
 from accord.results.status import plan_move
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.github.pull_port import Review
+    from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.layout import Note
     from accord.results.status import Move
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePending(Operation):
+    """Delete a review of ours that was never submitted and would block this one."""
+
+    op: ClassVar[str] = "delete-pending-review"
+    review: Review
+
+
+@dataclass(frozen=True, slots=True)
+class PostReview(Operation):
+    """Post the review with all its inline comments in one request."""
+
+    op: ClassVar[str] = "post-review"
+    review: NewReview
+
+
+@dataclass(frozen=True, slots=True)
+class CommentOnFile(Operation):
+    """Post a comment on a file as a whole."""
+
+    op: ClassVar[str] = "comment-on-file"
+    note: Note
+    path: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class AmendReview(Operation):
+    """Add to the body of the posted review what found no place elsewhere."""
+
+    op: ClassVar[str] = "amend-review"
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp(Operation):
+    """Post what the body has no room for as a comment in the conversation; ``part`` counts from 1."""
+
+    op: ClassVar[str] = "follow-up"
+    part: int
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class DismissReview(Operation):
+    """Dismiss an earlier review of ours that this one takes the place of."""
+
+    op: ClassVar[str] = "dismiss-review"
+    review: Review
+
+
+ReviewOperation = DeletePending | PostReview | CommentOnFile | AmendReview | FollowUp | DismissReview | MoveWorkItem
+
 
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 """The states that GitHub lets anybody dismiss; all others are refused with 422."""
@@ -147,13 +193,13 @@ def require_allowed(facts: ReviewFacts) -> None:
     if pending and facts.mine is None and not find_markers(pending.body, REVIEW):
         raise Refused(
             f"{facts.identity.login} has a pending review on #{facts.pull.number}, and GitHub takes no second one.",
-            mend=f"Submit or discard it first: {pending.url}",
+            hint=f"Submit or discard it first: {pending.url}",
         )
     move, _ = planned_move(facts)
     if move and move.is_change and not facts.may_label:
         raise Refused(
             f"{facts.identity.login} may not label issues here.",
-            mend="Use a token of somebody with the role Triage or more.",
+            hint="Use a token of somebody with the role Triage or more.",
         )
 
 

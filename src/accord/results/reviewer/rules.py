@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from accord.kernel.findings import Finding, pointer
-from accord.kernel.labelled import labelled_parts
+from accord.core.findings import Finding, pointer
+from accord.text.labelled import labelled_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,31 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from accord.core.errors import AccordError, BrokenContract
+from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.kernel.errors import AccordError, BrokenContract
-from accord.kernel.findings import has_errors
 from accord.results.kinds import REVIEWER
 from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
 from accord.results.receipts import Outcome, Receipt, counted, outcome_of
 from accord.results.reviewer.apply import carry_out, entries_of
 from accord.results.reviewer.facts import Request, gather
 from accord.results.reviewer.layout import Place, lay_out
-from accord.results.reviewer.operations import CommentOnFile, FollowUp, PostReview, ReviewOperation
-from accord.results.reviewer.plan import plan_findings, plan_operations, require_allowed, start
+from accord.results.reviewer.plan import (
+    CommentOnFile,
+    FollowUp,
+    PostReview,
+    ReviewOperation,
+    plan_findings,
+    plan_operations,
+    require_allowed,
+    start,
+)
 from accord.results.reviewer.rules import reviewer_findings
 from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
-    from accord.results.reviewer.facts import Reviewed, ReviewFacts, Reviewing
+    from accord.results.reviewer.facts import Reviewed, ReviewFacts
     from accord.results.reviewer.plan import State
     from accord.results.setting import Setting
 
 
-def apply_review(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
+def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
     """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
 
     A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
@@ -38,7 +47,7 @@ def apply_review(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, 
     return counted(github, lambda: _applied(github, result, reviewed, setting))
 
 
-def _applied(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
+def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
     digest = default_run_key(result, setting.repository)
     run_key = setting.run_key or digest
     receipt = Receipt(REVIEWER.name, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
@@ -70,7 +79,7 @@ def _applied(github: Reviewing, result: ReviewerResult, reviewed: Reviewed, sett
     return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
 
 
-def _carried_out(github: Reviewing, facts: ReviewFacts, receipt: Receipt, setting: Setting) -> Receipt:
+def _carried_out(github: GitHub, facts: ReviewFacts, receipt: Receipt, setting: Setting) -> Receipt:
     state = start(facts)
     if setting.is_dry_run:
         operations = plan_operations(facts, state)

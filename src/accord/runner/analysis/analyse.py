@@ -9,31 +9,68 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from accord.kernel.checklists import tasks as tasks_of
-from accord.kernel.documents import read_object
-from accord.kernel.errors import BrokenContract
-from accord.kernel.redaction import redactor_for
-from accord.kernel.schemas import strict_schema
-from accord.runner.analysis.asking import ask
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract
+from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_words
-from accord.runner.analysis.models import Analysis, Attempt
 from accord.runner.analysis.prompt import ask_about
 from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, Unavailable, chosen, endpoint
-from accord.runner.analysis.wires import Failed
+from accord.runner.analysis.requests import Failed, ask
+from accord.text.checklists import tasks as tasks_of
+from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from accord.kernel.checklists import ChecklistTask
-    from accord.kernel.clock import Clock
-    from accord.kernel.redaction import Redactor
-    from accord.runner.analysis.models import Question
+    from accord.core.clock import Clock
     from accord.runner.analysis.prompt import Asked
     from accord.runner.analysis.providers import Endpoint, Provider
+    from accord.runner.transcripts.events import Todo
+    from accord.text.checklists import ChecklistTask
+    from accord.text.redaction import Redactor
+
+
+@dataclass(frozen=True)
+class Question:
+    """The evidence: the pull request's body with its tasks, and what the agent said, ran and changed. All untrusted.
+
+    ``todos`` is the to-do list that the agent kept for itself, where its CLI has one.
+    """
+
+    pr_body: str
+    message: str
+    commands: tuple[str, ...] = ()
+    diff_stat: str = ""
+    todos: tuple[Todo, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try of a provider; ``milliseconds`` is its wall time."""
+
+    provider: str
+    outcome: Literal["answered", "failed", "skipped"]
+    reason: str = ""
+    milliseconds: int = 0
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Who answered, and which of the unchecked tasks are done, in the wording and order of the body.
+
+    ``provider`` is empty when nobody answered, ``model`` when no model did.
+    """
+
+    provider: str
+    model: str
+    confidence: float
+    completed: tuple[str, ...]
+    attempts: tuple[Attempt, ...]
+
 
 DEADLINE_SECONDS = 60
 REQUEST_SECONDS = 20.0

@@ -15,17 +15,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.kernel.checklists import ChecklistTask, shown_text
-from accord.kernel.checklists import tasks as boxes_of
-from accord.kernel.hidden_text import strip_hidden
-from accord.kernel.markdown import blocks
+from accord.text.checklists import ChecklistTask, shown_text
+from accord.text.checklists import tasks as boxes_of
+from accord.text.hidden import strip_hidden
+from accord.text.markdown import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from markdown_it.token import Token
 
-    from accord.runner.analysis.models import Question
+    from accord.runner.analysis.analyse import Question
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""

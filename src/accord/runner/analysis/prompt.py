@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from accord.kernel.hidden_text import strip_hidden
-from accord.kernel.markdown import sections
-from accord.kernel.markdown_text import shortened
-from accord.runner.analysis.wires import Prompt
+from accord.runner.analysis.requests import Prompt
+from accord.text.hidden import strip_hidden
+from accord.text.markdown import sections, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.kernel.checklists import ChecklistTask
-    from accord.kernel.redaction import Redactor
-    from accord.runner.analysis.models import Question
+    from accord.runner.analysis.analyse import Question
+    from accord.text.checklists import ChecklistTask
+    from accord.text.redaction import Redactor
 
 TASKS_CHARS = 16_000
 MESSAGE_CHARS = 16_000

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from accord.kernel.addresses import is_web_address
-from accord.kernel.errors import WrongUsage
+from accord.core.errors import WrongUsage
+from accord.core.urls import is_web_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Wire = Literal["chat-completions", "anthropic-messages"]
-"""How a provider is spoken to; see ``accord.runner.analysis.wires``."""
+"""How a provider is spoken to; see ``accord.runner.analysis.requests``."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def chosen(names: Sequence[str]) -> list[Provider | None]:
     table = {provider.name: provider for provider in PROVIDERS}
     unknown = [name for name in names if name not in ALL]
     if unknown:
-        raise WrongUsage(f"No provider is called {unknown[0]}.", mend=f"Choose from {', '.join(ALL)}.")
+        raise WrongUsage(f"No provider is called {unknown[0]}.", hint=f"Choose from {', '.join(ALL)}.")
     return [table.get(name) for name in dict.fromkeys(names)]
 
 

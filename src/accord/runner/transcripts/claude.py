@@ -11,22 +11,26 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.account import AgentCommand, AgentError, FileChange, Todo, Usage
 from accord.runner.transcripts.events import (
+    AgentCommand,
+    AgentError,
     Began,
     Changed,
     Counted,
     Denied,
     Event,
     Failed,
+    FileChange,
     Later,
     Noted,
     Planned,
     Ran,
     Slot,
     Succeeded,
+    Todo,
     Troubled,
     Unread,
+    Usage,
     Worked,
 )
 from accord.runner.transcripts.lines import (

@@ -9,13 +9,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
 from accord.runner.transcripts.events import (
+    AgentCommand,
     Began,
     Changed,
     Counted,
     Event,
     Failed,
+    FileChange,
     Later,
     Noted,
     Planned,
@@ -23,8 +24,10 @@ from accord.runner.transcripts.events import (
     Said,
     Slot,
     Succeeded,
+    Todo,
     Troubled,
     Unread,
+    Usage,
     Worked,
 )
 from accord.runner.transcripts.lines import (

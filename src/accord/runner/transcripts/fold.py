@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
-from accord.runner.transcripts.account import Account, AgentCommand, AgentError, Ending, FileChange, Todo, Usage
+from accord.runner.transcripts.events import Account, AgentCommand, AgentError, Ending, FileChange, Todo, Usage
 from accord.runner.transcripts.lines import is_shallow
 from accord.runner.transcripts.wording import cut
 

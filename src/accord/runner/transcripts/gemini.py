@@ -11,14 +11,15 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.account import AgentCommand, FileChange, Todo, Usage
 from accord.runner.transcripts.events import (
+    AgentCommand,
     Began,
     Changed,
     Counted,
     Denied,
     Event,
     Failed,
+    FileChange,
     Later,
     Noted,
     Planned,
@@ -26,7 +27,9 @@ from accord.runner.transcripts.events import (
     Said,
     Slot,
     Succeeded,
+    Todo,
     Unread,
+    Usage,
     Worked,
 )
 from accord.runner.transcripts.lines import (

@@ -7,22 +7,47 @@ from dataclasses import replace
 from itertools import islice
 from typing import IO, TYPE_CHECKING
 
-from accord.runner.evidence import RunEvidence
+from accord.runner.classify import RunEvidence
 from accord.runner.record import opened
 from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
+from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.fold import MAX_MESSAGE_CHARS, account_of
 from accord.runner.transcripts.gemini import gemini_events, is_document, is_gemini
 from accord.runner.transcripts.lines import events_in, is_shallow, lines, parsed_text
-from accord.runner.transcripts.plain import plain_account
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from accord.runner.record import Own
-    from accord.runner.transcripts.account import Account
-    from accord.runner.transcripts.events import Event
+    from accord.runner.transcripts.events import Account, Event
+
+
+_CHUNK_BYTES = 256 * 1024
+
+
+def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Account:
+    """Take a text as the message; of a very long one its end, where agents conclude."""
+    kept = b""
+    is_cut = False
+    while chunk := stream.read(_CHUNK_BYTES):
+        kept += chunk
+        if len(kept) > 2 * MAX_MESSAGE_CHARS:
+            kept, is_cut = kept[-MAX_MESSAGE_CHARS:], True
+    text = kept.decode("utf-8", "replace").removeprefix("\ufeff")
+    warnings = ("The message is very long; only its end was read.",) if is_cut else ()
+    return Account(
+        agent,
+        "cut",
+        final_message=text[-MAX_MESSAGE_CHARS:],
+        warnings=warnings,
+        is_structured=False,
+        codec=codec,
+        has_begun=bool(text.strip()),
+        has_worked=bool(text.strip()),
+    )
+
 
 CODECS: dict[str, Callable[[Iterable[bytes]], Iterator[Event]]] = {
     "codex": codex_events,

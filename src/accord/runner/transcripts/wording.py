@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from accord.kernel.terminal import as_seen
-from accord.runner.transcripts.account import AgentError
+from accord.runner.transcripts.events import AgentError
 from accord.runner.transcripts.lines import object_of, objects_of, parsed_start, status_of, text_of
+from accord.text.terminal import as_seen
 
 LINE_CHARS = 300
 MESSAGE_CHARS = 1_000

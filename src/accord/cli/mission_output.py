@@ -1,0 +1,135 @@
+"""What a command of ``accord mission`` prints for people: where missions and their work packages stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.output import one_line, print_json
+from accord.cli.step import as_output, leave_outputs, leave_summary, report_checks
+from accord.cli.step import redacted_cell as cell
+from accord.missions.models import STATUSES
+from accord.text.markdown import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accord.core.findings import Finding
+    from accord.missions.models import NextQueryResponse
+    from accord.missions.move import Moved
+    from accord.missions.workspace import ResolvedWorkspace
+
+
+_COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done": "green", "canceled": "yellow"}
+
+
+def show_answer(answer: NextQueryResponse) -> None:
+    """Print where a mission stands, and what is next."""
+    click.echo(f"{one_line(answer.mission)} @ {click.style(one_line(answer.mission_state), bold=True)}")
+    for name, value in (("next step", answer.preview_step), ("because", answer.reason), ("question", answer.question)):
+        if value:
+            click.echo(f"  {name}: {one_line(value)}")
+    for option in answer.options or ():
+        click.echo(f"    - {one_line(option)}")
+    for failure in answer.guard_failures:
+        click.echo(f"  missing: {one_line(failure)}")
+    if answer.progress:
+        click.echo(f"  {progress_text(answer.progress)}")
+
+
+def show_workspace(wp: str, found: ResolvedWorkspace) -> None:
+    """Print where a work package runs."""
+    click.echo(f"{click.style(one_line(wp), bold=True)} {found.execution_mode} in {one_line(found.workspace_path)}")
+    if found.branch_name:
+        lane = f"{found.lane_id} with {', '.join(found.lane_wp_ids)}"
+        click.echo(f"  branch {one_line(found.branch_name)}, {one_line(lane)}")
+    for text in found.diagnostics:
+        click.echo(click.style(f"  {one_line(text)}", dim=True))
+
+
+def show_move(slug: str, wp: str, moved: Moved, output_format: str, *, is_dry_run: bool) -> None:
+    """Print a move, as text or as one document."""
+    outcome = "unchanged" if not moved.events else "planned" if is_dry_run else "applied"
+    if output_format == "json":
+        document = {"mission_slug": slug, "wp_id": wp, "from": moved.source, "to": moved.target, "outcome": outcome}
+        print_json({**document, "events": list(moved.events)})
+        return
+    way = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
+    click.echo(f"{click.style(one_line(wp), bold=True)} {way}: {outcome}")
+
+
+def show_status(found: dict[str, Any]) -> None:
+    """Print all work packages of a mission."""
+    click.echo(click.style(one_line(found["mission_slug"]), bold=True))
+    if found["progress"]:
+        click.echo(f"  {progress_text(found['progress'])}")
+    for entry in found["work_packages"]:
+        state = entry["status"] or "unknown"
+        colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
+        place = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
+        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(place):<15} {one_line(entry['title'])}")
+        if state == "in_progress":
+            click.echo(f"         {stale_text(entry['stale'])}")
+        for problem in dict.fromkeys((entry["error"], entry["stale_error"])):
+            if problem:
+                click.echo(click.style(f"         {one_line(problem)}", fg="red"))
+    for text in found["diagnostics"]:
+        click.echo(click.style(f"  {one_line(text)}", dim=True))
+
+
+def progress_text(progress: dict[str, Any]) -> str:
+    """Say how far a mission is."""
+    counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
+    return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
+
+
+def stale_text(stale: dict[str, Any]) -> str:
+    """Say how long ago a work package got its last commit."""
+    if stale["status"] == "not_applicable":
+        return "stale: n/a (planning in the repository root)"
+    if stale["minutes_since_commit"] is None:
+        return f"{stale['status']} ({stale['reason']})"
+    text = f"{stale['status']}: last commit {stale['minutes_since_commit']:.0f} minutes ago"
+    return click.style(text, fg="yellow" if stale["status"] == "stale" else None)
+
+
+_ROWS = 200
+_HEAD = ["Work package", "Status", "Where it runs", "Commits", "Problem"]
+
+
+def report_missions(files: Mapping[str, list[Finding]], standings: Sequence[dict[str, Any]]) -> None:
+    """Report a check of missions: outputs ``ok`` and ``missions``, verdicts on files, where each mission stands."""
+    report_checks([(path, "mission", found) for path, found in files.items()], name="mission check")
+    progress = {standing["mission_slug"]: standing["progress"] for standing in standings}
+    leave_outputs({"missions": as_output(progress)})
+    for standing in standings:
+        leave_summary(_page(standing))
+
+
+def _page(standing: Mapping[str, Any]) -> str:
+    entries = standing["work_packages"]
+    rows = [
+        [
+            cell(f"{entry['wp_id']} {entry['title']}"),
+            entry["status"] or "unknown",
+            cell(entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "unknown")),
+            _commits(entry),
+            cell(entry["error"] or entry["stale_error"] or ""),
+        ]
+        for entry in entries[:_ROWS]
+    ]
+    progress = standing["progress"]
+    done = f"\n\n{progress['weighted_percentage']} % of {progress['total_wps']} work packages." if progress else ""
+    rest = f"\n\n{len(entries) - _ROWS} more are in the mission." if len(entries) > _ROWS else ""
+    return f"#### {cell(standing['mission_slug'])}{done}\n\n{table(_HEAD, rows)}{rest}"
+
+
+def _commits(entry: Mapping[str, Any]) -> str:
+    """Tell of the heartbeat of work in progress; for planning in the root there is none, which is no fault."""
+    stale = entry["stale"]
+    if stale["status"] == "not_applicable":
+        return "n/a"
+    if entry["status"] != "in_progress" or stale["minutes_since_commit"] is None:
+        return ""
+    return f"{stale['status']}, {stale['minutes_since_commit']:.0f} min"

@@ -1,0 +1,58 @@
+"""``accord machine``: the state machines of the contracts, drawn from the tables that judge the moves."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from accord.cli.check import KINDS
+from accord.cli.output import print_json
+
+if TYPE_CHECKING:
+    from accord.core.machine import Machine
+
+
+MACHINES = {
+    "handoff": "accord.handoffs.stages:HANDOFF",
+    "session": "accord.sessions.machine:SESSION",
+    "session-lean": "accord.sessions.machine:LEAN",
+    "session-task": "accord.sessions.machine:TASK",
+    "work-item": "accord.results.status:WORK_ITEM",
+    "work-package": "accord.missions.move:WORK_PACKAGE",
+}
+"""Where each machine is, as ``module:name``; only the one that is asked for is imported."""
+
+
+def machine_named(name: str) -> Machine[Any]:
+    """Import a machine."""
+    module, _, attribute = MACHINES[name].partition(":")
+    found: Machine[Any] = getattr(importlib.import_module(module), attribute)
+    return found
+
+
+@click.group()
+def machine() -> None:
+    """Print state machines as Mermaid graphs."""
+
+
+@machine.command()
+@click.argument("name", type=click.Choice(sorted(MACHINES)))
+def show(name: str) -> None:
+    """Print one machine as a Mermaid state diagram."""
+    click.echo(machine_named(name).mermaid())
+
+
+@click.command()
+@click.argument("kind", required=False, metavar="[KIND]", type=click.Choice(sorted(KINDS)))
+@click.option("--strict", is_flag=True, help="The form that agent CLIs accept for enforced output.")
+def schema(kind: str | None, strict: bool) -> None:
+    """Print the JSON Schema 2020-12 of a kind of document; without KIND, list the kinds."""
+    from accord.core.schemas import json_schema, strict_schema
+
+    if kind is None:
+        click.echo("\n".join(sorted(KINDS)))
+        return
+    model = KINDS[kind].model
+    print_json(strict_schema(model) if strict else json_schema(model))

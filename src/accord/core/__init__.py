@@ -1,0 +1,1 @@
+"""Findings, errors, documents and their kinds, state machines, graphs, and time."""

@@ -1,0 +1,77 @@
+"""Time as a dependency, so that every wait and every timestamp can be decided by a test."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+class Clock(Protocol):
+    """Where the program asks what time it is and where it waits."""
+
+    def now(self) -> datetime:
+        """Return the current moment, timezone-aware, in UTC."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds since some start; they only pass, whatever happens to the date."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait for so many seconds."""
+        ...
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    def now(self) -> datetime:
+        """Return the machine's idea of the current moment in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return the seconds of the machine's monotonic clock."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Block this thread."""
+        time.sleep(seconds)
+
+
+class ManualClock:
+    """A clock that moves only when it is told to, or when somebody sleeps on it. For rehearsals and tests."""
+
+    def __init__(self, start: datetime) -> None:
+        self._now = start
+
+    def now(self) -> datetime:
+        """Return the moment this clock was last moved to."""
+        return self._now
+
+    def monotonic(self) -> float:
+        """Return the moment as seconds."""
+        return self._now.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        """Pass the time at once."""
+        self._now += timedelta(seconds=seconds)
+
+
+def timestamp(moment: datetime) -> str:
+    """Write a moment the way every contract and GitHub do: ISO-8601, UTC, whole seconds, ``Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def ulid(moment: datetime, entropy: int | None = None) -> str:
+    """Return a ULID: 48 bits of milliseconds and 80 of chance, as 26 letters. Source: github.com/ulid/spec."""
+    chance = secrets.randbits(80) if entropy is None else entropy
+    number = (int(moment.timestamp() * 1000) << 80) | chance
+    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))

@@ -1,0 +1,269 @@
+"""Reading what an agent wrote: bytes in, exactly one JSON object out, or findings that say what was there instead.
+
+Agents wrap their JSON in prose and code fences, cut it short, repeat keys and nest without end. None of that
+may crash the reader, and none of it may be guessed at: one object is accepted, anything else is a finding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, pointer
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Larger than any plan GitHub would take (1,000 bodies of 65,536 characters) or a patch of 20 MB in base85."""
+
+MAX_DEPTH = 200
+"""No contract nests deeper than a dozen levels; Python's parser gives up at about a thousand."""
+
+_SHOWN_CHARS = 80
+_LOCATABLE_CHARS = 32 * 1024 * 1024
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_STRING = r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)'
+_TOKEN = re.compile(rf"{_STRING}|[{{}}\[\],:]|[^\s{{}}\[\],:\"]+", re.DOTALL)
+_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
+_BEGIN = re.compile(r'\{\s*+(?:\}|"(?:[^"\\]|\\.){0,200}+"\s*+:)', re.DOTALL)
+"""Where an object begins in prose: a brace with a key behind it. Braces of other texts are not tried at all."""
+
+_MOST_OBJECTS = 10
+_MOST_BROKEN = 20
+"""Each failure of Python's parser counts the lines before it, so a text full of failures would take hours."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One JSON object and the text it was read from. ``start`` is the object's offset in ``text``.
+
+    ``is_alone`` tells whether nothing but white space stands around the object.
+    """
+
+    value: dict[str, Any]
+    text: str
+    start: int = 0
+    is_alone: bool = True
+
+    @cached_property
+    def lines(self) -> dict[str, int]:
+        """Map every JSON pointer of the object to the line (from 1) where its key or element begins."""
+        return _walk(self.text, self.start)[0] if len(self.text) <= _LOCATABLE_CHARS else {}
+
+
+def read_object(raw: bytes) -> Document:
+    """Read the one JSON object in ``raw``, which may be surrounded by prose or a code fence.
+
+    Raises BrokenContract with findings ``too-large``, ``not-json``, ``several-objects`` or ``duplicate-key``.
+    """
+    text = _decode(raw)
+    start, is_alone = 0, True
+    try:
+        value, repeated, _ = _parse(text)
+    except json.JSONDecodeError as problem:
+        (value, repeated, start), is_alone = _object_in_prose(text, problem), False
+    except BrokenContract:
+        if text.lstrip().startswith(("{", "[")):
+            raise
+        missing = json.JSONDecodeError("no JSON value", text, 0)
+        (value, repeated, start), is_alone = _object_in_prose(text, missing), False
+    if not isinstance(value, dict):
+        raise _broken("not-json", f"Found {_name(value)} where one JSON object is expected.", line=1)
+    document = Document(value, text, start, is_alone)
+    if repeated:
+        raise BrokenContract("A key is repeated.", findings=_duplicates(document, repeated))
+    if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise _broken(
+            "not-json",
+            "The text holds half of a surrogate pair (such as \\ud83d alone), which is no character. "
+            "Write the whole character, or its complete pair of escapes.",
+        )
+    return document
+
+
+def _broken(code: str, message: str, *, line: int | None = None) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, line=line))
+
+
+def _decode(raw: bytes) -> str:
+    if len(raw) > MAX_BYTES:
+        raise _broken(
+            "too-large", f"The document has more than the {MAX_BYTES // 1_048_576} MiB that are read. Split it."
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        message = f"Byte {problem.start} is not UTF-8. Save the document as UTF-8."
+        raise _broken("not-json", message, line=line) from None
+
+
+def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
+    """Parse all of ``text``, or the one value at ``start``; return it, the keys that are repeated in it, its end."""
+    repeated: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            seen: set[str] = set()
+            repeated.extend(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        return found
+
+    decoder = json.JSONDecoder(object_pairs_hook=collect, parse_constant=_no_constant)
+    try:
+        value, end = (decoder.decode(text), len(text)) if start is None else decoder.raw_decode(text, start)
+        if _depth_exceeds(value, MAX_DEPTH):
+            raise RecursionError
+    except RecursionError:
+        message = f"The document nests deeper than {MAX_DEPTH} levels, which no contract does. Flatten it."
+        raise _broken("too-large", message) from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError as problem:
+        said = "A number has more digits than can be read." if "digits" in str(problem) else str(problem)
+        raise _broken("not-json", f"{said} Write it as a string, or leave it out.") from None
+    return value, repeated, end
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number.")
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        children = [child for parent in level if isinstance(parent, (dict, list)) for child in _children(parent)]
+        if not children:
+            return False
+        level = children
+    return True
+
+
+def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(parent.values()) if isinstance(parent, dict) else parent
+
+
+def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
+    """Find the only JSON object in a text that is not JSON as a whole.
+
+    What lies inside a broken object, or after the start of one that is cut short, is a part of it and not looked at.
+    """
+    found: list[tuple[dict[str, Any], list[str], int]] = []
+    broken: list[json.JSONDecodeError] = []
+    cut_at = 0
+    begin = _BEGIN.search(text)
+    while begin and len(found) < _MOST_OBJECTS and len(broken) < _MOST_BROKEN:
+        start = begin.start()
+        try:
+            value, repeated, end = _parse(text, start)
+            found.append((value, repeated, start))
+        except json.JSONDecodeError as miss:
+            broken.append(miss)
+            end = _end_of_broken(text, start)
+            cut_at = text.count("\n", 0, start) + 1 if end == len(text) else cut_at
+        begin = _BEGIN.search(text, end)
+    if len(found) == 1 and not cut_at:
+        return found[0]
+    if len(found) == 1:
+        message = f"A complete JSON object is followed by one, at line {cut_at}, that is cut short. Which one counts?"
+        raise _broken("several-objects", f"{message} Write one object, to its end.", line=cut_at)
+    if found:
+        places = ", ".join(str(text.count("\n", 0, start) + 1) for _, _, start in found)
+        message = f"Found {len(found)} JSON objects (at lines {places}) where exactly one is expected. Keep one."
+        raise _broken("several-objects", message, line=text.count("\n", 0, found[1][2]) + 1)
+    if not text.strip():
+        raise _broken("not-json", "The document is empty. Write one JSON object.", line=1)
+    problem = broken[0] if broken else problem
+    raise _broken(
+        "not-json",
+        f"No complete JSON object was found; read as JSON, line {problem.lineno} column {problem.colno} says: "
+        f"{problem.msg}. Write one JSON object.",
+        line=problem.lineno,
+    )
+
+
+def _end_of_broken(text: str, start: int) -> int:
+    """Return where the brackets of a broken object close; the end of the text when they do not."""
+    depth = 0
+    for match in _BRACKET.finditer(text, start):
+        sign = match.group()
+        depth += (sign in "{[") - (sign in "}]")
+        if depth == 0 or depth > MAX_DEPTH:
+            return match.end() if depth == 0 else len(text)
+    return len(text)
+
+
+def _name(value: Any) -> str:
+    names = {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
+    places = _walk(document.text, document.start)[1] if len(document.text) <= _LOCATABLE_CHARS else []
+    if not places:
+        places = [("", key, None) for key in repeated]
+    return [
+        Finding(
+            "duplicate-key",
+            f'The key "{shown(key)}" is written twice in one object, so one of its values would be lost. Keep one.',
+            path,
+            line=line,
+        )
+        for path, key, line in places
+    ]
+
+
+def shown(name: str) -> str:
+    """Name a key in a message: short ones as they are; of long ones no part, since it might be a part of a secret."""
+    return name if len(name) <= _SHOWN_CHARS else f"({len(name)} characters)"
+
+
+@dataclass
+class _Level:
+    """Where the walk stands inside one object or array."""
+
+    path: str
+    is_object: bool
+    index: int = 0
+    key: str | None = None
+
+
+def _walk(text: str, start: int) -> tuple[dict[str, int], list[tuple[str, str, int | None]]]:
+    """Walk valid JSON; return the line of every pointer, and (pointer, key, line) of each repeated key."""
+    breaks = [match.start() for match in re.finditer("\n", text)]
+    lines: dict[str, int] = {}
+    repeated: list[tuple[str, str, int | None]] = []
+    levels: list[_Level] = []
+    for match in _TOKEN.finditer(text, start):
+        sign = match.group()
+        if sign == ",":
+            levels[-1].index += 1
+            levels[-1].key = None
+        elif sign in "}]":
+            levels.pop()
+        elif sign != ":":
+            level = levels[-1] if levels else None
+            line = bisect_right(breaks, match.start()) + 1
+            if level and level.is_object and level.key is None:
+                level.key = json.loads(sign)
+                path = level.path + pointer(level.key or "")
+                if path in lines:
+                    repeated.append((path, level.key or "", line))
+                lines[path] = line
+                continue
+            path = _place(level)
+            lines.setdefault(path, line)
+            if sign in "{[":
+                levels.append(_Level(path, sign == "{"))
+        if not levels:
+            break
+    return lines, repeated
+
+
+def _place(level: _Level | None) -> str:
+    if level is None:
+        return ""
+    return level.path + pointer(level.key or "" if level.is_object else level.index)

@@ -1,0 +1,72 @@
+"""The error tree. Every error says what happened, why, and what fixes it, and knows the exit code it leads to.
+
+AccordError
+├── BrokenContract   1  the input breaks its contract, nothing was written
+├── WrongUsage       2  the command was called with the wrong words
+├── Stopped          3  stopped part-way; running the same command again continues
+└── Refused          4  GitHub or git refuses for a reason that running again does not fix
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.core.findings import Finding
+
+
+def sentence(text: str) -> str:
+    """End a text of others as a sentence, so that another one can follow it."""
+    return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+class AccordError(Exception):
+    """The root of what accord raises on purpose; anything else that surfaces is a defect of accord, and ends with 3.
+
+    ``message`` says what went wrong and why, ``hint`` what the reader can do about it.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{sentence(self.message)} {self.hint}" if self.hint else self.message
+
+
+class BrokenContract(AccordError):
+    """The input breaks its contract. Raised before the first write, so nothing was written."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, findings: Sequence[Finding] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.findings = tuple(findings)
+
+    @classmethod
+    def of(cls, finding: Finding, *, hint: str = "") -> BrokenContract:
+        """Return the error that a single finding makes."""
+        return cls(finding.message, findings=[finding], hint=hint)
+
+
+class WrongUsage(AccordError):
+    """The command line, an input of an action or the environment does not say what is needed."""
+
+    exit_code = 2
+
+
+class Stopped(AccordError):
+    """The work stopped part-way for a passing reason; the same command continues where it stopped."""
+
+    exit_code = 3
+
+
+class Refused(AccordError):
+    """GitHub or git said no, and will say no again until a person changes something."""
+
+    exit_code = 4

@@ -1,0 +1,71 @@
+"""What a check found: the one vocabulary in which every contract reports its violations."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Severity(StrEnum):
+    """How much a finding weighs: one error means that nothing at all is written."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violation of a contract.
+
+    ``code`` is stable and kebab-case; ``message`` says what, why and how to fix it; ``path`` is an RFC 6901
+    JSON pointer into the artifact; ``line`` counts from 1 in the file the artifact was read from.
+    """
+
+    code: str
+    message: str
+    path: str = ""
+    severity: Severity = Severity.ERROR
+    line: int | None = None
+    hint: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as the JSON object of ``accord check``; ``line`` and ``hint`` only where there are any."""
+        record = asdict(self)
+        if self.line is None:
+            del record["line"]
+        if not self.hint:
+            del record["hint"]
+        return record
+
+
+def warning(code: str, message: str, path: str = "", *, hint: str = "") -> Finding:
+    """Make a finding that is reported and stops nothing."""
+    return Finding(code, message, path, Severity.WARNING, hint=hint)
+
+
+def has_errors(findings: Iterable[Finding]) -> bool:
+    """Tell whether these findings forbid writing."""
+    return any(finding.severity is Severity.ERROR for finding in findings)
+
+
+def pointer(*steps: str | int) -> str:
+    """Write a JSON pointer, escaping ``~`` and ``/`` as RFC 6901 asks."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def with_lines(findings: Iterable[Finding], lines: Mapping[str, int]) -> list[Finding]:
+    """Give each finding the line of its pointer, or of the nearest parent that is there, and sort by line."""
+
+    def line_of(path: str) -> int | None:
+        while path not in lines and path:
+            path = path.rpartition("/")[0]
+        return lines.get(path)
+
+    placed = [
+        finding if finding.line is not None else replace(finding, line=line_of(finding.path)) for finding in findings
+    ]
+    return sorted(placed, key=lambda finding: finding.line or 0)

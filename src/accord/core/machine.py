@@ -1,0 +1,69 @@
+"""State machines as tables: states, edges, and what must be true to take an edge.
+
+A machine holds no state of its own. Callers gather the facts, ask ``refusal`` about one move, and carry it out
+only when there is none; the same table draws itself as a Mermaid graph for the documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+Facts = TypeVar("Facts")
+
+
+@dataclass(frozen=True)
+class Edge(Generic[Facts]):
+    """A legal move. ``guard`` returns why the facts forbid it, or an empty string; ``needs`` says it for people."""
+
+    source: str
+    target: str
+    needs: str = ""
+    guard: Callable[[Facts], str] | None = None
+
+
+@dataclass(frozen=True)
+class Machine(Generic[Facts]):
+    """A named table of edges; ``start`` is where new things begin, ``end`` where nothing leads on."""
+
+    name: str
+    start: str
+    end: frozenset[str]
+    edges: tuple[Edge[Facts], ...]
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """All states, in the order in which the edges name them first."""
+        return tuple(dict.fromkeys(state for edge in self.edges for state in (edge.source, edge.target)))
+
+    def targets(self, source: str) -> tuple[str, ...]:
+        """The states that can be reached from ``source`` in one move."""
+        return tuple(edge.target for edge in self.edges if edge.source == source)
+
+    def refusal(self, source: str, target: str, facts: Facts) -> str:
+        """Say why the move is illegal, naming the legal ones; an empty string when it may be made."""
+        for edge in self.edges:
+            if (edge.source, edge.target) == (source, target):
+                return edge.guard(facts) if edge.guard else ""
+        if target not in self.states:
+            return f'"{target}" is no state of the {self.name}; the states are {", ".join(self.states)}.'
+        legal = ", ".join(self.targets(source)) or "none: it is an end"
+        return f'"{source}" does not lead to "{target}"; from "{source}" the legal moves are: {legal}.'
+
+    def mermaid(self) -> str:
+        """Draw the machine as a Mermaid state diagram."""
+
+        def name(state: str) -> str:
+            return state.replace("-", "_")
+
+        lines = ["stateDiagram-v2", f"    [*] --> {name(self.start)}"]
+        lines += [f"    {name(state)} : {state}" for state in self.states if name(state) != state]
+        for edge in self.edges:
+            label = f" : {edge.needs}" if edge.needs else ""
+            lines.append(f"    {name(edge.source)} --> {name(edge.target)}{label}")
+        lines += [f"    {name(state)} --> [*]" for state in self.states if state in self.end]
+        return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Files on disk: an atomic store with locks, YAML, and archives."""

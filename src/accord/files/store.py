@@ -1,0 +1,286 @@
+"""Files that are whole or not there: written beside, then put in place in one step.
+
+For files that several processes change there is more: a lock that the system drops when its holder dies, changes that
+hold only for what was read, a look at what was written, and a few more tries when the disk says no.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import secrets
+import sys
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from accord.core.clock import Clock
+
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a system answers to a write for which there is no room."""
+
+TRIES = 4
+"""One try and three retries."""
+
+_FIRST_PAUSE_SECONDS = 0.05
+_LOCK_POLL_SECONDS = 0.01
+_SILENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 30.0
+
+
+class Disk:
+    """The calls by which files are changed; a test puts accidents in between."""
+
+    def read(self, path: Path) -> bytes:
+        """Return a file's bytes."""
+        return path.read_bytes()
+
+    def create(self, path: Path, data: bytes) -> None:
+        """Write a new file and wait until it is on the disk."""
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Put a file in the place of another in one step."""
+        source.replace(target)
+
+    def sync(self, folder: Path) -> None:
+        """Wait until the names in a folder are on the disk."""
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def append(self, path: Path, data: bytes, kept: int) -> None:
+        """Add after the first ``kept`` bytes of a file, never through a link, and wait until it is on the disk."""
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            os.ftruncate(handle, kept)
+            while data:
+                data = data[os.write(handle, data) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+DISK = Disk()
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where files are kept: the disk, and the clock by which waiting is counted."""
+
+    clock: Clock
+    disk: Disk = DISK
+
+
+class NotWritten(Stopped):
+    """A file could not be written and read back, whatever was tried. It is whole, as it was or as it was to be."""
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file's content so that a reader, or a crash, sees the old text or the new one and nothing between.
+
+    A file that is there keeps its permissions; a new one has those that any program would give it.
+    """
+    _put(path, text.encode("utf-8"), DISK)
+
+
+def _put(path: Path, data: bytes, disk: Disk) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = _beside(path)
+    try:
+        disk.create(beside, data)
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o777)
+        disk.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def write_checked(path: Path, data: bytes, storage: Storage) -> None:
+    """Replace a file's content, and read it back; try again a few times. Raises NotWritten."""
+
+    def once() -> str:
+        _put(path, data, storage.disk)
+        storage.disk.sync(path.parent)
+        return "" if storage.disk.read(path) == data else "it reads back differently"
+
+    _persist(path, once, storage)
+
+
+def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
+    """Call ``once`` until it returns no problem. Raises NotWritten after the last try."""
+    problem = ""
+    for attempt in range(TRIES):
+        if attempt:
+            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        try:
+            problem = once()
+        except OSError as error:
+            problem = error.strerror or str(error)
+        if not problem:
+            return
+    raise NotWritten(
+        f"{path} could not be written in {TRIES} tries: {problem}.",
+        hint="Free the disk or fix its permissions, and run the same command again.",
+    )
+
+
+def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
+    """Read a file, change it, and write it only if it is still what was read; return what it holds now.
+
+    ``change`` may be called again when somebody else wrote meanwhile; what it raises, nothing is written for.
+    Raises NotWritten, and Stopped when the file never holds still.
+    """
+    for attempt in range(TRIES):
+        if attempt:
+            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+        before = storage.disk.read(path)
+        after = change(before)
+        if after == before:
+            return after
+        if storage.disk.read(path) == before:
+            write_checked(path, after, storage)
+            return after
+    raise Stopped(
+        f"{path} was written by somebody else each time accord was about to write it.",
+        hint="Let only one program write it, or run the same command again.",
+    )
+
+
+def append_once(path: Path, line: bytes, storage: Storage) -> None:
+    """Add a line of JSON to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
+
+    The caller holds the lock. What a crash left of a line that nobody was told of, an end without a line break, is
+    taken away first, unless it is a whole JSON document that lacks only the break.
+    """
+
+    def once() -> str:
+        there = storage.disk.read(path) if path.exists() else b""
+        *lines, tail = there.split(b"\n")
+        if line in lines:
+            return ""
+        whole = there + b"\n" if is_json(tail) else there[: len(there) - len(tail)]
+        wanted = whole if line == tail else whole + line + b"\n"
+        kept = min(len(there), len(whole))
+        storage.disk.append(path, wanted[kept:], kept)
+        return "" if storage.disk.read(path) == wanted else "it reads back differently"
+
+    _persist(path, once, storage)
+
+
+@contextmanager
+def locked(folder: Path, storage: Storage) -> Iterator[None]:
+    """Keep every other holder of this lock out of a folder; leave nothing behind.
+
+    The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with who
+    is waited for. Raises Stopped after half a minute. On Windows, which has no such lock, nobody is kept out.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        start = storage.clock.monotonic()
+        is_told = False
+        while not _taken(fcntl.flock, handle, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            waited = storage.clock.monotonic() - start
+            if waited >= _PATIENCE_SECONDS:
+                raise Stopped(
+                    f"{_holder(handle)} has been writing in {folder} for {_PATIENCE_SECONDS:.0f} seconds.",
+                    hint="Wait until it has ended, and run the same command again.",
+                )
+            if waited >= _SILENCE_SECONDS and not is_told:
+                is_told = True
+                _tell_wait(f"{_holder(handle)} is writing in {str(folder)!r}", _PATIENCE_SECONDS - waited)
+            storage.clock.sleep(_LOCK_POLL_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _tell_wait(why: str, seconds: float) -> None:
+    """Log that a wait began; without a handler of the program's own that is a line on stderr."""
+    import logging
+
+    logging.getLogger(__name__).warning("waiting, for %.0f seconds at most: %s", seconds, why)
+
+
+def _holder(handle: int) -> str:
+    """Name the process that holds the lock on an open folder, where the system tells it (Linux, ``/proc/locks``)."""
+    there = os.fstat(handle)
+    place = f"{os.major(there.st_dev):02x}:{os.minor(there.st_dev):02x}:{there.st_ino}"
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            words = line.split()
+            if words[1] == "FLOCK" and words[5] == place:
+                name = Path(f"/proc/{int(words[4])}/comm").read_text(encoding="utf-8", errors="replace").strip()
+                return f"Process {words[4]} ({name!r})"
+    return "Another process"
+
+
+def _taken(flock: Callable[[int, int], None], handle: int, operation: int) -> bool:
+    try:
+        flock(handle, operation)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def sweep(folder: Path, names: frozenset[str]) -> None:
+    """Remove what killed writers of these files left beside them. Only for who holds the folder's lock."""
+    for path in folder.iterdir():
+        match = re.fullmatch(r"\.(.+)\.[0-9a-f]{16}", path.name)
+        if match and match.group(1) in names:
+            path.unlink(missing_ok=True)
+
+
+def can_be_written(path: Path) -> bool:
+    """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
+
+    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all. A device
+    or a pipe is no place for a file: it would be replaced, for everybody on the machine.
+    """
+    made: list[Path] = []
+    try:
+        made = [folder for folder in path.absolute().parents if not folder.exists()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = _beside(path)
+        beside.touch(exist_ok=False)
+        beside.unlink()
+        return path.is_file() or not path.exists()
+    except (OSError, ValueError):  # the latter for what has no name, such as "."
+        return False
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+
+
+def is_json(text: bytes) -> bool:
+    """Tell whether a text is JSON from its beginning to its end."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,236 @@
+"""Reading YAML that people write: safe types only, repeated keys refused, ``on:`` and ``12:30`` left as text.
+
+YAML 1.1 reads ``on`` as true and ``12:30`` as 750. Files of GitHub and of the contracts mean the words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, pointer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import yaml
+
+
+_MOST_NODES = 200_000
+"""Aliases of aliases unfold without end; no file that people write comes near this."""
+
+_MOST_LEVELS = 200
+"""As deep as JSON may nest. libyaml composes by recursion in C, where too much of it would end the process."""
+
+_MOST_BYTES = 1024 * 1024
+"""Twice what GitHub takes for a workflow file (500 KB); PyYAML needs a second for it."""
+
+
+@dataclass(frozen=True)
+class YamlDocument:
+    """A value and the line (from 1) of each of its JSON pointers."""
+
+    value: Any
+    lines: dict[str, int]
+    is_alone: ClassVar[bool] = True
+    """There is no YAML in prose."""
+
+
+@cache
+def _loader(base: type[yaml.SafeLoader]) -> type[yaml.SafeLoader]:
+    import yaml
+
+    class Loader(base):  # type: ignore[misc, valid-type]
+        """YAML 1.2's idea of booleans and integers on PyYAML's safe loader."""
+
+    resolvers = {
+        letter: [(tag, rule) for tag, rule in rules if not tag.endswith((":bool", ":int", ":timestamp"))]
+        for letter, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    Loader.yaml_implicit_resolvers = resolvers
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF")
+    )
+    Loader.add_constructor("tag:yaml.org,2002:str", _text)
+    Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z"), list("-+0123456789"))
+    return Loader
+
+
+def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    r"""Join the halves of a character that JSON escapes as two (``\ud83d\ude00``); a lone half is a ValueError."""
+    text = str(loader.construct_scalar(node))
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def _without_tabs(raw: bytes) -> bytes:
+    """Replace the tabs that indent JSON, where YAML takes none; inside of JSON's strings there are none."""
+    if b"\t" not in raw or not raw.lstrip().startswith((b"[", b"{")):
+        return raw
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+    return raw.replace(b"\t", b" ")
+
+
+def read_yaml(raw: bytes) -> YamlDocument:
+    """Read one YAML (or JSON) document. Raises BrokenContract: ``not-yaml``, ``duplicate-key`` or ``too-large``."""
+    import yaml
+
+    try:
+        loader = _composing(_without_tabs(raw))
+        try:
+            node = loader.get_single_node()
+            lines: dict[str, int] = {}
+            if node is not None:
+                _visit(node, "", lines, frozenset())
+            value = loader.construct_document(node) if node is not None else None
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark
+        line = mark.line + 1 if mark else None
+        raise _broken("not-yaml", f"YAML cannot be read: {problem.problem}. Fix the line.", line) from None
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError) as problem:
+        # the last three are how PyYAML fails on a tag that does not fit its text, such as "!!bool maybe"
+        raise _broken("not-yaml", f"YAML cannot be read: {problem}", None) from None
+    except RecursionError:
+        raise _broken("too-large", "The YAML nests too deeply. Flatten it.", None) from None
+    return YamlDocument(value, lines)
+
+
+def _composing(raw: bytes) -> yaml.SafeLoader:
+    """Return the loader for a text: libyaml, three times as fast, for what it can read and composes without harm.
+
+    What it refuses goes to the loader in Python, whose errors say more, and which knows the escapes of JSON.
+    """
+    import yaml
+
+    swift: Any = getattr(yaml, "CSafeLoader", None)
+    if swift is None:
+        return _loader(yaml.SafeLoader)(raw)
+    depth = 0
+    try:
+        for event in yaml.parse(raw, swift):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_LEVELS:
+                raise RecursionError
+    except yaml.YAMLError:
+        return _loader(yaml.SafeLoader)(raw)
+    return _loader(swift)(raw)
+
+
+def read_mapping(raw: bytes) -> YamlDocument:
+    """Read one YAML document that is a mapping. Raises BrokenContract as ``read_yaml`` does, and with ``schema``."""
+    if len(raw) > _MOST_BYTES:
+        raise _broken(
+            "too-large", f"The YAML has more than the {_MOST_BYTES // 1024} KiB that are read. Split it.", None
+        )
+    document = read_yaml(raw)
+    if not isinstance(document.value, dict):
+        raise _broken("schema", "The document is no mapping. Write keys and values.", 1)
+    return document
+
+
+def _broken(code: str, message: str, line: int | None) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, line=line))
+
+
+def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[int]) -> None:
+    import yaml
+
+    if id(node) in above:
+        raise _broken("not-yaml", "An alias refers to what contains it. Write it out.", node.start_mark.line + 1)
+    if len(lines) > _MOST_NODES:
+        raise _broken("too-large", f"The YAML unfolds to more than {_MOST_NODES} nodes. Split it.", None)
+    lines.setdefault(path, node.start_mark.line + 1)
+    above |= {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        for i, child in enumerate(node.value):
+            _visit(child, path + pointer(i), lines, above)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, child in node.value:
+            name = str(key.value)
+            line = key.start_mark.line + 1
+            if name in seen:
+                raise _broken("duplicate-key", f'The key "{name}" is written twice. Keep one.', line)
+            seen.add(name)
+            lines[path + pointer(name)] = line
+            _visit(child, path + pointer(name), lines, above)
+
+
+def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
+    """Change single values of a YAML text and not one byte beside them; keys of ``changes`` are JSON pointers.
+
+    The new values are written as they are, in the quotes of the old ones. Raises BrokenContract ``not-yaml`` where
+    that cannot be done without changing something else, as with a value that others refer to.
+    """
+    before = read_yaml(raw)
+    text = raw.decode("utf-8")
+    spans = {path: span for path, span in _spans(text).items() if path in changes}
+    for path, (start, end) in sorted(spans.items(), key=lambda item: item[1], reverse=True):
+        if "\n" in text[start:end]:
+            raise _broken("not-yaml", _NOT_PLAIN, before.lines[path])
+        quote = text[start] if text[start] in "\"'" else ""
+        text = text[:start] + quote + changes[path] + quote + text[end:]
+    try:
+        after = read_yaml(text.encode("utf-8")).value
+    except BrokenContract:
+        after = None
+    if _with_values(before, changes) != after:
+        path = min(changes)  # what a merge key brings has no line of its own
+        raise _broken("not-yaml", _NOT_PLAIN, before.lines.get(path, before.lines.get(path.rpartition("/")[0])))
+    return text.encode("utf-8")
+
+
+_NOT_PLAIN = "A value that is to be changed is shared by an anchor, or is written over lines. Write it out in its line."
+
+
+def _spans(text: str) -> dict[str, tuple[int, int]]:
+    """Map the JSON pointer of every scalar to where it begins and ends, in characters."""
+    import yaml
+
+    spans: dict[str, tuple[int, int]] = {}
+
+    def visit(node: yaml.Node, path: str) -> None:
+        if isinstance(node, yaml.ScalarNode):
+            spans[path] = (node.start_mark.index, node.end_mark.index)
+        elif isinstance(node, yaml.SequenceNode):
+            for i, child in enumerate(node.value):
+                visit(child, path + pointer(i))
+        elif isinstance(node, yaml.MappingNode):
+            for key, child in node.value:
+                visit(child, path + pointer(str(key.value)))
+
+    # the loader in Python, whose places are in characters, takes no tab between values; a space is as long
+    try:
+        node = yaml.compose(text.replace("\t", " ").encode("utf-8"), Loader=_loader(yaml.SafeLoader))
+    except yaml.YAMLError:  # what libyaml alone can read has no places, and is not changed
+        return {}
+    if node is not None:
+        visit(node, "")
+    return spans
+
+
+def _with_values(document: YamlDocument, changes: Mapping[str, str]) -> Any:
+    """Return the value that a document has after these changes."""
+    value = _unshared(document.value)
+    for path, wanted in changes.items():
+        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
+        parent = value
+        for step in way:
+            parent = parent[int(step)] if isinstance(parent, list) else parent[step]
+        parent[int(last) if isinstance(parent, list) else last] = wanted
+    return value
+
+
+def _unshared(value: Any) -> Any:
+    """Copy a value so that what an alias made one becomes two."""
+    if isinstance(value, dict):
+        return {key: _unshared(child) for key, child in value.items()}
+    return [_unshared(child) for child in value] if isinstance(value, list) else value

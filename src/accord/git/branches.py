@@ -1,0 +1,301 @@
+"""A branch on a remote: what the remote has of it, and one more commit on it, never a forced one.
+
+Everything happens in a bare repository of our own that is thrown away afterwards; the caller's checkout lends objects.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from accord.core.clock import timestamp
+from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
+from accord.git.patches import Change, apply_patch, changes_between
+from accord.git.program import Git, GitFailed, token_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from accord.core.clock import Clock
+
+
+RUN_TRAILER = "Accord-Run"
+PAUSES = (2.0, 10.0, 60.0)
+"""Seconds to wait after each try; a secondary rate limit asks for a minute."""
+
+DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
+
+Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
+"""Why a push failed: for good, because the branch moved, for now, or in words that nobody here knows."""
+
+_AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
+_MOVED = re.compile(
+    r"non-fast-forward|fetch first|stale info|(?:cannot|failed to|unable to) (?:update|lock) ref|already exists",
+    re.IGNORECASE,
+)
+_FINAL = re.compile(
+    r"returned error: 4|authentication failed|could not read (?:username|password)|not found|denied|protected branch"
+    r"|remote rejected|refusing|pre-receive|exceeds|GH0\d\d",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"rate limit|returned error: 5|unable to access|could not resolve|connection|timed out|early eof|hung up"
+    r"|empty reply|rpc failed|unexpected disconnect|bad line length|protocol error|unexpected end",
+    re.IGNORECASE,
+)
+_BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
+"""Passes although it is told like a final no; a rate limit is a 403."""
+
+_ADDRESS = re.compile(r"(?:\w+://|[\w.-]+@[\w.-]+:)[^\s']+")
+"""Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
+
+
+class Unreachable(Stopped):
+    """The remote did not answer, however often it was asked."""
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Where the repository is, how to get in, and the clock to wait on between tries."""
+
+    url: str
+    server_url: str
+    token: str
+    clock: Clock
+
+    def __repr__(self) -> str:
+        return f"Remote({self.url})"
+
+
+@dataclass(frozen=True)
+class BranchFacts:
+    """What the remote has. ``base`` is where a new branch begins; ``tip`` the branch that gets the commit, empty when
+    there is none; ``applied`` the commit on it that this run made, empty when none did.
+    """
+
+    base: str
+    tip: str
+    applied: str
+
+
+@dataclass(frozen=True)
+class CommitText:
+    """Who commits, and with which words; trailers are added to them."""
+
+    author: str
+    message: str
+
+
+@contextmanager
+def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
+    """Make a bare repository that exists for this block, with the way into the remote and what the lender has."""
+    with tempfile.TemporaryDirectory(prefix="accord-branch-") as scratch:
+        git = Git(Path(scratch), config=token_config(remote.server_url, remote.token))
+        git("init", "--quiet", "--bare", "--initial-branch", "none")
+        objects = _objects_of(lender)
+        if objects:
+            Path(scratch, "objects", "info", "alternates").write_text(f"{objects}\n")
+        yield git
+
+
+@contextmanager
+def fetched(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
+    """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
+
+    Raises Refused when the remote cannot be read, Unreachable when it does not answer.
+    """
+    with scratch_repository(remote, lender) as git:
+        fetch_ref(git, remote, f"refs/heads/{base}", "base")
+        fetch_branch(git, remote, branch, "work")
+        yield git
+
+
+def fetch_branch(git: Git, remote: Remote, branch: str, into: str) -> str:
+    """Fetch a branch under a name of our own; return its tip, empty when the remote has no such branch."""
+    if not _remote_tip(git, remote, branch):
+        return ""
+    return fetch_ref(git, remote, f"refs/heads/{branch}", into)
+
+
+def fetch_ref(git: Git, remote: Remote, ref: str, into: str) -> str:
+    """Fetch a ref that is there (``HEAD`` is the default branch) under a name of our own; return its commit."""
+    _fetch(git, remote, f"+{ref}:refs/heads/{into}")
+    return git.line("rev-parse", f"refs/heads/{into}")
+
+
+def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
+    """Look at what was fetched."""
+    base = git.line("rev-parse", "refs/heads/base")
+    tip = git.attempt("rev-parse", "--verify", "--quiet", "refs/heads/work").stdout.decode().strip()
+    return BranchFacts(base, tip, commit_of_run(git, token, f"{base}..{tip}", patch) if tip else "")
+
+
+def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
+    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when there is none.
+
+    Anybody who may push can copy a trailer, an author or a date, so a commit counts only when it does what the run's
+    patch does, and nothing else.
+    """
+    log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
+    found = ""
+    for entry in log.split("\0"):
+        commit, *values = entry.split("\n")
+        if token in (value.strip() for value in values) and _does_what(git, commit.strip(), patch):
+            found = commit.strip()
+    return found
+
+
+def _does_what(git: Git, commit: str, patch: bytes) -> bool:
+    """Tell whether a commit has one parent, and the patch makes its tree of the parent's."""
+    parents = git.line("rev-parse", f"{commit}^@").split()
+    if len(parents) != 1:
+        return False
+    before, after = git.line("rev-parse", f"{parents[0]}^{{tree}}"), git.line("rev-parse", f"{commit}^{{tree}}")
+    try:
+        return before != after == apply_patch(git, patch, parents[0])
+    except AccordError:
+        return False
+
+
+def runs_of(git: Git, commits: str) -> list[str]:
+    """Name the runs that made some of these commits (``base..tip``), the latest first."""
+    found = git("log", f"--format=%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
+    return list(dict.fromkeys(found.split()))
+
+
+def commit_patch(
+    git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
+) -> tuple[str, list[Change]]:
+    """Make the commit that the branch gets, and list what it changes.
+
+    Raises PatchConflict when it does not fit, BrokenContract when it is none.
+    """
+    parent = facts.tip or facts.base
+    tree = apply_patch(git, patch, parent, facts.base)
+    changes = changes_between(git, parent, tree)
+    name, _, address = text.author.rpartition(" <")
+    who: dict[str, str] = {}
+    for role in ("AUTHOR", "COMMITTER"):
+        who |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": address.rstrip(">"), f"GIT_{role}_DATE": timestamp(now)}
+    named = replace(git, environment=who)
+    commit = named("commit-tree", tree, "-p", parent, data=text.message.encode()).decode().strip()
+    return commit, changes
+
+
+def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
+    """Push a commit, provided the branch is still where it was; False when it has moved.
+
+    A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Unreachable.
+    """
+    for pause in PAUSES:
+        done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
+        if done.returncode == 0:
+            return True
+        said = done.stderr.decode("utf-8", "replace")
+        tip = _remote_tip(git, remote, branch)
+        if tip == commit:
+            return True
+        if tip != expected:
+            return False
+        if push_trouble(said) in ("refused", "unknown"):
+            raise push_refusal(said)
+        remote.clock.sleep(pause)
+    raise _unreachable(remote)
+
+
+def check_author(author: str) -> None:
+    """Raise WrongUsage for what git cannot write as the author of a commit."""
+    if not _AUTHOR.fullmatch(author):
+        raise WrongUsage(f'"{author}" names no author.', hint='Write it as "Name <mail@example.org>".')
+
+
+def push_trouble(said: str) -> Trouble:
+    """Tell from git's own words why a push failed."""
+    words = _without_addresses(said)
+    if _MOVED.search(words):
+        return "conflict"
+    if _is_passing(words):
+        return "unreachable"
+    return "refused" if _FINAL.search(words) else "unknown"
+
+
+def push_refusal(said: str) -> Refused:
+    """Say what git and the server said, and what fixes it."""
+    hint = "Give the job contents: write, or a token that may push to this branch."
+    words = _without_addresses(said)
+    if "workflow" in words and "permission" in words:
+        hint = "The patch changes a workflow file: use a token of an app or person that may (workflows: write)."
+    elif "protected branch" in words.lower() or "GH006" in words or "GH013" in words:
+        hint = "A rule protects this branch: let it except the branch (accord/* for work items) or the token's owner."
+    return Refused(f"Git refused the push: {in_short(said)}", hint=hint)
+
+
+def in_short(said: str) -> str:
+    """Write what git said as one line."""
+    return " ".join(line.removeprefix("remote:").strip() for line in said.splitlines() if line.strip())[:1000]
+
+
+def _fetch(git: Git, remote: Remote, refspec: str) -> None:
+    _patiently(git, remote, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote.url, refspec)
+
+
+def refs_of(git: Git, remote: Remote, *refs: str) -> dict[str, str]:
+    """Say where the remote has these refs, as far as it has them. Raises Refused or Unreachable when it cannot tell."""
+    listed = _patiently(git, remote, "ls-remote", remote.url, *refs).decode("utf-8", "surrogateescape")
+    lines = (line.split("\t") for line in listed.splitlines())
+    return {name: commit for commit, name in lines if name in refs}
+
+
+def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
+    ref = f"refs/heads/{branch}"
+    return refs_of(git, remote, ref).get(ref, "")
+
+
+def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
+    """Run a command that only reads from the remote, again while the reason is a passing one."""
+    for pause in PAUSES:
+        done = git.attempt(*arguments)
+        if done.returncode == 0:
+            return done.stdout
+        said = done.stderr.decode("utf-8", "replace")
+        if not _is_passing(said):
+            raise Refused(
+                f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
+                hint="Check the repository, its base branch, and that the token has contents: read.",
+            )
+        remote.clock.sleep(pause)
+    raise _unreachable(remote)
+
+
+def _unreachable(remote: Remote) -> Unreachable:
+    return Unreachable(
+        f"Git could not reach {remote.url} in {len(PAUSES)} tries.", hint="Run the same command again to continue."
+    )
+
+
+def _is_passing(said: str) -> bool:
+    """Tell a passing trouble from a final no."""
+    words = _without_addresses(said)
+    return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
+
+
+def _without_addresses(said: str) -> str:
+    return _ADDRESS.sub("", said)
+
+
+def _objects_of(lender: Path | None) -> str:
+    """Find the object store of the caller's checkout, if it is a complete one."""
+    if lender is None:
+        return ""
+    git = Git(lender)
+    try:
+        if git.line("rev-parse", "--is-shallow-repository") != "false":
+            return ""
+        return git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    except (GitFailed, OSError):
+        return ""

@@ -1,0 +1,296 @@
+"""Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
+
+Source: workflow contracts, "ImplementorResult" (patch extraction). Nothing here touches the caller's index, work tree
+or HEAD: an index and an object store of their own are thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import AccordError, BrokenContract, Refused, WrongUsage, sentence
+from accord.core.findings import Finding, warning
+from accord.git.paths import path_patterns
+from accord.git.program import Git, split_nul, stage_all, submodules
+from accord.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from accord.git.program import Git
+
+
+DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
+"""What agents and accord leave behind; such files count only when the repository tracks them already."""
+SUBMODULE = "160000"
+"""The mode of an entry that is a commit of another repository."""
+
+_GONE = "000000"
+_BASES_TRIED = 100
+"""How far back the commit is searched that a patch was made on, when the branch has lost files of it."""
+
+
+class PatchConflict(Refused):
+    """The patch does not fit what the branch has by now; the message names the paths."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away; ``was`` is the
+    blob before, of zeros when there was none.
+    """
+
+    path: str
+    mode: str
+    blob: str
+    was: str
+
+    @property
+    def leaves_content(self) -> bool:
+        """Whether something is there afterwards that has a content: no submodule, which is a commit of elsewhere."""
+        return self.mode not in (_GONE, SUBMODULE)
+
+
+def content_of(git: Git, blob: str) -> bytes | None:
+    """Read a blob; None for what is none: nothing before, or a submodule."""
+    read = git.attempt("cat-file", "blob", blob) if blob.strip("0") else None
+    return read.stdout if read and not read.returncode else None
+
+
+def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
+    """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
+
+    Untracked files are in it, ignored files, droppings and the file ``without`` are not. Raises WrongUsage outside a
+    repository or for a base that is not there.
+    """
+    with _staged(work_tree, base, without) as (scratch, start):
+        return difference(scratch, start)
+
+
+def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
+    """List what differs between the merge base with ``base`` and the work tree: git's letter, path, and old path.
+
+    The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
+    """
+    with _staged(work_tree, base) as (scratch, start):
+        fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
+        found = []
+        for letter in fields:
+            old = next(fields) if letter[0] in "RC" else ""
+            found.append((letter[0], next(fields), old))
+        return found
+
+
+@contextmanager
+def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator[tuple[Git, str]]:
+    """Put all that the work tree has since its merge base into an index; yield git with that index, and the base."""
+    git = Git(work_tree)
+    start = merge_base(git, base)
+    with _scratch_index(git) as scratch:
+        scratch("read-tree", "HEAD")
+        _forget_new_repositories(scratch, start)
+        place = without.resolve() if without else None
+        top = scratch.directory.resolve()
+        stage_all(scratch, without=[str(place.relative_to(top))] if place and place.is_relative_to(top) else ())
+        leave_droppings(scratch, start, DROPPINGS)
+        yield scratch, start
+
+
+def _forget_new_repositories(scratch: Git, start: str) -> None:
+    """Take the repositories that the agent committed by their id alone out of the index, but for submodules."""
+    known = submodules(scratch)
+    made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
+    left = "\0".join(path for path in made if path not in known).encode("utf-8", "surrogateescape")
+    if left:
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=left)
+
+
+def difference(scratch: Git, start: str) -> bytes:
+    """Write the index against a commit, in UTF-8: where a text is not, every file is written as a binary one."""
+    arguments = ("diff-index", "--cached", "-p", "--binary", "--full-index", "-M", start)
+    steady = {**dict(scratch.config), "core.quotePath": "true"}
+    for extra in ({}, {"core.attributesFile": f"{dict(scratch.environment)['GIT_INDEX_FILE']}.attributes"}):
+        for path in extra.values():
+            Path(path).write_text("* -diff\n")
+        patch = replace(scratch, config={**steady, **extra})(*arguments)
+        if _is_utf8(patch):
+            return patch
+    raise WrongUsage(
+        "A changed text is not UTF-8, and .gitattributes forbids to treat it as binary.",
+        hint="Take the diff attribute off that file, or save it as UTF-8.",
+    )
+
+
+def _is_utf8(patch: bytes) -> bool:
+    try:
+        patch.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def merge_base(git: Git, base: str) -> str:
+    """Name the commit at which this checkout left ``base``. Raises WrongUsage where there is none."""
+    if git.attempt("rev-parse", "--git-dir").returncode:
+        raise WrongUsage(f"{git.directory} is no git repository.", hint="Run this in the agent's work tree.")
+    if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
+        raise WrongUsage(
+            f'"{base}" is no commit here.', hint="Name the base as it is called here, such as origin/main."
+        )
+    found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
+    if found.returncode:
+        raise WrongUsage(
+            f'"{base}" and HEAD have no common commit here.',
+            hint="Fetch more history (fetch-depth: 0) and run it again.",
+        )
+    return found.stdout.decode().strip()
+
+
+@contextmanager
+def _scratch_index(git: Git) -> Iterator[Git]:
+    """Give git an index and an object store that vanish, on top of the repository's own objects."""
+    top = Path(git.line("rev-parse", "--show-toplevel"))
+    objects = git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    with tempfile.TemporaryDirectory(prefix="accord-patch-") as scratch:
+        environment = {
+            "GIT_INDEX_FILE": f"{scratch}/index",
+            "GIT_OBJECT_DIRECTORY": f"{scratch}/objects",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
+        }
+        Path(scratch, "objects").mkdir()
+        yield replace(git, directory=top, environment=environment)
+
+
+def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
+    """Take what agents leave behind out of an index, unless ``start`` has it already; return the paths."""
+    new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
+    spec = path_patterns(patterns)
+    left = [path for path in new if spec.match_file(path)]
+    if left:
+        paths = "\0".join(left).encode("utf-8", "surrogateescape")
+        scratch("update-index", "--force-remove", "-z", "--stdin", data=paths)
+    return left
+
+
+def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
+    """Apply a patch to a commit in a bare repository; return the new tree's id.
+
+    Falls back to a 3-way merge where the context has moved on, file by file; where files are gone, of whole trees, from
+    the commit of ``base``'s history that the patch was made on. Raises PatchConflict with the paths, and BrokenContract
+    with what git finds wrong with a patch that cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="accord-index-") as scratch:
+        inside = replace(git, environment={**dict(git.environment), "GIT_INDEX_FILE": f"{scratch}/index"})
+        inside("read-tree", onto)
+        applied = inside.attempt("apply", "--cached", "--3way", "--whitespace=nowarn", "-", data=patch)
+        if applied.returncode:
+            conflicts = [entry.partition("\t")[2] for entry in split_nul(inside("ls-files", "--unmerged", "-z"))]
+            merged = "" if conflicts or not base else _merged(inside, patch, onto, base)
+            if merged:
+                return merged
+            raise _unfit(conflicts, applied.stderr.decode("utf-8", "replace"))
+        return inside.line("write-tree")
+
+
+def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
+    """Merge what the patch makes of its own base into a commit; empty when nobody knows its base.
+
+    The merge may change no path but those of the patch: where the commit has renamed a file, a person must look.
+    """
+    start = _applicable(inside, patch, base)
+    if not start:
+        return ""
+    theirs = inside.line("write-tree")
+    root = _nameless(inside, f"{start}^{{tree}}")
+    sides = [_nameless(inside, tree, "-p", root) for tree in (f"{onto}^{{tree}}", theirs)]
+    merge = inside.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
+    if merge.returncode not in (0, 1):
+        return ""
+    tree, *conflicts = [field for field in split_nul(merge.stdout) if field]
+    if not merge.returncode:
+        named = {change.path for change in changes_between(inside, start, theirs)}
+        conflicts = [change.path for change in changes_between(inside, onto, tree) if change.path not in named]
+    if conflicts:
+        raise _unfit(conflicts, "")
+    return tree
+
+
+def _applicable(inside: Git, patch: bytes, base: str) -> str:
+    """Find the latest commit of a history to which a patch applies as it is; it is in the index then."""
+    if inside.attempt("apply", "--numstat", "-", data=patch).returncode:
+        return ""
+    for commit in inside.line("rev-list", "--first-parent", f"--max-count={_BASES_TRIED}", base).split():
+        inside("read-tree", commit)
+        if not inside.attempt("apply", "--cached", "--whitespace=nowarn", "-", data=patch).returncode:
+            return commit
+    return ""
+
+
+def _nameless(git: Git, tree: str, *parents: str) -> str:
+    """Make a commit that exists for a merge only, of which nothing but the trees counts."""
+    who = {f"GIT_{role}_{part}": "accord" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
+    named = replace(git, environment={**dict(git.environment), **who})
+    return named.line("commit-tree", tree, *parents, "-m", "x")
+
+
+def _unfit(conflicts: Sequence[str], said: str) -> AccordError:
+    if conflicts:
+        return PatchConflict(
+            f"The patch conflicts with what the branch has in: {', '.join(dict.fromkeys(conflicts))}.",
+            hint="The branch is as it was. Let the agent work on top of it.",
+        )
+    reason = " ".join(said.replace("error: ", "").split())[:500]
+    message = f"{sentence(f'Git cannot apply the patch: {reason}')} Let accord take it from the work tree again."
+    return BrokenContract.of(Finding("patch-invalid", message, "/patch"))
+
+
+def changes_between(git: Git, before: str, after: str) -> list[Change]:
+    """List what differs between two trees or commits, renames as a removal and an addition."""
+    fields = split_nul(git("diff-tree", "-r", "-z", "--no-renames", before, after))
+    entries = zip(fields[::2], fields[1::2], strict=True)
+    return [Change(path, meta.split()[1], meta.split()[3], meta.split()[2]) for meta, path in entries]
+
+
+def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
+    """Find secrets that changed files or their names have and had not before.
+
+    A value that this process holds is an error: it is certain. What merely looks like a token is a warning, since
+    tests and documentation have such texts too. Neither says the value, nor a path that holds one.
+    """
+    for change, new, old in _files(git, changes):
+        shown = redactor(change.path)
+        named = change.path if not old else ""
+        if _values(redactor, new) - _values(redactor, old) or any(value in named for value in redactor.values):
+            message = f"`{shown}` holds a secret of this job. Nothing is pushed; revoke the secret, an agent saw it."
+            yield Finding("secret-in-patch", message, "/patch")
+        elif _tokens(redactor, new) - _tokens(redactor, old):
+            message = f"`{shown}` gets a text that looks like a token. Revoke it, if it is a real one."
+            yield warning("token-in-patch", message, "/patch")
+
+
+def paths_with_tokens(git: Git, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield the changed files that get a text which looks like a token of a known issuer; such a name is redacted."""
+    by_shape = Redactor()
+    for change, new, old in _files(git, changes):
+        if _tokens(by_shape, new) - _tokens(by_shape, old):
+            yield by_shape(change.path)
+
+
+def _files(git: Git, changes: Iterable[Change]) -> Iterator[tuple[Change, bytes, bytes]]:
+    """Yield what files are there afterwards, each with its new and its old content."""
+    for change in changes:
+        if change.leaves_content:
+            yield change, content_of(git, change.blob) or b"", content_of(git, change.was) or b""
+
+
+def _values(redactor: Redactor, content: bytes) -> set[str]:
+    return {value for value in redactor.values if value.encode("utf-8", "surrogateescape") in content}
+
+
+def _tokens(redactor: Redactor, content: bytes) -> set[str]:
+    text = content.decode("utf-8", "replace")
+    return {text[secret.start : secret.end] for secret in redactor.find(text)}

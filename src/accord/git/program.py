@@ -1,0 +1,153 @@
+"""Git, called as a program: the only implementation of patches that everybody agrees with.
+
+Nothing here reads the caller's configuration for how to show or convert text, asks a question on a terminal, or puts a
+secret where other processes can read it: credentials travel in the environment of the one git process.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+
+_STEADY = {
+    "core.quotePath": "false",
+    "core.autocrlf": "false",
+    "core.safecrlf": "false",
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "apply.whitespace": "nowarn",
+    "apply.ignoreWhitespace": "no",
+    "diff.external": "",
+    "gc.auto": "0",
+    "safe.directory": "*",
+    "protocol.file.allow": "always",
+    "advice.detachedHead": "false",
+}
+
+
+class GitFailed(Refused):
+    """Git ended with an error; ``stderr`` is what it said."""
+
+    def __init__(self, command: str, status: int, stderr: str) -> None:
+        said = " ".join(stderr.split())[-2000:]
+        super().__init__(f"git {command} failed ({status}): {said}")
+        self.status = status
+        self.stderr = stderr
+
+
+@dataclass(frozen=True)
+class Git:
+    """A repository to run git in. ``environment`` adds to what every call gets."""
+
+    directory: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __call__(self, *arguments: str, data: bytes | None = None, timeout: float = 600) -> bytes:
+        """Run ``git ARGUMENTS`` with ``data`` on its input; return its output. Raises GitFailed."""
+        done = self.attempt(*arguments, data=data, timeout=timeout)
+        if done.returncode:
+            raise GitFailed(arguments[0], done.returncode, done.stderr.decode("utf-8", "replace"))
+        return done.stdout
+
+    def line(self, *arguments: str) -> str:
+        """Run git for an answer of one line."""
+        return self(*arguments).decode("utf-8", "surrogateescape").strip()
+
+    def attempt(
+        self, *arguments: str, data: bytes | None = None, timeout: float = 600
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run git where failing is an answer, too."""
+        settings = {**_STEADY, **dict(self.config)}
+        numbered = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for i, (key, value) in enumerate(settings.items()):
+            numbered |= {f"GIT_CONFIG_KEY_{i}": key, f"GIT_CONFIG_VALUE_{i}": value}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment = {
+            **kept,
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_OPTIONAL_LOCKS": "0",
+            "LC_ALL": "C",
+            **numbered,
+            **dict(self.environment),
+        }
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=self.directory,
+            env=environment,
+            input=b"" if data is None else data,
+            capture_output=True,
+            check=False,
+            timeout=timeout,
+        )
+
+
+def token_config(server_url: str, token: str) -> dict[str, str]:
+    """Return the configuration by which git authenticates at a server with a GitHub token."""
+    basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    return {f"http.{server_url.rstrip('/')}/.extraHeader": f"Authorization: Basic {basic}"}
+
+
+def split_nul(output: bytes) -> list[str]:
+    """Read git's ``-z`` output: paths as they are, undecodable bytes kept."""
+    return [part.decode("utf-8", "surrogateescape") for part in output.split(b"\0") if part]
+
+
+def stage_all(git: Git, *, without: Sequence[str] = ()) -> list[str]:
+    """Add changes, removals and untracked files of the work tree to the index, but for ignored files.
+
+    ``without`` are paths below the top of the work tree that stay as the index has them. Returns the folders in which
+    somebody made repositories.
+    """
+    nested = _nested_repositories(git)
+    excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in (*nested, *without))]
+    git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))
+    _add_files(git, nested)
+    return nested
+
+
+def submodules(git: Git) -> set[str]:
+    """Return the paths of the submodules that ``.gitmodules`` knows."""
+    known = git.attempt("config", "--file", ".gitmodules", "-z", "--get-regexp", r"^submodule\..*\.path$")
+    return {entry.partition("\n")[2].rstrip("/") for entry in split_nul(known.stdout)}
+
+
+def _nested_repositories(git: Git) -> list[str]:
+    """List the folders that somebody made repositories of, but for submodules."""
+    untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
+    known = submodules(git)
+    return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in known]
+
+
+def _add_files(git: Git, folders: Sequence[str]) -> None:
+    """Add the files below these folders as files, but for those that are ignored."""
+    found = [path for folder in folders for path in _files_below(git.directory, folder)]
+    if not found:
+        return
+    ignored = git.attempt("check-ignore", "-z", "--stdin", data=b"\0".join(map(os.fsencode, found)))
+    left = [os.fsencode(path) for path in sorted({*found} - {*split_nul(ignored.stdout)})]
+    git("update-index", "--add", "-z", "--stdin", data=b"\0".join(left))
+
+
+def _files_below(top: Path, folder: str) -> Iterator[str]:
+    """Yield the files and links below a folder, without what git keeps in ``.git``."""
+    for place, folders, files in os.walk(top / folder):
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in [*links, *files]:
+            path = Path(place, name)
+            if name != ".git" and (path.is_symlink() or path.is_file()):
+                yield str(path.relative_to(top))

@@ -1,0 +1,155 @@
+"""A repository as it was before somebody untrusted worked in it, and what is different since.
+
+Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so
+that no configuration, hook, filter or index that was written meanwhile is read, let alone run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused
+from accord.git.patches import DROPPINGS, changes_between, content_of, difference, leave_droppings
+from accord.git.program import Git, split_nul, stage_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+_BREAK = re.compile(rb"(?<![ \t])[ \t]*[\r\n]\s*")
+"""Where a line is wrapped, as ``accord.text.redaction`` sees it."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The top of the work tree, its commit, where its objects are, and the paths that are not checked out (sparse).
+
+    ``uncommitted`` are the files that differed from the commit already, such as what an earlier step made: mode and
+    blob by path, mode ``000000`` for one that was gone.
+    """
+
+    top: Path
+    commit: str
+    objects: Path
+    absent: tuple[str, ...] = ()
+    object_format: str = "sha1"
+    uncommitted: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class WorkTreeChanges:
+    """What is different: git's binary-safe patch. Not in it are the new paths that count as leftovers, and files that
+    were uncommitted before and are as they were; of these, ``untouched`` has those outside of repositories within.
+    """
+
+    patch: bytes
+    left_out: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
+
+
+def take_snapshot(directory: Path) -> Snapshot | None:
+    """Note how the repository around a directory stands; None where there is none, or one without a commit."""
+    git = Git(directory)
+    if git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
+        return None
+    if git.line("rev-parse", "--is-inside-work-tree") != "true":
+        return None
+    listed = split_nul(git("ls-files", "-t", "-z", "--full-name", ":/"))
+    clean = Snapshot(
+        top=Path(git.line("rev-parse", "--show-toplevel")),
+        commit=git.line("rev-parse", "HEAD"),
+        objects=Path(git.line("rev-parse", "--path-format=absolute", "--git-path", "objects")),
+        absent=tuple(entry[2:] for entry in listed if entry.startswith("S ")),
+        object_format=git.line("rev-parse", "--show-object-format"),
+    )
+    if not git("status", "--porcelain", "-z"):
+        return clean
+    with _staged(clean) as (ours, _):
+        found = changes_between(ours, clean.commit, ours.line("write-tree"))
+        return replace(clean, uncommitted={change.path: (change.mode, change.blob) for change in found})
+
+
+def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> WorkTreeChanges:
+    """Return what differs from the snapshot, commits and untracked files included.
+
+    A file that was uncommitted before and is as it was then is no change.
+
+    Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
+    cannot read the work tree.
+    """
+    with _staged(snapshot) as (ours, nested):
+        untouched = _leave_untouched(ours, snapshot)
+        left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
+        _refuse_secrets(ours, snapshot.commit, secrets)
+        inside = tuple(f"{folder}/" for folder in nested)
+        told = tuple(path for path in untouched if not path.startswith(inside))
+        return WorkTreeChanges(difference(ours, snapshot.commit), tuple(left_out), told)
+
+
+@contextmanager
+def _staged(snapshot: Snapshot) -> Iterator[tuple[Git, list[str]]]:
+    """Put all of the work tree into an index of our own; yield git with it, and the repositories within."""
+    with tempfile.TemporaryDirectory(prefix="accord-changes-") as scratch:
+        git = Git(snapshot.top)
+        git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
+        Path(scratch, "objects/info").mkdir(exist_ok=True)
+        Path(scratch, "objects/info/alternates").write_text(f"{snapshot.objects}\n")
+        environment = {
+            "GIT_DIR": scratch,
+            "GIT_WORK_TREE": str(snapshot.top),
+            "GIT_INDEX_FILE": f"{scratch}/index",
+        }
+        ours = Git(snapshot.top, environment, {"core.bare": "false"})
+        ours("read-tree", snapshot.commit)
+        if snapshot.absent:
+            paths = "\0".join(snapshot.absent).encode("utf-8", "surrogateescape")
+            ours("update-index", "-z", "--skip-worktree", "--stdin", data=paths)
+        yield ours, stage_all(ours)
+
+
+def _leave_untouched(ours: Git, snapshot: Snapshot) -> list[str]:
+    """Put the files that are as they were before back to what the commit has of them; return them."""
+    if not snapshot.uncommitted:
+        return []
+    now = changes_between(ours, snapshot.commit, ours.line("write-tree"))
+    untouched = [c.path for c in now if snapshot.uncommitted.get(c.path) == (c.mode, c.blob)]
+    if untouched:
+        literal = replace(ours, environment={**ours.environment, "GIT_LITERAL_PATHSPECS": "1"})
+        names = ("--pathspec-from-file=-", "--pathspec-file-nul")
+        literal("reset", "--quiet", snapshot.commit, *names, data=b"\0".join(map(os.fsencode, untouched)))
+    return untouched
+
+
+def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
+    """Refuse a change with a secret in it: redacted it would be damaged, and as it is it would be published."""
+    if not secrets:
+        return
+    searched = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+    after = git.line("write-tree")
+    for path, old, new in _contents(git, f"{start}^{{tree}}", after):
+        if any(secret in new and secret not in old for secret in searched) or _has_wrapped(old, new, searched):
+            raise Refused(
+                f"A secret of the job stands in `{path}`.",
+                hint="Nothing of the work is handed on. Revoke the secret, and find out why the agent wrote it down.",
+            )
+
+
+def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
+    """Tell whether a new secret is there when the lines are put together, as of one that is wrapped."""
+    joined, joined_before = _BREAK.sub(b"", new), _BREAK.sub(b"", old)
+    return any(secret in joined and secret not in joined_before for secret in secrets)
+
+
+def _contents(git: Git, before: str, after: str) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield path, old and new content of everything that a change leaves there; the path counts as content."""
+    for change in changes_between(git, before, after):
+        if change.leaves_content:
+            named = change.path.encode("utf-8", "surrogateescape") + b"\n"
+            old, new = content_of(git, change.was), content_of(git, change.blob)
+            yield change.path, b"" if old is None else named + old, named + (new or b"")

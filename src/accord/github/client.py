@@ -1,0 +1,244 @@
+"""The port over GitHub's REST API: each method is one request, answers become our own types, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from accord.core.errors import Refused
+from accord.github.artifacts import ArtifactMethods
+from accord.github.checks import CheckMethods, VerdictMethods
+from accord.github.comments import CommentMethods, ThreadMethods
+from accord.github.git_data import RefMethods, TreeMethods
+from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
+from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
+from accord.github.moments import moment
+from accord.github.pulls import PullMethods, ReviewMethods
+from accord.github.rest import Rest
+from accord.github.workflows import EventMethods, WorkflowMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+
+LabelChange = Literal["added", "removed"]
+_CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvent:
+    """A label that was put on or taken off. ``login`` is empty where the account is gone."""
+
+    label: str
+    change: LabelChange
+    login: str
+    is_bot: bool
+    at: datetime
+
+
+class LabellingMethods(Rest):
+    """Implements ``LabellingPort``."""
+
+    def label_events(self, number: int) -> tuple[LabelEvent, ...]:
+        """GET …/issues/{n}/timeline, all pages; a page holds comments as well."""
+        found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
+        return tuple(event for event in found if event is not None)
+
+    def remove_label(self, number: int, label: str) -> None:
+        """DELETE …/issues/{n}/labels/{name}."""
+        self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
+
+    def may_write(self, login: str) -> bool:
+        """GET …/collaborators/{login}/permission; "write" is there also for the role maintain."""
+        path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
+        return self._found(path, lambda data: data["permission"]) in ("admin", "write")
+
+
+def _label_event(data: dict[str, Any]) -> LabelEvent | None:
+    """Read an entry about a label (schema "labeled-issue-event" and its like); None for any other."""
+    change = _CHANGES.get(data.get("event", ""))
+    if change is None:
+        return None
+    actor = data.get("actor") or {}
+    is_bot = actor.get("type") == "Bot"
+    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), is_bot, moment(data["created_at"]))
+
+
+INSTALLATION_LOGIN = "github-actions[bot]"
+"""Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
+
+
+class GitHub(
+    ArtifactMethods,
+    CheckMethods,
+    CommentMethods,
+    EventMethods,
+    LabellingMethods,
+    PullMethods,
+    RefMethods,
+    ReviewMethods,
+    ThreadMethods,
+    VerdictMethods,
+    TreeMethods,
+    WorkflowMethods,
+):
+    """One repository; implements ``accord.github.models.GitHub`` and the ports of the modules that it is made of."""
+
+    def identity(self) -> Identity:
+        """Ask who we are. An installation token may not ask (403), and so tells that it is one."""
+        given = self._access.identity
+        try:
+            answer = self._transport.call("GET", "/user")
+        except Refused as refused:
+            if "resource not accessible by integration" not in refused.message.lower():
+                raise
+            return Identity(given or INSTALLATION_LOGIN, False)
+        return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", given))
+
+    def repository(self) -> Repository:
+        """Read the repository. Raises Refused when it is not there for this token."""
+        try:
+            return self._transport.call("GET", self._root).read(_repository)
+        except NotThere as absent:
+            raise Refused(absent.message, hint=absent.hint) from absent
+
+    def server_time(self) -> datetime:
+        """Return GitHub's clock as of its last answer; our own before the first."""
+        return self._transport.server_time or self._clock.now()
+
+    def issue(self, number: int) -> Issue | None:
+        """Read one issue; one that was transferred is another issue somewhere else, so None."""
+        return self._found(f"{self._root}/issues/{number}", _issue)
+
+    def issues(self, *, state: str = "all") -> Iterator[Issue]:
+        """List newest first."""
+        return self._listed(f"{self._root}/issues", _issue, state=state, sort="created", direction="desc")
+
+    def search(self, word: str) -> Found:
+        """Search. It proves nothing where GitHub will not answer it, nor on Enterprise Server.
+
+        GHES leaves HTML comments, and so our markers, out of its index (reported); it names itself in a header.
+        """
+        params = {"q": f"{word} in:body is:issue repo:{self._access.repository}", "per_page": PAGE_SIZE}
+        issues: list[Issue] = []
+        is_complete = True
+        try:
+            for page in self._transport.pages("/search/issues", params):
+                found, is_whole = page.read(_search_page)
+                issues += found
+                is_complete &= is_whole and "x-github-enterprise-version" not in page.headers
+        except Refused:
+            is_complete = False
+        return Found(tuple(issues), is_complete)
+
+    def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
+        """POST …/issues."""
+        content = {"title": title, "body": body, "labels": list(labels)}
+        return self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).read(_issue)
+
+    def change_issue(self, number: int, change: IssueChange) -> Issue:
+        """PATCH …/issues/{n} with the fields that are given."""
+        fields: dict[str, Any] = {
+            "body": change.body,
+            "labels": None if change.labels is None else list(change.labels),
+            "state": change.state,
+            "state_reason": change.state_reason,
+        }
+        given = {key: value for key, value in fields.items() if value is not None}
+        return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
+
+    def replace_labels(self, number: int, labels: Sequence[str]) -> None:
+        """PUT …/issues/{n}/labels."""
+        self._transport.call("PUT", f"{self._root}/issues/{number}/labels", body={"labels": list(labels)})
+
+    def blockers(self, number: int) -> list[Issue]:
+        """GET …/issues/{n}/dependencies/blocked_by, all pages."""
+        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
+        return list(self._listed(path, _issue))
+
+    def add_blocker(self, number: int, blocker_id: int) -> Issue:
+        """POST …/issues/{n}/dependencies/blocked_by. A dependency that exists by now counts as added."""
+        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
+        try:
+            return self._transport.call("POST", path, body={"issue_id": blocker_id}).read(_issue)
+        except NotThere:
+            raise
+        except Refused:
+            for blocker in self.blockers(number):
+                if blocker.id == blocker_id:
+                    return blocker
+            raise
+
+    def labels(self) -> list[Label]:
+        """GET …/labels, all pages."""
+        return list(self._listed(f"{self._root}/labels", _label))
+
+    def create_label(self, label: Label) -> Label:
+        """POST …/labels."""
+        content = {"name": label.name, "description": label.description, "color": label.color}
+        return self._transport.call("POST", f"{self._root}/labels", body=content).read(_label)
+
+    def change_label(self, name: str, label: Label) -> None:
+        """PATCH …/labels/{name}."""
+        content = {"new_name": label.name, "description": label.description, "color": label.color}
+        self._transport.call("PATCH", self._label_path(name), body=content)
+
+    def delete_label(self, name: str) -> None:
+        """DELETE …/labels/{name}."""
+        self._delete(self._label_path(name))
+
+    def label(self, name: str) -> Label | None:
+        """GET …/labels/{name}."""
+        return self._found(self._label_path(name), _label)
+
+    def _label_path(self, name: str) -> str:
+        return f"{self._root}/labels/{quote(name, safe='')}"
+
+
+def _repository(data: dict[str, Any]) -> Repository:
+    """Read the JSON of a repository (schema "full-repository")."""
+    role = data.get("permissions")
+    may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
+    may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
+    return Repository(
+        full_name=data["full_name"],
+        is_archived=bool(data.get("archived")),
+        has_issues=bool(data.get("has_issues", True)),
+        default_branch=data.get("default_branch") or "main",
+        may_triage=may_triage,
+        may_push=may_push,
+    )
+
+
+def _search_page(data: dict[str, Any]) -> tuple[list[Issue], bool]:
+    """Read a page of search results, and whether the search found all that there is."""
+    is_whole = not data["incomplete_results"] and data["total_count"] <= SEARCH_RESULTS
+    return [_issue(entry) for entry in data["items"]], is_whole
+
+
+def _issue(data: dict[str, Any]) -> Issue:
+    """Read the JSON of an issue (schema "issue" or "issue-search-result-item" of GitHub's OpenAPI description)."""
+    user = data.get("user") or {}
+    dependencies = data.get("issue_dependencies_summary")
+    return Issue(
+        id=data["id"],
+        number=data["number"],
+        url=data["html_url"],
+        title=data["title"],
+        body=data.get("body") or "",
+        labels=tuple(label if isinstance(label, str) else label["name"] for label in data["labels"]),
+        state=data["state"],
+        state_reason=data.get("state_reason"),
+        author=user.get("login", ""),
+        author_is_bot=user.get("type") == "Bot",
+        closed_by=(data.get("closed_by") or {}).get("login"),
+        is_pull="pull_request" in data,
+        created_at=moment(data["created_at"]),
+        blocker_count=dependencies["total_blocked_by"] if dependencies else None,
+    )
+
+
+def _label(data: dict[str, Any]) -> Label:
+    return Label(data["name"], data.get("description") or "", data["color"].lower())

@@ -1,0 +1,165 @@
+"""Refs, commits and trees over REST: git's own compare-and-set, for what must not be lost between two writers.
+
+A ref is made only where none is, and moved only to a descendant of where it is. Both are one atomic step on GitHub
+("Create a reference", "Update a reference").
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from accord.core.errors import Refused
+from accord.github.models import Conflict, EmptyRepository, NotThere
+from accord.github.once import send_once
+from accord.github.rest import Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accord.core.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit object."""
+
+    sha: str
+    message: str
+    tree: str
+    parents: tuple[str, ...]
+
+
+def create_ref_once(github: RefMethods, name: str, sha: str, clock: Clock) -> bool:
+    """Make a ref; False where one is that points elsewhere, so somebody else was faster."""
+
+    def look() -> bool | None:
+        tip = github.ref(name)
+        return None if tip is None else tip == sha
+
+    return send_once(lambda: github.create_ref(name, sha), look, clock)
+
+
+class RefMethods(Rest):
+    """Implements ``RefMethods``."""
+
+    def ref(self, name: str) -> str | None:
+        """GET …/git/ref/{ref}."""
+        try:
+            answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
+        except (NotThere, EmptyRepository):
+            return None
+        return answer.read(lambda data: str(data["object"]["sha"]))
+
+    def create_ref(self, name: str, sha: str) -> bool:
+        """POST …/git/refs."""
+        try:
+            self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
+        except Conflict:
+            return False
+        return True
+
+    def forward_ref(self, name: str, sha: str) -> bool:
+        """PATCH …/git/refs/{ref} without force."""
+        try:
+            self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
+        except Conflict:
+            return False
+        return True
+
+    def replace_ref(self, name: str, sha: str) -> None:
+        """PATCH …/git/refs/{ref} with force. Sent twice it is the same."""
+        self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
+
+    def commit_object(self, sha: str) -> Commit | None:
+        """GET …/git/commits/{sha}."""
+        return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
+
+    def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
+        """POST …/git/commits."""
+        content = {"message": message, "tree": tree, "parents": list(parents)}
+        return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
+
+    def create_tree(self, files: Mapping[str, str]) -> str:
+        """POST …/git/trees."""
+        entries = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
+        answer = self._transport.call("POST", f"{self._root}/git/trees", body={"tree": entries})
+        return answer.read(lambda data: str(data["sha"]))
+
+
+def _path(name: str) -> str:
+    return quote(name.removeprefix("refs/"), safe="/")
+
+
+def _commit(data: dict[str, Any]) -> Commit:
+    """Read the JSON of a commit object (schema "git-commit")."""
+    return Commit(data["sha"], data["message"], data["tree"]["sha"], tuple(parent["sha"] for parent in data["parents"]))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """What lies at a path of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
+
+    path: str
+    mode: str
+    kind: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit."""
+
+    sha: str
+    entries: tuple[TreeEntry, ...]
+
+
+class TreeMethods(Rest):
+    """Implements ``TreeMethods``."""
+
+    def tree(self, sha: str, *, recursive: bool = False) -> Tree:
+        """GET …/git/trees/{sha}. Raises Refused when GitHub leaves entries out."""
+        path = f"{self._root}/git/trees/{quote(sha, safe='')}"
+        answer = self._transport.call("GET", path, params={"recursive": "1"} if recursive else None)
+        if answer.read(lambda data: bool(data.get("truncated"))):
+            raise Refused(f"The tree {sha} is too large: GitHub lists only a part of it.")
+        return answer.read(_tree)
+
+    def file(self, path: str, commit: str) -> bytes:
+        """GET …/contents/{path} at a commit."""
+        address = f"{self._root}/contents/{quote(path, safe='/')}"
+        try:
+            content = self._transport.call("GET", address, params={"ref": commit}).read(_content)
+        except NotThere as absent:
+            raise Refused(absent.message, hint=absent.hint) from absent
+        if content is None:
+            raise Refused(f"GitHub does not hand out {path}: it is no file, or larger than 1 MB.")
+        return content
+
+    def create_tree_over(self, base: str, changes: Mapping[str, tuple[str, str] | None]) -> str:
+        """POST …/git/trees with a base tree."""
+        entries = [_change(path, *change) if change else _removal(path) for path, change in changes.items()]
+        answer = self._transport.call("POST", f"{self._root}/git/trees", body={"base_tree": base, "tree": entries})
+        return answer.read(lambda data: str(data["sha"]))
+
+
+def _change(path: str, mode: str, text: str) -> dict[str, Any]:
+    return {"path": path, "mode": mode, "type": "blob", "content": text}
+
+
+def _removal(path: str) -> dict[str, Any]:
+    return {"path": path, "mode": "100644", "type": "blob", "sha": None}
+
+
+def _content(data: Any) -> bytes | None:
+    """Read the JSON of a file (schema "content-file"); None for a folder, a link, or a file that is too large."""
+    is_file = isinstance(data, dict) and data.get("encoding") == "base64"
+    return base64.b64decode(data["content"]) if is_file else None
+
+
+def _tree(data: dict[str, Any]) -> Tree:
+    """Read the JSON of a tree (schema "git-tree")."""
+    entries = (TreeEntry(entry["path"], entry["mode"], entry["type"], entry["sha"]) for entry in data["tree"])
+    return Tree(str(data["sha"]), tuple(entries))

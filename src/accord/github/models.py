@@ -1,0 +1,223 @@
+"""GitHub as the rest of accord sees it: small types of our own, and the operations that somebody uses.
+
+The one implementation is ``accord.github.client``; the local GitHub of ``accord_sandbox`` is reached through it
+as well, over HTTP, so there is no second way in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused, Stopped
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who writes with our token, and whose markers count: our own, and those of a login that the user vouches for.
+
+    An installation token cannot ask who it is; its login is the one the user gives, else the runner's.
+    """
+
+    login: str
+    is_person: bool
+    vouched: str = ""
+
+    def counts(self, author: str | None) -> bool:
+        """Tell whether what this author wrote is ours. GitHub's logins have no case."""
+        return (author or "").lower() in {self.login.lower(), self.vouched.lower()} - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """What must be known of a repository before anything is written to it.
+
+    ``may_triage`` and ``may_push`` are what GitHub says of our role, which counts for people only; None where it says
+    nothing.
+    """
+
+    full_name: str
+    is_archived: bool
+    has_issues: bool
+    default_branch: str
+    may_triage: bool | None
+    may_push: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """An issue, or a pull request in its role as one.
+
+    ``id`` is the database id that dependencies are made with, ``number`` what people see. ``blocker_count``
+    counts native blockers, open and closed; None where the server does not tell.
+    """
+
+    id: int
+    number: int
+    url: str
+    title: str
+    body: str
+    labels: tuple[str, ...]
+    state: str
+    state_reason: str | None
+    author: str
+    author_is_bot: bool
+    closed_by: str | None
+    is_pull: bool
+    created_at: datetime
+    blocker_count: int | None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the issue is open."""
+        return self.state == "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label of a repository; ``color`` is six hex digits in lower case."""
+
+    name: str
+    description: str
+    color: str
+
+
+@dataclass(slots=True)
+class RequestCount:
+    """Every request that went out, repeated ones too: ``read`` counts GET, ``write`` all else."""
+
+    read: int = 0
+    write: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found. ``is_complete`` is False when GitHub gave up early or holds more than it tells."""
+
+    issues: tuple[Issue, ...]
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IssueChange:
+    """Fields to change in one request; None leaves a field as it is."""
+
+    body: str | None = None
+    labels: tuple[str, ...] | None = None
+    state: str | None = None
+    state_reason: str | None = None
+
+
+class AnswerLost(Stopped):
+    """A request that must not be repeated blindly got no answer: GitHub may or may not have carried it out."""
+
+
+class NotThere(Refused):
+    """GitHub answers 404 or 410, or that it has moved: there is no such thing, or none that this token may see."""
+
+
+class Forbidden(Refused):
+    """GitHub answers 403: this token may not do it, and so nothing like it."""
+
+
+class Conflict(Refused):
+    """GitHub answers 409 or 422: what is asked for does not fit what is there, or is no valid request."""
+
+
+class EmptyRepository(Refused):
+    """GitHub answers 409 where git data is asked for and the repository holds no commit yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach a repository. The token is never printed."""
+
+    repository: str
+    token: str = field(repr=False)
+    api_url: str = "https://api.github.com"
+    identity: str = ""
+    max_wait_seconds: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
+
+    ``updated_at`` is when anything last happened to it, a push or else.
+    ``merge_commit`` is what came of it in its base, empty until it is merged.
+    """
+
+    number: int
+    url: str
+    title: str
+    body: str
+    state: str
+    is_merged: bool
+    is_draft: bool
+    is_locked: bool
+    author: str
+    labels: tuple[str, ...]
+    head_branch: str
+    head_sha: str
+    head_repository: str
+    base_branch: str
+    base_sha: str
+    merge_commit: str = ""
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PullFile:
+    """A file of a diff. ``patch`` is its hunks, None where GitHub shows none: binary, too large, or not changed.
+
+    ``status`` is GitHub's word (added, removed, modified, renamed, …), ``previous_path`` what it was called before.
+    """
+
+    path: str
+    status: str
+    previous_path: str
+    patch: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review as GitHub lists it. ``state`` is PENDING, COMMENTED, APPROVED, CHANGES_REQUESTED or DISMISSED."""
+
+    id: int
+    url: str
+    author: str
+    author_is_bot: bool
+    body: str
+    state: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class InlineComment:
+    """A comment on one line of a diff; ``side`` is RIGHT for the new version of the file, LEFT for the old one."""
+
+    path: str
+    line: int
+    side: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewReview:
+    """A review to post in one request. ``event`` is APPROVE, REQUEST_CHANGES or COMMENT."""
+
+    event: str
+    body: str
+    commit: str
+    comments: tuple[InlineComment, ...]
+
+
+class AnchorRefused(Refused):
+    """A comment has no place in the diff. GitHub does not say which one, and keeps nothing of the review."""
+
+
+class VerdictRefused(Refused):
+    """Our identity may not approve or request changes here; it may still comment."""

@@ -1,1 +1,0 @@
-"""What knows no contract: findings, documents, machines, graphs, Markdown, text safety, clock and errors."""

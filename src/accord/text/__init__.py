@@ -1,0 +1,1 @@
+"""Markdown and untrusted text: parsing, redaction, sanitising, and quoting."""

@@ -1,0 +1,57 @@
+"""Cutting what was sanitised: a cut through code, a tag or a link would bring to life what was none.
+
+``f(`@name`)`` cut after the backtick is a mention. So a text is cut where both halves are fit to be posted as they
+are; where there is no such place, both are shown as code, in which nothing acts and no character is missing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accord.text.markdown import fence_for, in_fence, unfenced
+from accord.text.redaction import Redactor
+from accord.text.regions import read_page
+from accord.text.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+_NO_SECRETS = Redactor()
+_FENCE_LINES = 8
+"""What two fences of three cost, with their line ends."""
+
+
+def cut(text: str, room: int) -> tuple[str, str]:
+    """Cut a sanitised text so that the head fits into ``room`` characters, at least 20: after a paragraph or a line.
+
+    Head and tail make up the text again, without the fences if it is shown as code.
+    """
+    code = read_page(text).code
+    for end in ("\n\n", "\n", " "):
+        position = _last(text, end, room, code)
+        if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):
+            return text[:position], text[position:]
+    return _cut_code(unfenced(text), room)
+
+
+def _last(text: str, end: str, room: int, code: Sequence[tuple[int, int]]) -> int:
+    """Return where the last of these ends outside of code, in the second half of the room; 0 if none does."""
+    limit = room
+    while (position := text.rfind(end, room // 2, limit)) >= 0:
+        inside = [start for start, stop in code if start < position + len(end) < stop]
+        if not inside:
+            return position + len(end)
+        limit = inside[0]
+    return 0
+
+
+def _is_fit(text: str) -> bool:
+    return not sanitise(text, secrets=_NO_SECRETS).counts
+
+
+def _cut_code(code: str, room: int) -> tuple[str, str]:
+    overhead = 2 * (len(fence_for(code)) + 1)
+    size = room - overhead if 2 * overhead <= room else (room - _FENCE_LINES) // 2
+    position = code.rfind("\n", size // 2, size) + 1 or size
+    return in_fence(code[:position]), in_fence(code[position:])

@@ -1,0 +1,115 @@
+"""Characters that nobody sees: taken out, unless they do the work that Unicode gave them.
+
+An invisible character splits a word for a machine and not for a person, carries a message, or (bidirectional
+controls) shows a text in another order than it is read by a program ("Trojan Source", CVE-2021-42574). The same
+characters join emoji, shape Persian and Hindi and point Hebrew; each is kept exactly where Unicode gives it a
+meaning: UTS #51 (emoji sequences), UAX #31 section 2.3 (joiners), UTS #37 (ideographic variation), the script
+chapters of the standard.
+
+A kept character always stands beside visible ones, so taking the others out never changes what is kept.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+GUARD = "\N{WORD JOINER}"
+"""What accord sets into ``@name``, ``fixes #1``, ``/command`` and ``https://`` so that they stay text.
+
+It has no width and forbids a line break (Unicode chapter 23.2), so a text reads as before, yet a name, keyword, command
+or link is no longer one run of characters. It is kept only in these places; anywhere else it is hidden text.
+"""
+
+_BIDI_MARKS = "\u061c\u200e\u200f"
+_INVISIBLE = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_PICTURES = (
+    "\xa9\xae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d"
+    "\u3297\u3299\U0001f000-\U0001faff"
+)
+_RIGHT_TO_LEFT = (
+    "\u0590-\u060f\u0610-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
+)
+_JOINING = "\u0600-\u061b\u061d-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u17ff\u1800-\u180a\u1810-\u18af"
+"""Letters that take another shape beside a joiner: Arabic, Syriac, Indic, Tibetan, Myanmar, Khmer, Mongolian."""
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17b3\u17b6-\u17ff"
+"""Thai, Lao, Myanmar and Khmer mark where a line may break with a zero width space."""
+
+_IDEOGRAPHS = "\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_MODIFIED = f"[{_PICTURES}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]?"
+
+_KEPT = "|".join(
+    (
+        "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f",  # the flags of Scotland, Texas …
+        f"{_MODIFIED}(?:\u200d{_MODIFIED})+",  # families, professions
+        f"(?<=[{_PICTURES}])[\ufe0e\ufe0f]",
+        "(?<=[0-9#*])\ufe0f(?=\u20e3)",  # keycaps
+        f"(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])",
+        # Indic half forms, and the Arabic letter of Hijri years
+        "(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca\u0647])\u200d(?=\\s|$)",
+        f"(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])",
+        f"(?<=[{_IDEOGRAPHS}])[\ufe00-\ufe02\U000e0100-\U000e01ef]",
+        "(?<=[\u1800-\u180a\u1810-\u18af])[\u180b-\u180f]",
+        "(?<=[\u2200-\u22ff])\ufe00",  # variants of mathematical operators
+        "(?<=[\u0591-\u05c7])\u034f(?=[\u0591-\u05c7])",  # order of Hebrew points
+        f"(?<=@){GUARD}(?=[A-Za-z0-9&<])",
+        f"(?<![A-Za-z0-9][cfrCFR])(?<=[cfrCFR]){GUARD}(?=(?i:[<&]|lose|ix|esolve))",
+        f"(?<![A-Za-z0-9]/)(?<=/){GUARD}(?=[A-Za-z])",
+        f"(?<=:){GUARD}(?=//)",
+        f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
+    )
+)
+_TOKEN = re.compile(f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)")
+_RUN = re.compile(f"[{_INVISIBLE}]+")
+_RTL = re.compile(f"[{_RIGHT_TO_LEFT}]")
+_SEPARATORS = re.compile("[\u2028\u2029]")
+
+
+def hidden_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where characters stand that nobody sees and that do no work, as start and end."""
+    if text.isascii() and text.isprintable():
+        return
+    for hit in _TOKEN.finditer(text):
+        if hit["hidden"] or (hit["mark"] and not _is_beside_rtl(text, hit.start())):
+            yield hit.span()
+
+
+def invisible_runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where characters stand that nobody sees, whether they do work or not."""
+    return (hit.span() for hit in _RUN.finditer(text))
+
+
+def in_place_of(run: str) -> str:
+    """Say what stays where a run of hidden characters was: a space for the line separators, which are seen as such."""
+    return " " if _SEPARATORS.search(run) else ""
+
+
+def is_hidden(char: str) -> bool:
+    """Tell whether this character is of a kind that nobody sees, wherever it stands."""
+    return _RUN.fullmatch(char) is not None
+
+
+def strip_hidden(text: str) -> str:
+    """Take out what nobody sees: for what an agent wrote, and for what it is shown."""
+    pieces = []
+    end = 0
+    for start, stop in hidden_runs(text):
+        pieces += [text[end:start], in_place_of(text[start:stop])]
+        end = stop
+    return "".join(pieces) + text[end:]
+
+
+def _is_beside_rtl(text: str, position: int) -> bool:
+    """Tell whether a direction mark has letters to order: some of a right-to-left script, close by on its line."""
+    around = text[max(0, position - 100) : position + 101]
+    before, after = around[: min(position, 100)], around[min(position, 100) :]
+    return bool(_RTL.search(before.rpartition("\n")[2]) or _RTL.search(after.partition("\n")[0]))

@@ -1,0 +1,184 @@
+"""Which HTML and which addresses may stand in a text that accord posts.
+
+GitHub sanitises what it renders (github/markup, "HTML sanitization"), but not what other programs make of the same
+text. So the list here is shorter than GitHub's: what layout and typography need, and nothing that loads, runs, styles
+or names.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from accord.text.hidden import strip_hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.text.regions import Page, Prose
+
+
+_NAMES = re.compile(
+    r"a|b|blockquote|br|caption|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|ins|kbd|li|ol|p|pre|q|rp|rt|ruby|s|samp"
+    r"|small|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|ul|var"
+)
+_ATTRIBUTES = {
+    "a": {"href", "title"},
+    "details": {"open"},
+    "div": {"align"},
+    "h1": {"align"},
+    "h2": {"align"},
+    "h3": {"align"},
+    "img": {"src", "alt", "title", "width", "height", "align"},
+    "ol": {"start"},
+    "p": {"align"},
+    "table": {"align"},
+    "td": {"align", "colspan", "rowspan"},
+    "th": {"align", "colspan", "rowspan"},
+    "tr": {"align"},
+}
+_VALUES = {
+    "align": re.compile(r"left|center|right|justify", re.IGNORECASE),
+    "colspan": re.compile(r"[1-9][0-9]?"),
+    "height": re.compile(r"[1-9][0-9]{1,3}(?:px)?"),
+    "open": re.compile(r"(?:open|true)?", re.IGNORECASE),
+    "rowspan": re.compile(r"[1-9][0-9]?"),
+    "start": re.compile(r"[0-9]{1,9}"),
+    "width": re.compile(r"[1-9][0-9]{1,3}(?:px)?|[1-9][0-9]%|100%"),
+}
+"""An image of less than 10 pixels shows nothing; it counts who reads. ``alt`` and ``title`` may hold any text."""
+
+_ATTRIBUTE = r"""\s+([A-Za-z-]+)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?"""
+_TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>")
+_OPENING = re.compile(r"<[A-Za-z/!?]")
+_ATTRIBUTES_IN = re.compile(_ATTRIBUTE)
+_BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
+_SCHEME = re.compile(r"([a-z][a-z0-9+-]*):")
+_SCHEMES = frozenset(("ftp", "http", "https", "irc", "ircs", "mailto", "xmpp"))
+_WITH_HOST = frozenset(("ftp", "http", "https"))
+_AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of raw HTML: a ``comment``, an allowed ``tag``, or a ``refused`` ``<`` that begins something else."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def is_safe_address(address: str) -> bool:
+    """Tell whether a link may lead there, read as leniently as the laxest browser does.
+
+    Browsers skip blanks and control characters within a scheme, take backslashes for slashes, and send what stands
+    before ``@`` as a name, so ``https://github.com@evil.example`` leads to the latter (WHATWG URL Standard, "basic URL
+    parser").
+    A scheme with a dot is none that anything handles: ``[here](app.py:12)`` is a file and a line.
+    """
+    plain = _BLANK.sub("", strip_hidden(html.unescape(address))).lower()
+    scheme = _SCHEME.match(plain)
+    if scheme and scheme[1] not in _SCHEMES:
+        return False
+    has_host = scheme[1] in _WITH_HOST if scheme else plain[:2] in ("//", "\\\\", "/\\", "\\/")
+    authority = _AUTHORITY.match(plain, scheme.end() if scheme else 0) if has_host else None
+    return authority is None or "@" not in authority[1]
+
+
+def is_allowed_tag(tag: str) -> bool:
+    """Tell whether this one tag, from ``<`` to ``>``, may stay."""
+    found = _TAG.fullmatch(tag)
+    return found is not None and _is_allowed(found)
+
+
+def pieces_of(text: str) -> Iterator[Piece]:
+    """Read raw HTML strictly: what is no comment and no allowed tag is refused where it begins.
+
+    A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
+    """
+    position = text.find("<")
+    while position >= 0:
+        piece = _piece_at(text, position)
+        if piece is not None:
+            yield piece
+        position = text.find("<", piece.end if piece else position + 1)
+
+
+def _piece_at(text: str, start: int) -> Piece | None:
+    if text.startswith("<!--", start):
+        return _comment_at(text, start)
+    found = _TAG.match(text, start)
+    if found and _is_allowed(found):
+        return Piece("tag", start, found.end())
+    return Piece("refused", start, start + 1) if _OPENING.match(text, start) else None
+
+
+def _comment_at(text: str, start: int) -> Piece:
+    for short in ("<!-->", "<!--->"):
+        if text.startswith(short, start):
+            return Piece("comment", start, start + len(short))
+    closing = text.find("-->", start + 4)
+    if closing >= 0:
+        return Piece("comment", start, closing + 3)
+    if text.lstrip().startswith("<!--") and not text[:start].strip():
+        return Piece("comment", start, len(text))
+    return Piece("refused", start, start + 1)
+
+
+def _is_allowed(tag: re.Match[str]) -> bool:
+    name = tag[2].lower()
+    if not _NAMES.fullmatch(name):
+        return False
+    values: dict[str, str] = {}
+    for attribute in _ATTRIBUTES_IN.finditer(tag[3]):
+        value = (attribute[2] or "").strip("\"'")
+        values.setdefault(attribute[1].lower(), html.unescape(value))
+    if tag[1]:
+        return not values
+    return values.keys() <= _ATTRIBUTES.get(name, set()) and _are_harmless(name, values)
+
+
+def _are_harmless(name: str, values: Mapping[str, str]) -> bool:
+    if not all(_VALUES[key].fullmatch(value.strip()) for key, value in values.items() if key in _VALUES):
+        return False
+    if name == "img":
+        source = values.get("src", "")
+        return source.lower().startswith("https://") and is_safe_address(source)
+    return is_safe_address(values.get("href", ""))
+
+
+_TAG_TAGS = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+_CLOSE_THEMSELVES = frozenset(
+    "br hr img caption dd dt li p rp rt tbody td tfoot th thead tr".split()  # noqa: SIM905 - reads as a list of tags
+)
+"""Tags without an end, and those that whatever follows ends (HTML Standard, "Optional tags")."""
+
+
+def closing_tags(page: Page) -> list[str]:
+    """List the tags that close what a text leaves open, in the order to write them.
+
+    A closing tag takes away the last opening one of its name and nothing in between: a browser carries bold or a link
+    on beyond the box in which it began.
+    """
+    opened: list[str] = []
+    for prose in page.prose:
+        for tag in _tags(prose):
+            name = tag[2].lower()
+            if not tag[1] and name not in _CLOSE_THEMSELVES:
+                opened.append(name)
+            elif tag[1] and name in opened:
+                del opened[len(opened) - 1 - opened[::-1].index(name)]
+    return [f"</{name}>" for name in reversed(opened)]
+
+
+def _tags(prose: Prose) -> Iterator[re.Match[str]]:
+    if prose.is_html:
+        places = [piece.start for piece in pieces_of(prose.content) if piece.kind == "tag"]
+    else:
+        places = [span.start for span in prose.spans if span.kind == "html"]
+    for place in places:
+        tag = _TAG_TAGS.match(prose.content, place)
+        if tag:
+            yield tag

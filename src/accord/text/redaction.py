@@ -1,0 +1,322 @@
+"""Secrets leave no trace: every text that accord posts, prints, logs or encodes goes through ``Redactor`` first.
+
+Two kinds of evidence: what a token of a known issuer looks like, and the values that this process holds itself.
+A shape is documented by its issuer; only long, unmistakable ones are listed, because a false hit destroys text.
+"""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+
+_PERCENT = re.compile("%[0-9A-F]{2}")
+
+
+def encoded_forms(text: str) -> Iterator[str]:
+    """Yield the text in base64, wherever it stands in what was encoded, in hexadecimal digits and as part of a URL."""
+    data = text.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        middle = _base64_within(data, before)
+        yield from (middle, middle.replace("+", "-").replace("/", "_"))
+    yield from (data.hex(), data.hex().upper())
+    for quoted in (quote(data), quote(data, safe=""), quote_plus(data)):
+        yield from (quoted, _PERCENT.sub(lambda hit: hit.group().lower(), quoted))
+
+
+def _base64_within(data: bytes, before: int) -> str:
+    """Return the characters that data alone decides, when ``before`` bytes (modulo 3) are encoded ahead of it."""
+    whole = base64.b64encode(b"\0" * before + data).decode()
+    first = -(-before * 8 // 6)
+    end = (before + len(data)) * 8 // 6
+    return whole[first:end]
+
+
+_SHAPES = {
+    "github-token": r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
+    "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
+    "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
+    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+    "slack-token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "aws-key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    "json-web-token": (
+        r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+|(?<=-)eyJ[A-Za-z0-9_-]{10,400}+)"
+        r"\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}"
+    ),
+}
+"""An agent can print the beginning of a shape over and over, so none may search far from each place where it begins."""
+
+KEY_BEGIN = r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
+KEY_END = r"-----END (?:[A-Z]+ )*PRIVATE KEY-----"
+_KEY = re.compile(rf"{KEY_BEGIN}[\s\S]*?(?:{KEY_END}|\Z)")
+_SHAPE = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items()))
+_BEGINNING = re.compile(r"gh[pousr]_|github_pat_|sk-|AIza|xox|A[KS]IA|eyJ|-----BEGIN")
+"""How each of the shapes begins: a text without any of these is passed over ten times as fast."""
+
+_SECRET_NAME = re.compile(
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PRIVATE|CREDENTIAL|AUTH(?!OR)|API_?KEY|ACCESS_?KEY|CLAUDE_API)", re.IGNORECASE
+)
+_SHORTEST_VALUE = 8
+"""Shorter values occur in ordinary text, and masking them would garble it."""
+
+_SHORTEST_LEAF = 16
+"""Not every text of a JSON document is a secret; the short ones are names of modes and kinds."""
+
+_WRAP = r"[ \t]*(?:[\r\n]|(?<!\\)\\++[rn])(?:\s|\\++[rnt])*"
+_WRAPPED = ("\n", "\r", "\\n", "\\r")
+_BREAK = re.compile(rf"(?<![ \t]){_WRAP}")
+"""Where a text is wrapped, or says so as a text of JSON does, also of JSON in JSON. A known secret is found across it,
+while a shape would run on into the next line.
+"""
+
+_KNOWN = "secret of the environment"
+PRIVATE_KEY = "private-key"
+_PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,40}\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where a secret stands in a text, and of what kind it is; never its value."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Redactor:
+    """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed."""
+
+    values: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Redactor({len(self.values)} known values)"
+
+    def and_knows(self, other: Redactor) -> Redactor:
+        """Return one that knows the values of both."""
+        return Redactor(tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
+
+    def find(self, text: str, *, keys_in: Callable[[str], Iterable[Secret]] | None = None) -> list[Secret]:
+        """Say where secrets are, in order and apart from each other. What a placeholder says is none.
+
+        ``keys_in`` says where private keys are, for who knows better where one ends.
+        """
+        found: list[Secret] = []
+        if _BEGINNING.search(text):
+            found = [Secret(*hit.span(), _kind(hit)) for hit in _SHAPE.finditer(text)]
+            found += (keys_in or private_keys)(text)
+        joined = _BREAK.sub("", text) if self.values and any(sign in text for sign in _WRAPPED) else ""
+        for value in self.values:
+            found += [Secret(start, start + len(value), _KNOWN) for start in _places(value, text)]
+            if value in joined:
+                found += [Secret(*hit.span(), _KNOWN) for hit in re.finditer(_broken(value), text)]
+        if not found:
+            return []
+        placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
+        return merged(secret for secret in found if not _is_within(secret, placeholders))
+
+    def redact(self, text: str) -> tuple[str, int]:
+        """Return the text without secrets, and how many were taken out."""
+        secrets = self.find(text)
+        return without(secrets, text), len(secrets)
+
+    def __call__(self, text: str) -> str:
+        """Return the text without secrets."""
+        return self.redact(text)[0]
+
+
+def private_keys(text: str) -> Iterator[Secret]:
+    """Say where private keys are; one without an end goes on to the end of the text."""
+    return (Secret(*hit.span(), PRIVATE_KEY) for hit in _KEY.finditer(text))
+
+
+def merged(found: Iterable[Secret]) -> list[Secret]:
+    """Put in order, and make one of those that overlap."""
+    apart: list[Secret] = []
+    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+        if apart and secret.start < apart[-1].end:
+            apart[-1] = replace(apart[-1], end=max(apart[-1].end, secret.end))
+        else:
+            apart.append(secret)
+    return apart
+
+
+def without(secrets: Iterable[Secret], text: str) -> str:
+    """Put a placeholder in the place of each of these secrets, which are in order and apart."""
+    pieces = []
+    end = 0
+    for secret in secrets:
+        pieces += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+        end = secret.end
+    return "".join(pieces) + text[end:]
+
+
+def _kind(hit: re.Match[str]) -> str:
+    return (hit.lastgroup or "").replace("_", "-")
+
+
+def _places(value: str, text: str) -> Iterator[int]:
+    start = text.find(value)
+    while start >= 0:
+        yield start
+        start = text.find(value, start + len(value))
+
+
+def _broken(value: str) -> str:
+    """Write a value as a pattern that finds it however it is wrapped."""
+    return f"(?:{_WRAP})?".join(map(re.escape, value))
+
+
+def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
+    """Tell whether a secret lies in one of these spans, which are in order."""
+    i = bisect_right(spans, secret.start, key=itemgetter(0)) - 1
+    return i >= 0 and secret.end <= spans[i][1]
+
+
+def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {redact(key): redacted(child, redact) for key, child in value.items()}
+    if isinstance(value, list):
+        return [redacted(child, redact) for child in value]
+    return value
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name is one that holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ()) -> Redactor:
+    """Know the secrets of this process: the values of variables whose names say that they hold one.
+
+    Variables named in ``certain`` surely do, whatever their names or values look like.
+    """
+    declared = frozenset(certain)
+    values = {
+        form
+        for name, value in environment.items()
+        if name in declared or (is_secret_name(name) and not value.startswith("/"))
+        for form in _forms(value.strip())
+    }
+    return Redactor(tuple(sorted(values, key=len, reverse=True)))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield a secret, what it is made of, and all as JSON or Python quote them, and as anybody can encode them."""
+    for text in {secret, *_parts(secret)}:
+        if len(text) >= _SHORTEST_VALUE:
+            yield from (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1])
+            yield from encoded_forms(text)
+
+
+def _parts(secret: str) -> Iterator[str]:
+    """Yield each line (GitHub masks them one by one too); of a JSON document its texts, as its lines are no secrets."""
+    try:
+        leaves = [json.loads(secret)] if secret.startswith("{") else []
+    except (ValueError, RecursionError):
+        leaves = []
+    if not leaves:
+        yield from (line.strip() for line in secret.splitlines())
+    while leaves:
+        leaf = leaves.pop()
+        if isinstance(leaf, (dict, list)):
+            leaves += leaf.values() if isinstance(leaf, dict) else leaf
+        elif isinstance(leaf, str) and len(leaf) >= _SHORTEST_LEAF:
+            yield leaf
+
+
+_HELD_CHARS = 8 * 1024
+"""How much of an unfinished line is held back: longer than any token."""
+
+_KEY_CHARS = 16 * 1024
+"""How long a private key may be; what goes on longer without an end is none."""
+
+_BEGIN = re.compile(KEY_BEGIN)
+_END = re.compile(KEY_END)
+_ON = re.compile(rf'(?:[^"\\-]++|\\.|-(?!{KEY_END[1:]}))*+', re.DOTALL)
+"""All up to where a key can end: its last line, or a bare quotation mark, which ends a text of JSON."""
+
+_INSIDE = re.compile(r"(?:[A-Za-z0-9+/=\s]++|\\[nrt])*+")
+"""What looks like the inside of a key; of one without an end, this goes."""
+
+
+class RedactedStream:
+    """Feed it what a program printed, piece by piece; it gives back the same without secrets, a little later."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._held = ""
+        self._next_look = 0
+        """So much is there before what is held back is looked through again; else each piece would cost all of it."""
+        self._held_chars = max([_HELD_CHARS, *map(len, redactor.values)])
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece; return what can be passed on by now."""
+        text = self._decoder.decode(data)
+        self._held += text
+        is_worth_a_look = "\n" in text or len(self._held) > 2 * self._held_chars
+        return self._pass_on(is_end=False) if is_worth_a_look and len(self._held) >= self._next_look else b""
+
+    def end(self) -> bytes:
+        """Return what was held back."""
+        self._held += self._decoder.decode(b"", final=True)
+        return self._pass_on(is_end=True)
+
+    def _pass_on(self, *, is_end: bool) -> bytes:
+        text = self._held
+        keys, open_key = _keys(text)
+        secrets = self._redactor.find(text, keys_in=lambda _: keys)
+        cut = len(text) if is_end else self._cut(text, secrets, open_key)
+        self._held = text[cut:]
+        is_stuck = "\n" in self._held or len(self._held) > self._held_chars
+        self._next_look = len(self._held) * 3 // 2 if is_stuck else 0
+        ready = without([secret for secret in secrets if secret.start < cut], text[:cut])
+        return ready.encode("utf-8", "surrogateescape")
+
+    def _cut(self, text: str, secrets: list[Secret], open_key: int | None) -> int:
+        """Return up to where the text is final: nothing that comes later can make a secret of it."""
+        whole_lines = text.rfind("\n") + 1
+        cut = max(whole_lines, len(text) - self._held_chars)
+        if open_key is not None:
+            cut = min(cut, open_key)
+        for secret in secrets:
+            if secret.start < cut < secret.end or (secret.start < cut and secret.end == len(text)):
+                is_final = secret.end < len(text) or len(text) - secret.start > self._held_chars + _KEY_CHARS
+                cut = secret.end if is_final else secret.start
+        return cut
+
+
+def _keys(text: str) -> tuple[list[Secret], int | None]:
+    """Say where private keys are, each no longer than what belongs to it, and where one begins that may yet end.
+
+    One pass: where a key can end is looked for once, however many begin before it.
+    """
+    keys = []
+    open_key = None
+    stop = 0
+    begin = _BEGIN.search(text)
+    while begin:
+        inside = begin.end()
+        stop = stop if stop >= inside else _ON.match(text, inside).end()  # type: ignore[union-attr]
+        last = _END.match(text, stop) if stop - inside <= _KEY_CHARS else None
+        is_open = stop >= len(text) - 1 and text[stop:] in ("", "\\") and len(text) - inside <= _KEY_CHARS
+        if is_open and open_key is None:
+            open_key = begin.start()
+        end = (last or _INSIDE.match(text, inside)).end()  # type: ignore[union-attr]
+        keys.append(Secret(begin.start(), end, PRIVATE_KEY))
+        begin = _BEGIN.search(text, end)
+    return keys, open_key

@@ -1,0 +1,216 @@
+"""Words that do something when GitHub or a bot reads them: mentions, closing keywords, commands, bare addresses.
+
+Where GitHub looks: the mention filter runs over the text nodes of the rendered HTML, outside of ``pre``, ``code`` and
+``a`` (html-pipeline, ``MentionFilter``: ``@`` that no letter or digit precedes, a letter or digit directly after it).
+A backslash or an entity is gone by then, so neither helps: the run of characters itself must be broken, by ``GUARD``.
+Keywords are those of GitHub Docs, "Linking a pull request to an issue"; the same words count in a commit message,
+which a squash makes of a pull request's title and body. Bots read the raw text, line by line.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.text.hidden import GUARD, invisible_runs, is_hidden
+from accord.text.views import Replacement, View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+CODE = "\x00"
+"""Stands in a view for what is no text: code, an address, a comment."""
+
+TAG = "\x01"
+"""Stands in a view for an HTML tag. A closing tag without an opening one vanishes, and what is around it joins."""
+
+ISSUE_LINK = "\x02"
+"""Stands in a view for the address of a link that leads to an issue."""
+
+_KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
+_KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(f"{TAG}*".join(word) for word in _KEYWORDS) + ")"
+_GAP = rf"[\s:*_~(\[<\"'{TAG}]"
+_ISSUE_PATH = r"https?://[^\s/<>]{1,200}/[^\s/<>]{1,100}/[^\s/<>]{1,100}/(?:issues|pull|pulls|discussions)/[0-9]"
+_REFERENCE = (
+    rf"(?:#[0-9]|GH-[0-9]|[\w.-]{{1,100}}/[\w.-]{{1,100}}#[0-9]|{_ISSUE_PATH}|\[[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
+)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_GAP}{{1,30}}{_REFERENCE}|#[0-9]))", re.IGNORECASE)
+_DANGLING = re.compile(rf"{_KEYWORD}(?={_GAP}{{0,30}}\Z)", re.IGNORECASE)
+_LEADING_REFERENCE = re.compile(rf"{_GAP}{{0,30}}{_REFERENCE}", re.IGNORECASE)
+_ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
+_MENTION = re.compile(rf"(?<![A-Za-z0-9])@(?={TAG}*[A-Za-z0-9])")
+_MAIL_DOMAIN = re.compile(r"@[\w-]+(?:\.[\w-]+)+")
+_COMMAND = re.compile(rf"^([ \t]*)(?=/[A-Za-z][\w-]*(?:[\s=:{CODE}{TAG}]|\Z))", re.MULTILINE)
+_ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
+_HOST = re.compile(
+    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/\\?#\s<])*))",
+    re.IGNORECASE,
+)
+_PLAIN_ADDRESS = re.compile(
+    r"(?:(?:https?|ftp)://|www\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?(?=[/?#]|$)"
+    r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
+_SKIPS_CI = re.compile(
+    r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]|^[ \t]*(skip-checks)[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORKING = frozenset("\u200b\u200c\u200d\u200e\u200f\ufe0e\ufe0f")
+
+
+class Edit(NamedTuple):
+    """What to write in the place of ``start`` to ``end``, and the kind it is counted as."""
+
+    start: int
+    end: int
+    new: str
+    kind: str
+
+
+def leads_to_issue(address: str) -> bool:
+    """Tell whether an address is one of an issue, which GitHub treats as a reference to it."""
+    return _ISSUE_ADDRESS.match(address) is not None
+
+
+def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool) -> View:
+    """Return the text that a reader of the rendered page sees, with a sign in the place of each hole."""
+    pattern = _ESCAPE if has_escapes else _ENTITY
+    decoded = [
+        Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else html.unescape(hit[0]))
+        for hit in pattern.finditer(content)
+    ]
+    return View(content, [*holes, *decoded])
+
+
+def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
+    """Break every mention, except in addresses, which GitHub makes links of as a whole."""
+    in_address = _Cursor(addresses)
+    for hit in _MENTION.finditer(view.text):
+        start, end = view.source(hit.start())
+        is_mail = view.text[hit.start() - 1 : hit.start()].isalpha() and _MAIL_DOMAIN.match(view.text, hit.start())
+        if not is_mail and not in_address(start):
+            yield _guarded(content, start, end, "@", "mentions")
+
+
+def keyword_edits(content: str, view: View, following: str) -> Iterator[Edit]:
+    """Break every closing keyword that a reference follows, be it in the ``following`` block."""
+    found = [hit.start() for hit in _CLOSING.finditer(view.text)]
+    if _LEADING_REFERENCE.match(following):
+        found += [hit.start() for hit in _DANGLING.finditer(view.text)]
+    for position in found:
+        yield _guarded(content, *view.source(position), view.text[position], "closing-keywords")
+
+
+def command_edits(content: str, view: View) -> Iterator[Edit]:
+    """Break ``/word`` at the start of a line; ``/usr/bin`` and ``/etc/hosts`` are paths."""
+    for hit in _COMMAND.finditer(view.text):
+        start, end = view.source(hit.end())
+        if content[start:end] == "/":
+            yield Edit(start, end, "/" + GUARD, "commands")
+
+
+def skip_edits(content: str) -> Iterator[Edit]:
+    """Put round brackets where a commit message would tell GitHub to run no checks.
+
+    Source: GitHub documentation, "Skipping workflow runs".
+    """
+    for hit in _SKIPS_CI.finditer(content):
+        yield Edit(hit.start(), hit.end(), f"({hit[1] or hit[2]})", "commands")
+
+
+def without_skips(content: str) -> str:
+    """Return a text that keeps no checks from running when it becomes a commit message."""
+    return View(content, [Replacement(edit.start, edit.end, edit.new) for edit in skip_edits(content)]).text
+
+
+def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
+    """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
+    inside = _Cursor(holes)
+    for hit in _HOST.finditer(content):
+        if not inside(hit.start()) and "@" in html.unescape(hit[3]):
+            cut = hit.end(1) if hit[1] else hit.end(2)
+            yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
+
+
+def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replacement]:
+    """List the bare addresses that GitHub is sure to make links of: a plain host, and no bracket open before them.
+
+    GFM, "Autolinks (extension)". A mention in one is part of the link.
+    """
+    found = []
+    depth = counted = 0
+    for start, _ in _bare_addresses(content, holes):
+        for char in re.findall(r"[\[\]]", content[counted:start]):
+            depth = max(0, depth + (1 if char == "[" else -1))
+        counted = start
+        plain = _PLAIN_ADDRESS.match(content, start)
+        if plain and not depth and ("://" in plain[0][:8] or "." in plain[0][4:]):
+            found.append(Replacement(start, plain.end(), ""))
+    return found
+
+
+def entity_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
+    """Take out hidden characters that are written as entities."""
+    inside = _Cursor(holes)
+    for hit in _ENTITY.finditer(content):
+        char = html.unescape(hit[0])
+        if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
+            around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
+            if char not in _WORKING or around.isascii():
+                yield Edit(hit.start(), hit.end(), "", "hidden")
+
+
+def _bare_addresses(content: str, holes: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
+    inside = _Cursor(holes)
+    for hit in _ADDRESS.finditer(content):
+        if not inside(hit.start()):
+            yield hit.span()
+
+
+def _guarded(content: str, start: int, end: int, char: str, kind: str) -> Edit:
+    """Set the guard behind a character, which is written as itself where it was an entity."""
+    written = char if content.startswith("&", start) and end - start > 1 else content[start:end]
+    return Edit(start, end, written + GUARD, kind)
+
+
+class _Cursor:
+    """Tells of positions that only grow whether they lie in one of these holes, which are in order."""
+
+    def __init__(self, holes: Sequence[Replacement]) -> None:
+        self._holes = holes
+        self._next = 0
+
+    def __call__(self, position: int) -> bool:
+        while self._next < len(self._holes) and self._holes[self._next].end <= position:
+            self._next += 1
+        return self._next < len(self._holes) and self._holes[self._next].start <= position
+
+
+_LONGEST = 65_536
+_MOST_BRACKETS = 60
+_ACTIVE = re.compile(
+    r"[<&@\\\t\r\ud800-\udfff]"  # HTML, entities, mentions, hosts with names, escapes, other blanks
+    r"|```|~~~"  # fences may be left open
+    r"|\]:"  # definitions, footnotes, markers
+    r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, but for the plainest
+    r"|^\s*/[A-Za-z]"  # commands
+    r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
+    re.MULTILINE,
+)
+_KEYWORD_PLAIN = re.compile(r"(?<![A-Za-z0-9])(?:close|fix|resolve)", re.IGNORECASE)
+_REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussions)/[0-9]", re.IGNORECASE)
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether nothing in this text can need a change. Secrets are another question."""
+    return (
+        len(text) <= _LONGEST
+        and not _ACTIVE.search(text)
+        and text.count("[") <= _MOST_BRACKETS
+        and not next(invisible_runs(text), None)
+        and not (_REFERENCE_PLAIN.search(text) and _KEYWORD_PLAIN.search(text))
+    )

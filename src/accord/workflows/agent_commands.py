@@ -1,0 +1,232 @@
+"""Whether a script starts an agent: the programs of its commands, behind whatever starts them, against the registry's.
+
+A script is read the way a shell would split it, without running anything. Where it is unclear whether a word is the
+value of an option or the command, both are taken, for a missed agent costs more than one that was seen too often.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from accord.runner.registry import shipped_registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accord.runner.registry import Registry
+
+
+_OTHER_AGENTS = frozenset({"opencode"})
+_HARMLESS = frozenset(
+    {
+        "agents",
+        "auth",
+        "completion",
+        "config",
+        "doctor",
+        "extensions",
+        "features",
+        "help",
+        "install",
+        "login",
+        "logout",
+        "mcp",
+        "models",
+        "plugin",
+        "plugins",
+        "setup-token",
+        "uninstall",
+        "update",
+        "upgrade",
+    }
+)
+"""First words after an agent's name that only look at it or set it up."""
+
+_ASKS = frozenset({"-v", "-V", "--version", "-h", "--help"})
+_KEYWORDS = frozenset(
+    {"if", "then", "elif", "else", "do", "while", "until", "!", "time", "coproc", "exec", "builtin", "nohup", "eval"}
+)
+_WRAPPERS: dict[str, tuple[str, int]] = {
+    "bash": ("oO", 0),
+    "bun": ("", 0),
+    "bunx": ("p", 0),
+    "chroot": ("", 1),
+    "command": ("vV", 0),
+    "dash": ("o", 0),
+    "doas": ("uC", 0),
+    "docker": ("", 2),
+    "env": ("uC", 0),
+    "flock": ("wE", 1),
+    "ionice": ("cnp", 0),
+    "nice": ("n", 0),
+    "node": ("r", 0),
+    "npm": ("wp", 0),
+    "npx": ("wp", 0),
+    "parallel": ("jS", 0),
+    "pipx": ("", 0),
+    "pnpm": ("C", 0),
+    "pnpx": ("", 0),
+    "podman": ("", 2),
+    "python": ("WX", 0),
+    "python3": ("WX", 0),
+    "runuser": ("uglw", 0),
+    "script": ("IOBTm", 0),
+    "setsid": ("", 0),
+    "sh": ("o", 0),
+    "ssh": ("iplFoJ", 1),
+    "stdbuf": ("ioe", 0),
+    "su": ("sgG", 1),
+    "sudo": ("CDRTUghpru", 0),
+    "timeout": ("ks", 1),
+    "unbuffer": ("", 0),
+    "uv": ("", 0),
+    "uvx": ("p", 0),
+    "xargs": ("EILPadns", 0),
+    "yarn": ("", 0),
+    "zsh": ("o", 0),
+}
+"""Programs that start another: their short options that take a value, and how many words stand before the other."""
+
+_RUNNING = {
+    "bun": {"x", "run"},
+    "docker": {"run", "exec"},
+    "npm": {"exec", "x"},
+    "pipx": {"run"},
+    "pnpm": {"dlx", "exec"},
+    "podman": {"run", "exec"},
+    "uv": {"run", "tool"},
+    "yarn": {"dlx", "exec", "run"},
+}
+"""Wrappers that start a program only after one of these words."""
+
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:[ \t]|\\\r?\n|(?<![^\s;|&(])\#[^\n]*)+)
+    |(?P<redirection>\d*(?:&>>?|<<<|<<-?|>>|[<>]&|>\||[<>])[ \t]*)
+    |(?P<end>[\r\n;|&()`])
+    |(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;|&()<>`'"\\]|['"\\])+)
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CASE = re.compile(r"""^[ \t]*[^\s()]+(?:[ \t]*\|[ \t]*[^\s()]+)*\)""", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
+_QUOTES = re.compile(r"""\\(.)|'([^']*)'|"((?:\\.|[^"\\])*)\"""", re.DOTALL)
+_DEEPEST = 8
+
+
+def agent_programs(registry: Registry) -> frozenset[str]:
+    """Name the programs that start the agents of a registry, and their packages as ``npx`` takes them."""
+    named = set(_OTHER_AGENTS)
+    for agent in registry.agents.values():
+        words = [word for word in agent.command if not word.startswith("{")]
+        command = next(_commands_in(words), None)
+        if command and not command[0].startswith("-"):
+            named.add(_program(command[0]))
+        if agent.install:
+            named.add(_program(agent.install.package))
+    return frozenset(named)
+
+
+@cache
+def shipped_programs() -> frozenset[str]:
+    """Name the programs of the agents that accord ships."""
+    return agent_programs(shipped_registry())
+
+
+def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
+    """Tell whether any command of a script starts one of these programs, or ``accord run``, to do its work."""
+    if depth > _DEEPEST:
+        return False
+    for words in _split(_CASE.sub("", script)):
+        nested = [word[at.end() :] for word in words for at in re.finditer(r"\$\(|`", word)]
+        commands = list(_commands_in([_unquoted(word) for word in words]))
+        nested += [
+            word for command in commands if command[0] in _WRAPPERS for word in command if re.search(r"\s", word)
+        ]
+        if any(_is_agent(command, programs) for command in commands):
+            return True
+        if any(starts_agent(text, programs, depth + 1) for text in nested):
+            return True
+    return False
+
+
+def _split(script: str) -> Iterator[list[str]]:
+    """Split a script into simple commands, without redirections and comments; words keep their quotes."""
+    words: list[str] = []
+    is_target = False
+    for token in _TOKEN.finditer(script):
+        if token.lastgroup == "word" and not is_target:
+            words.append(token[0])
+        elif token.lastgroup == "end":
+            if words:
+                yield words
+            words = []
+        if token.lastgroup != "blank":
+            is_target = token.lastgroup == "redirection"
+    if words:
+        yield words
+
+
+def _unquoted(word: str) -> str:
+    return _QUOTES.sub(lambda hit: hit[1] or hit[2] or re.sub(r"\\(.)", r"\1", hit[3] or ""), word)
+
+
+def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield what one simple command may start: itself, and behind each wrapper what that starts, innermost first."""
+    start = 0
+    while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
+        start += 1
+    command = words[start:]
+    if not command:
+        return
+    if (wrapper := _program(command[0])) in _WRAPPERS:
+        for inner in _behind(wrapper, command[1:]):
+            yield from _commands_in(inner)
+    yield [_program(command[0]), *command[1:]]
+
+
+def _behind(wrapper: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield where the command behind a wrapper may begin."""
+    valued, before = _WRAPPERS[wrapper]
+    running = _RUNNING.get(wrapper)
+    is_value, may_be_value = False, False
+    for i, word in enumerate(words):
+        if is_value:
+            is_value = False
+        elif word == "--":
+            may_be_value = False
+        elif word.startswith("-"):
+            is_value = len(word) == 2 and word[1] in valued
+            may_be_value = not is_value and "=" not in word
+        elif running is not None:
+            if word in running:
+                running = None
+                before = max(before - 1, 0)
+            elif not may_be_value:
+                return
+            may_be_value = False
+        elif before and not may_be_value:
+            before -= 1
+        else:
+            yield words[i:]
+            if not may_be_value and not _is_assignment(word):
+                return
+            may_be_value = False
+
+
+def _is_assignment(word: str) -> bool:
+    return _ASSIGNMENT.fullmatch(word) is not None
+
+
+def _program(word: str) -> str:
+    """Name a program without its folder, its npm scope and its version."""
+    at = word.rfind("@")
+    return (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+
+
+def _is_agent(command: Sequence[str], programs: frozenset[str]) -> bool:
+    first = next((word for word in command[1:] if not word.startswith("-")), "")
+    if command[0] == "accord":
+        return first == "run"
+    return command[0] in programs and first not in _HARMLESS and not (command[1:2] and command[1] in _ASKS)

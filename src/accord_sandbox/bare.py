@@ -1,0 +1,237 @@
+"""The bare repositories behind the local GitHub's repositories, worked on with real git.
+
+One folder a repository, ``git/OWNER/NAME.git`` beside the database, made when it is first needed. git runs with
+nobody's configuration: neither the user's nor the machine's, and no ``GIT_*`` variable of the caller.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.core.errors import WrongUsage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+DEFAULT_BRANCH = "main"
+HEADS = "refs/heads/"
+ZERO = "0" * 40
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+WORKFLOWS = ".github/workflows/"
+_TEMPLATE = ".template"
+"""What every new repository is a copy of; no account has that name."""
+
+_SETTINGS = {
+    "safe.directory": "*",
+    "core.quotePath": "false",
+    "gc.auto": "0",
+    "receive.autogc": "false",
+    "receive.denyDeleteCurrent": "refuse",
+    "receive.hideRefs": "refs/pull",
+    "http.receivepack": "true",
+    "uploadpack.allowAnySHA1InWant": "true",
+    "uploadpack.allowFilter": "true",
+    "diff.renameLimit": "3000",
+    "advice.detachedHead": "false",
+}
+
+
+class GitFailed(Exception):
+    """git ended with an error; the message is what it wrote to stderr."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who made a commit, and when (seconds since the epoch)."""
+
+    name: str
+    email: str
+    moment: float
+
+
+@dataclass(frozen=True)
+class Bare:
+    """One bare repository. Every method is one or a few git processes, 3 ms each."""
+
+    path: Path
+
+    def ask(
+        self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes, bytes]:
+        """Run git and return its exit code, stdout and stderr."""
+        done = subprocess.run(  # noqa: S603 (arguments are never options: shas, checked refs, or after --)
+            [program(), *arguments],
+            cwd=self.path,
+            env={**environment(), "GIT_DIR": str(self.path), **(env or {})},
+            input=content if content is not None else b"",
+            capture_output=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def run(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
+        """Run git and return its stdout; a GitFailed when it fails."""
+        code, output, errors = self.ask(*arguments, content=content, env=env)
+        if code:
+            raise GitFailed(errors.decode(errors="replace").strip())
+        return output
+
+    def text(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+        """Return the stdout of git without its last line break."""
+        return self.run(*arguments, content=content, env=env).decode(errors="replace").rstrip("\n")
+
+    def commit_id(self, name: str) -> str | None:
+        """Return the commit that a branch, tag, full ref or (short) sha means, GitHub's order; None for nothing."""
+        if not name or name.startswith("-") or ".." in name or "@{" in name:
+            return None
+        for full in (f"{HEADS}{name}", f"refs/tags/{name}", name):
+            code, output, _ = self.ask("rev-parse", "--verify", "--quiet", f"{full}^{{commit}}")
+            if code == 0:
+                return output.decode().strip()
+        return None
+
+    def branch(self, name: str) -> str | None:
+        """Return the commit at the tip of a branch, or None."""
+        return self.refs(f"{HEADS}{name}").get(f"{HEADS}{name}") if valid_ref(f"{HEADS}{name}") else None
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return full ref names with what they point to, those equal to or below one of the prefixes, by name."""
+        output = self.text("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+        pairs = (line.split(" ", 1) for line in output.splitlines())
+        return {name: sha for sha, name in pairs}
+
+    def brings_workflows(self, commit: str) -> bool:
+        """Tell whether a workflow file is changed by a commit, or one before it, that no ref leads to yet."""
+        since = ("--not", "--all", "--", WORKFLOWS)
+        return bool(self.run("log", "-m", "--name-only", "--format=", commit, *since).strip())
+
+    def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
+        """Point a ref to a commit, only if it is still at ``old`` (``ZERO``: not there) when that is given."""
+        self.run("update-ref", ref, new, *([] if old is None else [old]))
+
+    def drop_ref(self, ref: str) -> None:
+        """Delete a ref."""
+        self.run("update-ref", "-d", ref)
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Tell whether ``newer`` contains ``older``."""
+        return self.ask("merge-base", "--is-ancestor", older, newer)[0] == 0
+
+    def merge_base(self, first: str, second: str) -> str | None:
+        """Return the commit at which two histories part, None for strangers."""
+        code, output, _ = self.ask("merge-base", first, second)
+        return output.decode().strip() if code == 0 else None
+
+    def merged_tree(self, base: str, head: str) -> str | None:
+        """Return the tree of a merge without conflicts, or None."""
+        code, output, errors = self.ask("merge-tree", "--write-tree", "--no-messages", base, head)
+        if code > 1:
+            raise GitFailed(errors.decode(errors="replace").strip())
+        return output.decode().split("\n", 1)[0] if code == 0 else None
+
+    def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
+        """Write a commit and return its id."""
+        arguments = [part for parent in parents for part in ("-p", parent)]
+        signed = {**_signed("AUTHOR", author), **_signed("COMMITTER", committer)}
+        output = self.run("commit-tree", tree, *arguments, "-F", "-", content=message.encode(), env=signed)
+        return output.decode().strip()
+
+
+class Bares:
+    """All bare repositories of one local GitHub, below ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+
+    def open(self, full_name: str) -> Bare:
+        """Return the bare repository of a repository, made empty when it is not there."""
+        path = self.root / f"{full_name}.git"
+        with self._lock:
+            if not (path / "HEAD").exists():
+                self._create(path)
+        return Bare(path)
+
+    def wipe(self) -> None:
+        """Forget all repositories; costs nothing when there are none."""
+        with self._lock:
+            for owner in self.root.iterdir() if self.root.exists() else ():
+                if not owner.name.startswith("."):
+                    shutil.rmtree(owner)
+
+    def _create(self, path: Path) -> None:
+        """Make a repository appear at once, so that several processes may do it."""
+        template = self.root / _TEMPLATE
+        if not template.exists():
+            with self._appearing(template) as made:
+                arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
+                command = [program(), *arguments, str(made)]
+                subprocess.run(command, env=environment(), check=True)  # noqa: S603 (constants and our own folder)
+                hook = made / "hooks" / "update"
+                hook.parent.mkdir()
+                hook.write_bytes((files("accord_sandbox") / "hooks" / "update").read_bytes())
+                hook.chmod(0o755)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._appearing(path) as made:
+            shutil.copytree(template, made)
+
+    @contextmanager
+    def _appearing(self, path: Path) -> Iterator[Path]:
+        """Give a folder to fill, which then becomes ``path`` unless another process was faster."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder:
+            made = Path(folder) / "made"
+            yield made
+            with suppress(OSError):
+                made.rename(path)
+
+
+def valid_ref(ref: str) -> bool:
+    """Tell whether git takes a text as a full ref name. Source: git-check-ref-format(1), in short."""
+    parts = ref.split("/")
+    bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
+    odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
+    return not (bad or odd or ".." in ref or "@{" in ref or ref.endswith(".")) and ref.startswith("refs/")
+
+
+@cache
+def program() -> str:
+    """Return where git is."""
+    found = shutil.which("git")
+    if found is None:
+        raise WrongUsage("The sandbox needs git, and there is none.", hint="Install git 2.38 or newer.")
+    return found
+
+
+def environment() -> dict[str, str]:
+    """Return the environment in which git belongs to this sandbox alone."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
+    for index, (key, value) in enumerate(_SETTINGS.items()):
+        settings |= {f"GIT_CONFIG_KEY_{index}": key, f"GIT_CONFIG_VALUE_{index}": value}
+    return {
+        **inherited,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C.UTF-8",
+        **settings,
+    }
+
+
+def _signed(role: str, signature: Signature) -> dict[str, str]:
+    return {
+        f"GIT_{role}_NAME": signature.name,
+        f"GIT_{role}_EMAIL": signature.email,
+        f"GIT_{role}_DATE": f"@{int(signature.moment)} +0000",
+    }

@@ -1,0 +1,232 @@
+"""Check runs and their annotations.
+
+Docs: https://docs.github.com/rest/checks/runs
+
+Only apps make check runs; what their limits are is said there too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from accord_sandbox import check_states, commits, payloads
+from accord_sandbox.access import Role
+from accord_sandbox.answers import Answer, Refusal, invalid, not_found, schema_violation
+from accord_sandbox.comments import moment_of
+from accord_sandbox.database import next_id
+from accord_sandbox.fields import Fields
+
+if TYPE_CHECKING:
+    from accord_sandbox.calls import Call
+    from accord_sandbox.database import Row
+
+STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
+CONCLUSIONS = (
+    "action_required",
+    "cancelled",
+    "failure",
+    "neutral",
+    "success",
+    "skipped",
+    "stale",
+    "timed_out",
+)
+MOST_ANNOTATIONS = 50
+"""In one request; more come with further ones."""
+
+MOST_TEXT = 65_535
+_LEVELS = ("notice", "warning", "failure")
+
+
+def create_check_run(call: Call) -> Answer:
+    """POST /repos/{owner}/{repo}/check-runs."""
+    _require(call)
+    for name in ("name", "head_sha"):
+        call.fields.require(name)
+    sha = call.fields.string("head_sha") or ""
+    commits.find(call, sha)
+    identifier = next_id(call.db)
+    call.db.execute(
+        "INSERT INTO check_runs (id, repository_id, app_id, head_sha, name, status, started_at)"
+        " VALUES (?, ?, ?, ?, ?, 'queued', ?)",
+        (identifier, call.repository["id"], call.user.user_id, sha, call.fields.string("name"), call.now),
+    )
+    _change(call, identifier)
+    payload = _payload(call, _row(call, identifier))
+    return Answer(201, payload, {"location": payload["url"]})
+
+
+def update_check_run(call: Call) -> Answer:
+    """PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}, by the app that made it; annotations are added."""
+    _require(call)
+    row = _row(call, call.identifier("check_run_id"))
+    if row["app_id"] != call.user.user_id:
+        raise Refusal(403, "Invalid app_id `1` - check run can only be modified by the GitHub App that created it.")
+    _change(call, row["id"])
+    return Answer(200, _payload(call, _row(call, row["id"])))
+
+
+def get_check_run(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/check-runs/{check_run_id}."""
+    _readable(call)
+    return Answer(200, _payload(call, _row(call, call.identifier("check_run_id"))))
+
+
+def list_annotations(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/check-runs/{check_run_id}/annotations."""
+    _readable(call)
+    row = _row(call, call.identifier("check_run_id"))
+    found = [_annotation(call, row, json.loads(entry[0])) for entry in _annotations(call, row)]
+    part = found[call.page.offset : call.page.offset + call.page.size]
+    return Answer(200, part, call.links(len(found)))
+
+
+def list_for_ref(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/commits/{ref}/check-runs: the newest of each name, all with ``filter=all``."""
+    _readable(call)
+    sha = commits.find(call, call.params["ref"]).sha
+    rows = check_states.latest_runs(call.db, call.repository["id"], sha)
+    if call.query.get("filter") == "all":
+        rows = call.db.execute(
+            "SELECT * FROM check_runs WHERE repository_id = ? AND head_sha = ? ORDER BY id DESC",
+            (call.repository["id"], sha),
+        ).fetchall()
+    for key, column in (("check_name", "name"), ("status", "status")):
+        rows = [row for row in rows if call.query.get(key) in (None, row[column])]
+    part = rows[call.page.offset : call.page.offset + call.page.size]
+    document = {"total_count": len(rows), "check_runs": [_payload(call, row) for row in part]}
+    return Answer(200, document, call.links(len(rows)))
+
+
+def _require(call: Call) -> None:
+    call.check_writable()
+    if call.user.kind == "user":
+        raise Refusal(403, "You must authenticate via a GitHub App.")
+    call.require("checks", Role.WRITE)
+
+
+def _readable(call: Call) -> None:
+    _ = call.repository
+    if not call.grant.may("checks", Role.READ):
+        raise call.grant.refusal()
+
+
+def _row(call: Call, identifier: int) -> Row:
+    row: Row | None = call.db.execute(
+        "SELECT * FROM check_runs WHERE id = ? AND repository_id = ?", (identifier, call.repository["id"])
+    ).fetchone()
+    if row is None:
+        raise not_found()
+    return row
+
+
+def _change(call: Call, identifier: int) -> None:
+    """Write down what the request says; a conclusion completes a run, and completing one needs a conclusion."""
+    fields = call.fields
+    values: dict[str, Any] = {
+        name: fields.string(name) for name in ("name", "details_url", "external_id") if name in fields
+    }
+    status, conclusion = fields.choice("status", STATUSES), fields.choice("conclusion", CONCLUSIONS)
+    if status == "completed" and conclusion is None:
+        raise schema_violation('"conclusion" wasn\'t supplied.')
+    if status is not None:
+        values |= {"status": status, "conclusion": None, "completed_at": None}
+    if conclusion is not None:
+        values |= {"status": "completed", "conclusion": conclusion, "completed_at": call.now}
+    for name in ("started_at", "completed_at"):
+        if name in fields:
+            values[name] = moment_of(fields.string(name) or "", name, "CheckRun")
+    values |= _output(call, identifier)
+    for name, value in values.items():
+        call.db.execute(f"UPDATE check_runs SET {name} = ? WHERE id = ?", (value, identifier))
+
+
+def _output(call: Call, identifier: int) -> dict[str, str | None]:
+    document = call.document.get("output") if isinstance(call.document, dict) else None
+    if document is None:
+        return {}
+    output = Fields(document)
+    output.require("summary")
+    texts = {name: output.string(name) for name in ("title", "summary", "text")}
+    for name, text in texts.items():
+        if text is not None and len(text) > MOST_TEXT:
+            raise schema_violation(f"Only {MOST_TEXT} characters are allowed; {len(text)} were supplied in {name}.")
+    annotations = document.get("annotations") or []
+    if not isinstance(annotations, list) or len(annotations) > MOST_ANNOTATIONS:
+        raise schema_violation(f"No more than {MOST_ANNOTATIONS} items are allowed in annotations.")
+    for entry in annotations:
+        _check_annotation(Fields(entry))
+        call.db.execute("INSERT INTO annotations VALUES (?, ?)", (identifier, json.dumps(entry)))
+    return texts
+
+
+def _check_annotation(fields: Fields) -> None:
+    for name in ("path", "start_line", "end_line", "annotation_level", "message"):
+        fields.require(name)
+    fields.choice("annotation_level", _LEVELS)
+    if fields.integer("end_line") < fields.integer("start_line"):
+        raise invalid("CheckRun", "annotations", "invalid")
+
+
+def _annotations(call: Call, row: Row) -> list[Row]:
+    statement = "SELECT document FROM annotations WHERE check_run_id = ? ORDER BY rowid"
+    return call.db.execute(statement, (row["id"],)).fetchall()
+
+
+def _annotation(call: Call, row: Row, entry: dict[str, Any]) -> dict[str, Any]:
+    nothing = dict.fromkeys(("start_column", "end_column", "title", "raw_details"))
+    blob = f"{call.web}/{call.repository['full_name']}/blob/{row['head_sha']}/{quote(entry['path'])}"
+    return {**nothing, **entry, "blob_href": blob}
+
+
+def _payload(call: Call, row: Row) -> payloads.Payload:
+    name = call.repository["full_name"]
+    url = f"{call.api}/repos/{name}/check-runs/{row['id']}"
+    job = call.db.execute("SELECT run_id FROM jobs WHERE id = ?", (row["id"],)).fetchone()
+    page = f"{call.web}/{name}/actions/runs/{job['run_id']}/job/{row['id']}" if job else None
+    return {
+        "id": row["id"],
+        "node_id": payloads.node_id("CR", row["id"]),
+        "name": row["name"],
+        "head_sha": row["head_sha"],
+        "external_id": row["external_id"] or "",
+        "url": url,
+        "html_url": f"{call.web}/{name}/runs/{row['id']}",
+        "details_url": page or row["details_url"],
+        "status": row["status"],
+        "conclusion": row["conclusion"],
+        "started_at": payloads.moment(row["started_at"]),
+        "completed_at": payloads.moment(row["completed_at"]),
+        "output": {
+            "title": row["title"],
+            "summary": row["summary"],
+            "text": row["text"],
+            "annotations_count": len(_annotations(call, row)),
+            "annotations_url": f"{url}/annotations",
+        },
+        "check_suite": {"id": row["app_id"]},
+        "app": _app(call, row["app_id"]),
+        "pull_requests": [],
+    }
+
+
+def _app(call: Call, identifier: int) -> payloads.Payload:
+    """Return an ``integration``: the app behind an account that ends with [bot]."""
+    row = call.db.execute("SELECT * FROM users WHERE id = ?", (identifier,)).fetchone()
+    slug, created = row["login"].removesuffix("[bot]"), payloads.moment(row["created_at"])
+    return {
+        "id": identifier,
+        "slug": slug,
+        "node_id": payloads.node_id("A", identifier),
+        "owner": payloads.user(call, row),
+        "name": slug,
+        "description": "",
+        "external_url": f"{call.web}/apps/{slug}",
+        "html_url": f"{call.web}/apps/{slug}",
+        "created_at": created,
+        "updated_at": created,
+        "permissions": {},
+        "events": [],
+    }

@@ -1,0 +1,206 @@
+"""What changed between two commits, file by file and line by line, from git's own diff.
+
+Limits: https://docs.github.com/repositories/creating-and-managing-repositories/repository-limits
+(a file over 20,000 lines or 500 KB has no patch, nor has what comes after 20,000 lines or 1 MB in all)
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
+
+from accord_sandbox.bare import EMPTY_TREE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accord_sandbox.bare import Bare
+    from accord_sandbox.calls import Call
+    from accord_sandbox.payloads import Payload
+
+Side = Literal["LEFT", "RIGHT"]
+MOST_LINES = 20_000
+MOST_FILE_BYTES = 500_000
+MOST_BYTES = 1_000_000
+_STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ARGUMENTS = ("diff", "--raw", "-p", "-z", "-M", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a hunk. ``position`` counts the lines of the file's patch from the first hunk header, which is 0."""
+
+    mark: str
+    text: str
+    old: int | None
+    new: int | None
+    position: int
+
+    def number(self, side: str) -> int | None:
+        """Return the line's number on a side of the diff."""
+        return self.old if side == "LEFT" else self.new
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """A part of a patch: its header and the lines under it; ``old`` and ``new`` are (start, count)."""
+
+    header: str
+    old: tuple[int, int]
+    new: tuple[int, int]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to one file. ``previous`` is the old path of a renamed one; ``patch`` is None for binaries."""
+
+    path: str
+    previous: str | None
+    status: str
+    blob: str
+    raw: bytes
+    patch: str | None = None
+    additions: int = 0
+    deletions: int = 0
+    hunks: tuple[Hunk, ...] = field(default=(), repr=False)
+
+    def find(self, side: str, number: int) -> tuple[Hunk, Line] | None:
+        """Return the line of a number on a side with its hunk; None when the diff does not show it."""
+        for hunk in self.hunks:
+            for line in hunk.lines:
+                if line.number(side) == number:
+                    return hunk, line
+        return None
+
+
+def between(bare: Bare, old: str, new: str) -> tuple[Change, ...]:
+    """Return the changes from one commit (or tree) to another, in git's order."""
+    return _between(bare, old, new)
+
+
+@lru_cache(maxsize=512)
+def fork(bare: Bare, base: str, head: str) -> str:
+    """Return where head parted from base, what a pull request is compared with; nothing for strangers."""
+    return bare.merge_base(base, head) or EMPTY_TREE
+
+
+def of_pull(bare: Bare, base: str, head: str) -> tuple[Change, ...]:
+    """Return what a pull request changes: head against the commit at which it parted from its base."""
+    return between(bare, fork(bare, base, head), head)
+
+
+def whole(bare: Bare, old: str, new: str) -> bytes:
+    """Return the diff as one text."""
+    return bare.run("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv", old, new)
+
+
+def payload(call: Call, change: Change, commit: str) -> Payload:
+    """Return a ``diff-entry``."""
+    name, path = call.repository["full_name"], quote(change.path)
+    document: Payload = {
+        "sha": change.blob,
+        "filename": change.path,
+        "status": change.status,
+        "additions": change.additions,
+        "deletions": change.deletions,
+        "changes": change.additions + change.deletions,
+        "blob_url": f"{call.web}/{name}/blob/{commit}/{path}",
+        "raw_url": f"{call.web}/{name}/raw/{commit}/{path}",
+        "contents_url": f"{call.api}/repos/{name}/contents/{path}?ref={commit}",
+    }
+    if change.patch is not None:
+        document["patch"] = change.patch
+    if change.previous is not None:
+        document["previous_filename"] = change.previous
+    return document
+
+
+@lru_cache(maxsize=128)
+def _between(bare: Bare, old: str, new: str) -> tuple[Change, ...]:
+    output = bare.run(*_ARGUMENTS, old, new)
+    entries, rest = _raw_entries(output)
+    sections = _sections(rest)
+    changes, lines, size = [], 0, 0
+    for letter, blob, paths in entries:
+        raw = next(sections, b"") + (next(sections, b"") if letter == "T" else b"")
+        change = _change(letter, blob, paths, raw)
+        count = change.patch.count("\n") + 1 if change.patch else 0
+        lines, size = lines + count, size + len(raw)
+        fits = count <= MOST_LINES and len(raw) <= MOST_FILE_BYTES and lines <= MOST_LINES and size <= MOST_BYTES
+        changes.append(change if fits else _without_patch(change))
+    return tuple(changes)
+
+
+def _raw_entries(output: bytes) -> tuple[list[tuple[str, str, list[str]]], bytes]:
+    """Take the raw part apart: status letter, new (or last) blob, paths; the patches follow after an empty field."""
+    entries = []
+    while output.startswith(b":"):
+        head, _, output = output.partition(b"\0")
+        _, _, old, new, status = head.decode().split()
+        letter = status[0]
+        paths = []
+        for _ in range(2 if letter in "RC" else 1):
+            path, _, output = output.partition(b"\0")
+            paths.append(path.decode(errors="replace"))
+        entries.append((letter, old if letter == "D" else new, paths))
+    return entries, output.removeprefix(b"\0")
+
+
+def _sections(text: bytes) -> Iterator[bytes]:
+    """Cut a diff into files. No line of a hunk begins like a header: each has its mark in front."""
+    starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text[start:end]
+
+
+def _change(letter: str, blob: str, paths: list[str], raw: bytes) -> Change:
+    previous = paths[0] if letter in "RC" else None
+    status = _STATUS.get(letter, "changed")
+    first = re.search(rb"^@@ ", raw, re.MULTILINE)
+    if first is None:
+        if letter == "M" and b"\nold mode " in raw and b"\nindex " not in raw:
+            status = "changed"
+        return Change(paths[-1], previous, status, blob, raw)
+    body = raw[first.start() :].removesuffix(b"\n")
+    hunks = tuple(_hunks(body))
+    marks = [line.mark for hunk in hunks for line in hunk.lines]
+    patch = body.decode(errors="replace")
+    return Change(paths[-1], previous, status, blob, raw, patch, marks.count("+"), marks.count("-"), hunks)
+
+
+def _without_patch(change: Change) -> Change:
+    return Change(
+        change.path,
+        change.previous,
+        change.status,
+        change.blob,
+        change.raw,
+        additions=change.additions,
+        deletions=change.deletions,
+    )
+
+
+def _hunks(body: bytes) -> Iterator[Hunk]:
+    lines: list[Line] = []
+    header, old, new, span = "", 0, 0, ((0, 0), (0, 0))
+    for position, raw in enumerate(body.split(b"\n")):
+        found = _HUNK.match(raw)
+        if found is not None:
+            if header:
+                yield Hunk(header, *span, tuple(lines))
+            header, lines = raw.decode(errors="replace"), []
+            numbers = [1 if part is None else int(part) for part in found.groups()]
+            span = ((numbers[0], numbers[1]), (numbers[2], numbers[3]))
+            old, new = numbers[0], numbers[2]
+            continue
+        mark, text = raw[:1].decode(errors="replace"), raw[1:].decode(errors="replace")
+        has_old, has_new = mark in " -", mark in " +"
+        lines.append(Line(mark, text, old if has_old else None, new if has_new else None, position))
+        old, new = old + has_old, new + has_new
+    if header:
+        yield Hunk(header, *span, tuple(lines))

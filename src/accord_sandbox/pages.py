@@ -1,0 +1,311 @@
+"""Pages to look at what the local GitHub holds: plain HTML, no script, nothing loaded from outside."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import textwrap
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import Response
+
+from accord_sandbox import graph, markup, pull_pages
+from accord_sandbox.repositories import find_repository
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from accord_sandbox.bare import Bares
+    from accord_sandbox.database import Connection, Row
+
+PER_PAGE = 50
+MOST_NODES = 200
+_STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"}
+_HEX = re.compile(r"[0-9a-f]{6}")
+_TEXT_LINE = 27
+"""How many characters of a title fit into a node of the graph."""
+
+
+@dataclass
+class Look:
+    """One page being made: the data, what was asked, and the label colours that its style sheet needs."""
+
+    db: Connection
+    bares: Bares
+    query: Mapping[str, str]
+    colors: set[str] = field(default_factory=set)
+
+    def all(self, statement: str, *values: Any) -> list[Row]:
+        """Return all rows."""
+        return self.db.execute(statement, values).fetchall()
+
+    def labels(self, issue_id: int) -> list[Row]:
+        """Return an issue's labels."""
+        rows = self.all(
+            "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY folded",
+            issue_id,
+        )
+        self.colors.update(row["color"] for row in rows)
+        return rows
+
+
+def respond(db: Connection, bares: Bares, path: str, query: Mapping[str, str]) -> Response:
+    """Return the page of a path, a 404 page when there is none."""
+    if path.startswith("/_static/"):
+        return _static(path.removeprefix("/_static/"))
+    look = Look(db, bares, query)
+    for pattern, view in _VIEWS:
+        found = re.fullmatch(pattern, path)
+        if found is None:
+            continue
+        page = view(look, found.groupdict())
+        if page is not None:
+            return _render(look, *page, status=200)
+    return _render(look, "missing.html", {"title": "Not found", "path": path}, status=404)
+
+
+_Page = tuple[str, dict[str, Any]]
+
+
+def _repositories(look: Look, _names: dict[str, str]) -> _Page:
+    rows = look.all(
+        "SELECT repositories.*, (SELECT count(*) FROM issues WHERE repository_id = repositories.id AND state = 'open')"
+        " AS open_count FROM repositories ORDER BY full_name"
+    )
+    return "repositories.html", {"title": "Repositories", "repositories": rows}
+
+
+def _issues(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "issues")
+    if frame is None:
+        return None
+    state = "closed" if look.query.get("state") == "closed" else "open"
+    number = look.query.get("page", "1")
+    page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
+    rows = look.all(
+        "SELECT issues.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id) AS comment_count,"
+        " (SELECT count(*) FROM dependencies JOIN issues AS blockers ON blockers.id = blocker_id"
+        " WHERE blocked_id = issues.id AND blockers.state = 'open') AS blockers"
+        " FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? AND issues.state = ?"
+        " AND issues.id NOT IN (SELECT issue_id FROM pulls) ORDER BY number DESC LIMIT ? OFFSET ?",
+        frame["repository"]["id"],
+        state,
+        PER_PAGE,
+        (page - 1) * PER_PAGE,
+    )
+    pages = max(1, -(-frame["counts"][state] // PER_PAGE))
+    items = [{"row": row, "labels": look.labels(row["id"])} for row in rows]
+    return "issues.html", {**frame, "state": state, "items": items, "page": page, "pages": pages}
+
+
+def _issue(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "issues")
+    if frame is None:
+        return None
+    found = look.all(
+        "SELECT issues.*, users.login FROM issues JOIN users ON users.id = author_id"
+        " WHERE repository_id = ? AND number = ?",
+        frame["repository"]["id"],
+        int(names["number"]),
+    )
+    if not found:
+        return None
+    row = found[0]
+    near = (
+        "SELECT issues.*, full_name FROM {table} JOIN issues ON issues.id = {there}"
+        " JOIN repositories ON repositories.id = repository_id WHERE {here} = ? ORDER BY {table}.rowid"
+    )
+    edges = {
+        "blocked_by": near.format(table="dependencies", here="blocked_id", there="blocker_id"),
+        "blocking": near.format(table="dependencies", here="blocker_id", there="blocked_id"),
+        "sub_issues": near.format(table="sub_issues", here="parent_id", there="child_id"),
+        "parents": near.format(table="sub_issues", here="child_id", there="parent_id"),
+    }
+    page = {
+        **frame,
+        "title": f"{row['title']} · #{row['number']}",
+        "issue": row,
+        "labels": look.labels(row["id"]),
+        "assignees": look.all(
+            "SELECT login FROM assignees JOIN users ON users.id = user_id WHERE issue_id = ?", row["id"]
+        ),
+        "comments": look.all(
+            "SELECT comments.*, login FROM comments JOIN users ON users.id = author_id WHERE issue_id = ?"
+            " ORDER BY comments.created_at, comments.id",
+            row["id"],
+        ),
+        **{name: look.all(statement, row["id"]) for name, statement in edges.items()},
+    }
+    pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
+    if not pull:
+        return "issue.html", page
+    code = pull_pages.context(look, look.bares.open(frame["name"]), pull[0])
+    return "pull.html", {**page, **code, "tab": "pulls"}
+
+
+def _pulls(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "pulls")
+    if frame is None:
+        return None
+    state = "closed" if look.query.get("state") == "closed" else "open"
+    found = pull_pages.list_context(look, frame["repository"], state)
+    return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
+
+
+def _file(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "")
+    if frame is None:
+        return None
+    bare = look.bares.open(frame["name"])
+    commit = bare.commit_id(names["ref"])
+    code, content, _ = bare.ask("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
+    if code:
+        return None
+    lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: pull_pages.MOST_ROWS]
+    title = f"{names['path']} · {frame['name']}"
+    return "file.html", {**frame, "title": title, "path": names["path"], "commit": commit, "lines": lines}
+
+
+def _labels(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "labels")
+    if frame is None:
+        return None
+    rows = look.all(
+        "SELECT labels.*, (SELECT count(*) FROM issue_labels JOIN issues ON issues.id = issue_id"
+        " WHERE label_id = labels.id AND state = 'open') AS uses FROM labels WHERE repository_id = ? ORDER BY folded",
+        frame["repository"]["id"],
+    )
+    look.colors.update(row["color"] for row in rows)
+    return "labels.html", {**frame, "title": f"Labels · {frame['name']}", "labels": rows}
+
+
+def _dependencies(look: Look, names: dict[str, str]) -> _Page | None:
+    frame = _frame(look, names, "dependencies")
+    if frame is None:
+        return None
+    edges = look.all(
+        "SELECT blocker_id, blocked_id FROM dependencies JOIN issues ON issues.id = blocked_id"
+        " WHERE repository_id = ? ORDER BY dependencies.rowid",
+        frame["repository"]["id"],
+    )
+    shown: list[tuple[int, int]] = []
+    keys: set[int] = set()
+    for blocker, blocked in edges:
+        if len(keys | {blocker, blocked}) <= MOST_NODES:
+            keys |= {blocker, blocked}
+            shown.append((blocker, blocked))
+    drawing = graph.draw(shown)
+    nodes = {box.key: _node(look, box.key) for box in drawing.boxes}
+    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": graph}
+    return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
+
+
+def _node(look: Look, issue_id: int) -> dict[str, Any]:
+    join = "SELECT issues.*, full_name FROM issues JOIN repositories ON repositories.id = repository_id"
+    row = look.all(f"{join} WHERE issues.id = ?", issue_id)[0]
+    status = [label["name"] for label in look.labels(issue_id) if label["name"].startswith("status:")]
+    lines = textwrap.wrap(row["title"], _TEXT_LINE, max_lines=2, placeholder="…")
+    return {"row": row, "lines": lines, "status": status[0] if status and row["state"] == "open" else _state_word(row)}
+
+
+def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any] | None:
+    """Return what every page of a repository shows, None for one that is not there."""
+    row = find_repository(look.db, f"{names['owner']}/{names['repo']}")
+    if row is None:
+        return None
+    states = look.all("SELECT state, count(*) AS count FROM issues WHERE repository_id = ? GROUP BY 1", row["id"])
+    joined = "SELECT state, count(*) AS count FROM pulls JOIN issues ON issues.id = issue_id WHERE repository_id = ?"
+    pulls = {entry["state"]: entry["count"] for entry in look.all(f"{joined} GROUP BY 1", row["id"])}
+    counts = {entry["state"]: entry["count"] - pulls.get(entry["state"], 0) for entry in states}
+    return {
+        "title": row["full_name"],
+        "name": row["full_name"],
+        "repository": row,
+        "tab": tab,
+        "counts": {"open": counts.get("open", 0), "closed": counts.get("closed", 0)},
+        "pull_counts": {"open": pulls.get("open", 0), "closed": pulls.get("closed", 0)},
+    }
+
+
+def _static(name: str) -> Response:
+    if name not in _STATIC:
+        return Response(status_code=404)
+    content = (files("accord_sandbox") / "static" / name).read_bytes()
+    return Response(content, headers={"content-type": _STATIC[name], "cache-control": "max-age=60"})
+
+
+def _render(look: Look, template: str, context: dict[str, Any], *, status: int) -> Response:
+    nonce = secrets.token_urlsafe(16)
+    colors = sorted(color for color in look.colors if _HEX.fullmatch(color))
+    text = _environment().get_template(template).render(context, nonce=nonce, colors=colors)
+    policy = (
+        f"default-src 'none'; style-src 'self' 'nonce-{nonce}'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    headers = {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+    }
+    return Response(text, status, headers)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("accord_sandbox"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["markdown"] = lambda text: Markup(markup.html(text))  # noqa: S704 (made safe by markup)
+    environment.filters["day"] = _day
+    environment.filters["ink"] = _ink
+    environment.filters["href"] = _href
+    environment.filters["state_word"] = _state_word
+    return environment
+
+
+def _day(seconds: float) -> str:
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+
+
+def _ink(color: str) -> str:
+    """Return black or white, whichever is easier to read on the colour (WCAG's relative luminance)."""
+    channels = [int(color[index : index + 2], 16) / 255 for index in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#1b1f24" if luminance > 0.21 else "#ffffff"
+
+
+def _href(row: Row) -> str:
+    """Return the page of an issue row that carries its repository's full_name."""
+    return f"/{quote(row['full_name'])}/{'pull' if row['is_pull'] else 'issues'}/{row['number']}"
+
+
+def _state_word(row: Row) -> str:
+    if row["state"] == "open":
+        return "open"
+    return str(row["state_reason"] or "closed").replace("_", " ")
+
+
+_REPOSITORY = r"/(?P<owner>[^/]+)/(?P<repo>[^/]+)"
+_VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page | None]], ...] = (
+    (r"/", _repositories),
+    (rf"{_REPOSITORY}(?:/issues)?/?", _issues),
+    (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),
+    (rf"{_REPOSITORY}/pulls", _pulls),
+    (rf"{_REPOSITORY}/blob/(?P<ref>[^/]+)/(?P<path>.+)", _file),
+    (rf"{_REPOSITORY}/labels", _labels),
+    (rf"{_REPOSITORY}/dependencies", _dependencies),
+)

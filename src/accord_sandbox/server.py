@@ -1,0 +1,211 @@
+"""Starting a local GitHub: in this process on a thread of its own, any number of times.
+
+``serving`` is what tests, rehearsals and ``accord sandbox serve`` use::
+
+    with serving(tmp_path) as sandbox:
+        requests.get(f"{sandbox.url}/repos/{sandbox.repository}/issues")
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from accord.core.errors import WrongUsage
+from accord_sandbox import database
+from accord_sandbox import seed as seeds
+from accord_sandbox.app import Application
+from accord_sandbox.connections import DROP
+from accord_sandbox.database import Database
+from accord_sandbox.exchanges import Exchange, Observer
+from accord_sandbox.faults import Fault, Faults
+from accord_sandbox.issues import Draft, insert
+from accord_sandbox.repositories import find_repository, find_user
+from accord_sandbox.seed_rows import MAINTAINER
+from accord_sandbox.settings import RateLimits, Settings
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "Running", "Settings", "serving"]
+
+HOST = "127.0.0.1"
+START_SECONDS = 10.0
+IDLE_SECONDS = 600
+YEAR = 365 * 86400.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A local GitHub that answers at ``url`` (and, like GHES, below ``url``/api/v3)."""
+
+    url: str
+    token: str
+    repository: str
+    application: Application = field(repr=False)
+    database: Database = field(repr=False)
+    _seed: seeds.Seed = field(repr=False)
+
+    @property
+    def faults(self) -> Faults:
+        """The accidents to come."""
+        return self.application.faults
+
+    @property
+    def observers(self) -> list[Observer]:
+        """Who is told of every exchange, the API's and git's, on the server's thread."""
+        return self.application.observers
+
+    @property
+    def requests(self) -> list[tuple[str, str, int]]:
+        """The log of API requests: method, path, status (0: dropped)."""
+        return self.application.requests
+
+    def reset(self) -> None:
+        """Go back to the freshly seeded state: data, faults, rate limits and the log. Observers stay."""
+        with self.database.writing() as connection:
+            database.wipe(connection)
+            self.application.bares.wipe()
+            seeds.plant(connection, self.application.bares, self._seed, self.repository, self._now())
+        self.faults.clear()
+        self.application.meter.clear()
+        self.requests.clear()
+
+    def bulk_issues(
+        self,
+        count: int,
+        *,
+        title: str = "Old issue {n}",
+        body: str | None = "Body of old issue {n}",
+        state: str = "open",
+        author: str = MAINTAINER,
+        age_seconds: float = YEAR,
+        repository: str | None = None,
+    ) -> list[int]:
+        """Insert many issues at once, a second apart, the first ``age_seconds`` old; return their numbers.
+
+        ``{n}`` in title and body becomes 1, 2, and so on.
+        """
+        with self.database.writing() as connection:
+            row, user = find_repository(connection, repository or self.repository), find_user(connection, author)
+            if row is None or user is None:
+                raise LookupError(f"no repository {repository} or no user {author}")
+            start = self._now() - age_seconds
+            for n in range(1, count + 1):
+                text = None if body is None else body.replace("{n}", str(n))
+                draft = Draft(title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state)
+                insert(connection, row["id"], draft)
+            return list(range(row["last_number"] + 1, row["last_number"] + count + 1))
+
+    def _now(self) -> float:
+        return self.application.settings.clock.now().timestamp()
+
+
+@contextmanager
+def serving(
+    directory: Path,
+    *,
+    port: int = 0,
+    repository: str | None = None,
+    seed: Path | None = None,
+    settings: Settings | None = None,
+) -> Iterator[Running]:
+    """Serve the local GitHub kept in ``directory`` until the block ends.
+
+    Port 0 takes a free one. ``seed`` counts only when the directory is new; ``repository`` ("owner/name") is made
+    when it is not there. Several processes may serve one directory at once.
+    """
+    settings = settings or Settings()
+    directory = directory.absolute()  # git runs elsewhere
+    store = Database(directory)
+    try:
+        application = Application(store, settings)
+        running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp())
+        with _listening(port) as listener, _thread(application, listener):
+            url = f"http://{HOST}:{listener.getsockname()[1]}"
+            yield Running(url, seeds.TOKEN, home, application, store, running_seed)
+    finally:
+        store.close()
+
+
+def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[seeds.Seed, str]:
+    planted = seeds.read(path) if path is not None else seeds.Seed()
+    with application.database.writing() as connection:
+        if database.get_meta(connection, "home") is None:
+            seeds.plant(connection, application.bares, planted, repository, now)
+        home = repository or str(database.get_meta(connection, "home"))
+        seeds.take_home(connection, home, now)
+    return planted, home
+
+
+@contextmanager
+def _listening(port: int) -> Iterator[socket.socket]:
+    # asyncio turns Nagle off (40 ms an answer) only where the protocol is named
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            raise WrongUsage(
+                f"Port {port} cannot be used: {error.strerror}.", hint="Name another port, or 0."
+            ) from None
+        listener.listen(128)
+        yield listener
+    finally:
+        listener.close()
+
+
+@contextmanager
+def _thread(application: Application, listener: socket.socket) -> Iterator[None]:
+    config = uvicorn.Config(
+        application,
+        http=_Droppable,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],), name="accord-sandbox", daemon=True)
+    thread.start()
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not server.started and thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        if not server.started:
+            raise RuntimeError("the sandbox did not start")
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(START_SECONDS)
+
+
+class _Droppable(H11Protocol):
+    """uvicorn's protocol, with a way for the application to drop the connection."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        serve: Any = self.app
+
+        async def serve_droppable(scope: Any, receive: Any, send: Any) -> None:
+            scope[DROP] = transport.close
+            await serve(scope, receive, send)
+
+        self.app = serve_droppable

@@ -1,0 +1,135 @@
+"""What a local GitHub holds, as one document, read straight from its file without a server."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from accord.core.errors import WrongUsage
+from accord_sandbox.database import FILE_NAME, Connection, Database, get_meta
+from accord_sandbox.payloads import moment
+from accord_sandbox.repositories import find_repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from accord_sandbox.database import Row
+
+_LABELS = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
+_BLOCKED_BY = "SELECT number FROM dependencies JOIN issues ON issues.id = blocker_id WHERE blocked_id = ? ORDER BY 1"
+_COMMENTS = (
+    "SELECT login AS author, body, comments.created_at FROM comments JOIN users ON users.id = author_id"
+    " WHERE issue_id = ? ORDER BY comments.created_at, comments.id"
+)
+_ASKED = "SELECT login FROM review_requests JOIN users ON users.id = user_id WHERE issue_id = ? ORDER BY login"
+_REVIEWS = (
+    "SELECT reviews.*, number AS pull, login AS author FROM reviews JOIN issues ON issues.id = issue_id"
+    " JOIN users ON users.id = reviews.author_id WHERE repository_id = ? ORDER BY reviews.id"
+)
+_REVIEW_COMMENTS = (
+    "SELECT review_comments.id, login AS author, path, subject_type, side, line, start_line, original_line,"
+    " in_reply_to_id, body, review_comments.created_at FROM review_comments JOIN users ON users.id = author_id"
+    " WHERE review_id = ? ORDER BY review_comments.id"
+)
+
+_CHECKS = (
+    "SELECT check_runs.id, login AS app, head_sha, name, status, conclusion, run_id FROM check_runs"
+    " JOIN users ON users.id = app_id LEFT JOIN jobs USING (id) WHERE repository_id = ? ORDER BY check_runs.id"
+)
+_STATUSES = (
+    "SELECT login AS author, sha, context, state, description FROM statuses JOIN users ON users.id = creator_id"
+    " WHERE repository_id = ? ORDER BY statuses.id"
+)
+_DISPATCHES = (
+    "SELECT workflow, ref, inputs, login AS author, dispatches.created_at FROM dispatches"
+    " JOIN users ON users.id = actor_id WHERE repository_id = ? ORDER BY dispatches.id"
+)
+
+
+def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
+    """Return what the sandbox in ``directory`` holds of a repository, and which workflows were started by hand.
+
+    ``repository`` is the home repository unless given. Pull requests are under ``pulls`` and not under ``issues``.
+    """
+    if not (directory / FILE_NAME).exists():
+        raise WrongUsage(f"There is no sandbox in {directory}.", hint="Start one with: accord sandbox serve --dir DIR")
+    database = Database(directory)
+    try:
+        with database.reading() as connection:
+            return _document(connection, repository or str(get_meta(connection, "home")))
+    finally:
+        database.close()
+
+
+def _document(db: Connection, name: str) -> dict[str, Any]:
+    repository = find_repository(db, name)
+    if repository is None:
+        raise WrongUsage(f"The sandbox has no repository {name}.", hint="Name one that it has with --repo.")
+    key = (repository["id"],)
+    items = db.execute(
+        "SELECT issues.*, login FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? ORDER BY number",
+        key,
+    ).fetchall()
+    labels = db.execute(
+        "SELECT name, description, color FROM labels WHERE repository_id = ? ORDER BY folded", key
+    ).fetchall()
+    return {
+        "repository": repository["full_name"],
+        "issues": [_item(db, row) for row in items if not row["is_pull"]],
+        "labels": [dict(row) for row in labels],
+        "pulls": [_pull(db, row) for row in items if row["is_pull"]],
+        "reviews": [_review(db, row) for row in db.execute(_REVIEWS, key)],
+        "checks": [dict(row) for row in db.execute(_CHECKS, key)],
+        "statuses": [dict(row) for row in db.execute(_STATUSES, key)],
+        "dispatches": [_dispatch(row) for row in db.execute(_DISPATCHES, key)],
+    }
+
+
+def _pull(db: Connection, row: Row) -> dict[str, Any]:
+    found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
+    if found is None:  # shares the issues' numbers, but has no code
+        return _item(db, row)
+    asked = db.execute(_ASKED, (row["id"],))
+    return {
+        **_item(db, row),
+        "draft": bool(found["draft"]),
+        "merged": found["merged_at"] is not None,
+        "merge_commit": found["merge_sha"],
+        "head": {"ref": found["head_ref"], "sha": found["head_sha"]},
+        "base": {"ref": found["base_ref"], "sha": found["base_sha"]},
+        "requested_reviewers": [user["login"] for user in asked],
+    }
+
+
+def _dispatch(row: Row) -> dict[str, Any]:
+    return {**dict(row), "inputs": json.loads(row["inputs"]), "created_at": moment(row["created_at"])}
+
+
+def _review(db: Connection, row: Row) -> dict[str, Any]:
+    names = ("id", "pull", "author", "state", "body", "commit_id")
+    comments = db.execute(_REVIEW_COMMENTS, (row["id"],))
+    return {
+        **{name: row[name] for name in names},
+        "submitted_at": moment(row["submitted_at"]),
+        "comments": [{**dict(found), "created_at": moment(found["created_at"])} for found in comments],
+    }
+
+
+def _item(db: Connection, row: Row) -> dict[str, Any]:
+    key = (row["id"],)
+    return {
+        "number": row["number"],
+        "id": row["id"],
+        "title": row["title"],
+        "body": row["body"],
+        "state": row["state"],
+        "state_reason": row["state_reason"],
+        "labels": [found["name"] for found in db.execute(_LABELS, key)],
+        "author": row["login"],
+        "created_at": moment(row["created_at"]),
+        "locked": bool(row["locked"]),
+        "blocked_by": [found["number"] for found in db.execute(_BLOCKED_BY, key)],
+        "comments": [
+            {**dict(found), "created_at": moment(found["created_at"])} for found in db.execute(_COMMENTS, key)
+        ],
+    }

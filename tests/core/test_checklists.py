@@ -1,0 +1,118 @@
+"""A task is where GitHub shows a box, and ticking one changes one character."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.text.checklists import tasks, ticked
+
+
+def boxes(text: str) -> list[tuple[str, bool, int]]:
+    return [(task.text, task.is_checked, task.line) for task in tasks(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- [ ] a", [("a", False, 1)]),
+        ("* [x] a", [("a", True, 1)]),
+        ("+ [X] a", [("a", True, 1)]),
+        ("1. [ ] a", [("a", False, 1)]),
+        ("2) [x] a", [("a", True, 1)]),
+        ("-\t[ ]\ta", [("a", False, 1)]),
+        ("- a\n  - [ ] b\n    1. [x] c", [("b", False, 2), ("c", True, 3)]),
+        ("- - [ ] a", [("a", False, 1)]),
+        ("> - [ ] a\n> - [x] b", [("a", False, 1), ("b", True, 2)]),
+        ("> [!NOTE]\n> > 1. [ ] a", [("a", False, 2)]),
+        ("words\n- [ ] a", [("a", False, 2)]),
+        ("- [ ]\n  a", [("a", False, 1)]),
+        ("- [ ] a\n  b\nc", [("a b c", False, 1)]),
+        ("a\r\n\r\n- [ ] b\r\n- [x] c\r", [("b", False, 3), ("c", True, 4)]),
+        ("<details>\n\n- [ ] a\n\n</details>", [("a", False, 3)]),
+        ("- [ ] a\n- [ ] a", [("a", False, 1), ("a", False, 2)]),
+        ("- [ ] `- [x] b` **c**", [("`- [x] b` **c**", False, 1)]),
+        ("- [ ] a <!-- hidden\n  - [ ] b --> c", [("a <!-- hidden", False, 1), ("b --> c", False, 2)]),
+        ("- [ ] a <!-- hidden --> b `<!-- code -->`", [("a b `<!-- code -->`", False, 1)]),
+        ("- [ ] <!-- hidden -->", [("", False, 1)]),
+    ],
+)
+def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[str, bool, int]]) -> None:
+    assert boxes(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[ ] a",
+        "- [] a",
+        "- [y] a",
+        "- [ ]",
+        "- [ ]a",
+        "- [ ](https://example.org)",
+        "- [x]: https://example.org",
+        "- a [ ] b",
+        "-\n  [ ] a",
+        "- a\n\n  [ ] b",
+        "- \xa0[ ] a",
+        "- # [ ] a",
+        "- \\[ ] a",
+        "    - [ ] a",
+        "```\n- [ ] a\n```",
+        "~~~~md\n- [ ] a\n~~~\n",
+        "- text\n\n      - [ ] a",
+        "<!--\n- [ ] a\n-->",
+        "<!-- never closed\n\n- [ ] a",
+        "<details>\n- [ ] a\n</details>",
+        "| a |\n| --- |\n| - [ ] b |",
+        "a paragraph\n2. [ ] a",
+    ],
+)
+def test_what_github_shows_without_a_box_is_no_task(text: str) -> None:
+    assert tasks(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- [ ] a\n- [ ] a\n", "- [ ] a\n- [x] a\n"),
+        ("[ ]\r\n\r\n> 1) [ ] [ ]\r\n> 2) [ ] b\0  \r\n", "[ ]\r\n\r\n> 1) [ ] [ ]\r\n> 2) [x] b\0  \r\n"),
+        ("\t\n- x\n\n\t*\t[ ] [ ] a\n", "\t\n- x\n\n\t*\t[x] [ ] a\n"),
+    ],
+)
+def test_ticking_a_task_changes_the_box_of_that_very_task(text: str, expected: str) -> None:
+    assert ticked(text, tasks(text)[-1:]) == expected
+
+
+MARKS = ["- ", "* ", "1. ", "> ", "[ ] ", "[x] ", "[X]\t", "# ", "| ", "```\n", "`", "<!--", "-->"]
+BLANKS = ["\n", "\r\n", "\r", "\n\n", "  ", "\t", "\0", "\u2028", "\xa0"]
+PIECES = st.sampled_from([*MARKS, *BLANKS, "a", "é"])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join), st.data())
+def test_ticking_changes_marks_and_nothing_else(text: str, data: st.DataObject) -> None:
+    found = tasks(text)
+    chosen = data.draw(st.lists(st.sampled_from(found), unique=True)) if found else []
+    after = ticked(text, chosen)
+    marks = {task.mark for task in chosen if not task.is_checked}
+    assert {i for i, (old, new) in enumerate(zip(text, after, strict=True)) if old != new} == marks
+    assert [replace(task, is_checked=task.is_checked or task in chosen) for task in found] == tasks(after)
+
+
+@given(st.text())
+def test_no_text_is_too_odd_to_be_looked_through(text: str) -> None:
+    for task in tasks(text):
+        assert text[task.mark - 1 : task.mark + 2] in ("[ ]", "[x]", "[X]")
+
+
+def test_a_text_that_was_edited_meanwhile_is_not_ticked_at_all() -> None:
+    with pytest.raises(ValueError, match="line 1"):
+        ticked("words\n- [ ] a", tasks("- [ ] a"))
+
+
+@pytest.mark.parametrize("text", ["- " * 30_000, "> " * 30_000, "- [ ] " + "<!--" * 15_000, "- [ ] x\n" * 2_000])
+def test_texts_made_to_take_long_do_not(text: str) -> None:
+    assert len(tasks(text)) == text.count("[ ]")

@@ -1,0 +1,209 @@
+"""Files under accidents: what a disk may answer, and where a process may end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from support.disks import COUNTED, FaultyDisk, fails
+from support.sessions import clock
+
+from accord.core.clock import SystemClock
+from accord.core.errors import Stopped
+from accord.files.store import (
+    TRIES,
+    Disk,
+    NotWritten,
+    Storage,
+    append_once,
+    change_file,
+    locked,
+    sweep,
+    write_checked,
+    write_whole,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def storage(disk: Disk | None = None) -> Storage:
+    return Storage(clock(), disk or Disk())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("call", ["create", "replace", "sync", "read"])
+def test_a_write_that_fails_for_a_while_is_made_in_the_end(tmp_path: Path, call: str, number: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    disk = FaultyDisk(fails(call, number, times=TRIES - 1))
+    write_checked(path, b"new", storage(disk))
+    assert path.read_bytes() == b"new"
+    assert disk.calls.count(call) == TRIES
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("call", ["create", "replace"])
+def test_a_write_that_fails_for_good_leaves_what_was_there_and_says_so(tmp_path: Path, call: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    disk = FaultyDisk(fails(call, errno.ENOSPC))
+    with pytest.raises(NotWritten, match=r"4 tries: No space left on device.*run the same command again"):
+        write_checked(path, b"new", storage(disk))
+    assert path.read_bytes() == b"old"
+    assert disk.calls.count("create") == TRIES
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_write_that_reads_back_differently_is_made_again(tmp_path: Path) -> None:
+    class Forgetful(Disk):
+        writes = 0
+
+        def create(self, path: Path, data: bytes) -> None:
+            self.writes += 1
+            super().create(path, data[:3] if self.writes == 1 else data)
+
+    write_checked(tmp_path / "file", b"whole", storage(Forgetful()))
+    assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+def test_a_change_is_made_again_for_what_somebody_else_wrote_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"0")
+
+    def change(before: bytes) -> bytes:
+        if before == b"0":
+            path.write_bytes(b"1")
+        return before + b"+"
+
+    assert change_file(path, change, storage()) == b"1+"
+    assert path.read_bytes() == b"1+"
+
+
+def test_a_file_that_never_holds_still_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+
+    def change(before: bytes) -> bytes:
+        path.write_bytes(before + b"x")
+        return b"mine"
+
+    with pytest.raises(Stopped, match="somebody else"):
+        change_file(path, change, storage())
+    assert path.read_bytes() == b"x" * TRIES
+
+
+def test_a_change_that_changes_nothing_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"same")
+    disk = FaultyDisk()
+    assert change_file(path, lambda before: before, storage(disk)) == b"same"
+    assert disk.calls == ["read"]
+
+
+@pytest.mark.parametrize(
+    ("there", "kept"),
+    [
+        (b"", b""),
+        (b"[1]\n", b"[1]\n"),
+        (b"[1]\n[2", b"[1]\n"),
+        (b"[1]\n[2]", b"[1]\n"),
+        (b"[1]\n{torn", b"[1]\n"),
+        (b"{torn", b""),
+        (b"[1]", b"[1]\n"),
+        (b"{torn\n", b"{torn\n"),
+    ],
+)
+def test_a_line_is_added_once_and_of_a_crash_only_the_cut_end_goes(tmp_path: Path, there: bytes, kept: bytes) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(there)
+    for _ in range(2):
+        append_once(path, b"[2]", storage())
+        assert path.read_bytes() == kept + b"[2]\n"
+
+
+@pytest.mark.parametrize("call", ["append", "read", "half"])
+def test_a_line_is_added_once_though_the_disk_fails_three_times(tmp_path: Path, call: str) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"[1]\n")
+    append_once(path, b"[2]", storage(FaultyDisk(fails(call, errno.EIO, times=TRIES - 1))))
+    assert path.read_bytes() == b"[1]\n[2]\n"
+
+
+def test_a_line_is_never_added_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "target").write_bytes(b"")
+    (tmp_path / "log").symlink_to(tmp_path / "target")
+    with pytest.raises(NotWritten):
+        append_once(tmp_path / "log", b"x", storage())
+    assert (tmp_path / "target").read_bytes() == b""
+
+
+def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
+    order: list[str] = []
+    held = threading.Event()
+
+    def other() -> None:
+        held.wait(10)
+        with locked(tmp_path, Storage(SystemClock())):
+            order.append("other")
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with locked(tmp_path, Storage(SystemClock())):
+        held.set()
+        thread.join(0.05)
+        order.append("first")
+    thread.join(10)
+    assert order == ["first", "other"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_who_waits_for_a_lock_too_long_is_told_what_to_do(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path, storage()),
+        pytest.raises(Stopped, match=r"writing in .* for 30 seconds\. Wait until"),
+        locked(tmp_path, storage()),
+    ):
+        pass
+
+
+def test_who_waits_for_a_lock_is_told_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
+    wait = (
+        "import sys; from pathlib import Path; from accord.core.clock import SystemClock\n"
+        "from accord.files.store import Storage, locked\n"
+        "with locked(Path(sys.argv[1]), Storage(SystemClock())): print('in')"
+    )
+    with locked(tmp_path, storage()):
+        command = [sys.executable, "-P", "-c", wait, str(tmp_path)]
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert waiting.stderr is not None
+        told = waiting.stderr.readline()
+    out, more = waiting.communicate(timeout=20)
+    assert re.fullmatch(rf"waiting, for 29 seconds at most: Process {os.getpid()} \(.+\) is writing in '.+'\n", told)
+    assert (out, more) == ("in\n", "")
+
+
+def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    keeps = [".status.json.lock", ".other.json.0123456789abcdef", "status.json", ".status.json.0123456789ABCDEF"]
+    for name in [*keeps, ".status.json.0123456789abcdef"]:
+        (tmp_path / name).write_text("")
+    sweep(tmp_path, frozenset({"status.json"}))
+    assert sorted(os.listdir(tmp_path)) == sorted(keeps)
+
+
+def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o640)
+    write_whole(path, "new")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_faulty_disk_fails_at_every_kind_of_call() -> None:
+    assert set(COUNTED) == {name for name in vars(Disk) if not name.startswith("_")}

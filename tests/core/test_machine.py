@@ -1,0 +1,55 @@
+"""A table of edges judges moves, names the legal ones, and draws itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from accord.core.machine import Edge, Machine
+
+LAMP: Machine[bool] = Machine(
+    "lamp",
+    "off",
+    frozenset({"thrown-away"}),
+    (
+        Edge("off", "on", "power", lambda has_power: "" if has_power else "There is no power."),
+        Edge("on", "off"),
+        Edge("off", "thrown-away"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "has_power", "refusal"),
+    [
+        ("off", "on", True, ""),
+        ("on", "off", False, ""),
+        ("off", "on", False, "There is no power."),
+        ("on", "thrown-away", True, '"on" does not lead to "thrown-away"; from "on" the legal moves are: off.'),
+        (
+            "thrown-away",
+            "on",
+            True,
+            '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none: it is an end.',
+        ),
+        ("off", "dim", True, '"dim" is no state of the lamp; the states are off, on, thrown-away.'),
+    ],
+)
+def test_an_illegal_move_is_told_with_the_legal_ones(source: str, target: str, has_power: bool, refusal: str) -> None:
+    assert LAMP.refusal(source, target, has_power) == refusal
+
+
+def test_states_and_targets_come_from_the_table() -> None:
+    assert LAMP.states == ("off", "on", "thrown-away")
+    assert LAMP.targets("off") == ("on", "thrown-away")
+
+
+def test_the_picture_is_the_table() -> None:
+    assert LAMP.mermaid() == (
+        "stateDiagram-v2\n"
+        "    [*] --> off\n"
+        "    thrown_away : thrown-away\n"
+        "    off --> on : power\n"
+        "    on --> off\n"
+        "    off --> thrown_away\n"
+        "    thrown_away --> [*]"
+    )

@@ -1,0 +1,120 @@
+"""Structure is what GitHub would show as structure; text about structure is only text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.text.markdown import ListItem, code_free_lines, list_items, sections
+
+
+def outline(text: str) -> list[tuple[int, str, int]]:
+    return [(section.level, section.title, section.line) for section in sections(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# A\ntext\n## B\n", [(1, "A", 1), (2, "B", 3)]),
+        ("A\n=\n\nB\n---\n", [(1, "A", 1), (2, "B", 4)]),
+        ("# A\r\n\r\n## B\r\n", [(1, "A", 1), (2, "B", 3)]),
+        ("# A\r\r## B\r", [(1, "A", 1), (2, "B", 3)]),
+        ("#A\n####### B\n", []),
+        ("   # A #\n", [(1, "A", 1)]),
+        ("    # A\n", []),
+        ("```\n# A\n```\n# B", [(1, "B", 4)]),
+        ("~~~~ md\n# A\n~~~\n# B\n~~~~\n", []),
+        ("> # A\n\n# B", [(1, "B", 3)]),
+        ("<!--\n# A\n-->\n# B", [(1, "B", 4)]),
+        ("- # A\n\n# B", [(1, "B", 3)]),
+        ("# A <!-- hidden -->\n", [(1, "A", 1)]),
+        ("#   Acceptance \t Criteria  \n", [(1, "Acceptance Criteria", 1)]),
+        ("```\n# never closed\n\n## nor this", []),
+    ],
+)
+def test_a_heading_counts_only_where_github_shows_one(text: str, expected: list[tuple[int, str, int]]) -> None:
+    assert outline(text) == expected
+
+
+def test_a_section_knows_under_which_heading_it_stands() -> None:
+    found = sections("# A\n## B\n### C\n## D\n# E\n")
+    assert [(section.title, section.parent) for section in found] == [
+        ("A", ""), ("B", "A"), ("C", "B"), ("D", "A"), ("E", ""),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("", ""),
+        ("<!-- only a comment -->", ""),
+        ("words <!-- hidden --> more", "words  more"),
+        ("<!-- never closed\nwords", ""),
+        ("```\n<!-- shown -->\n```", "<!-- shown -->"),
+        ("> quoted", "quoted"),
+        ("\n\n \n", ""),
+        ("- one\n- two", "one\ntwo"),
+    ],
+)
+def test_a_section_that_shows_nothing_is_empty(body: str, text: str) -> None:
+    (section,) = sections(f"# A\n\n{body}\n")
+    assert section.text == text
+
+
+def items(body: str) -> list[ListItem]:
+    (section,) = sections(f"# A\n\n{body}\n")
+    return list(list_items(section.tokens))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("- [ ] a\n- [x] b\n- [X] c\n- d", [("a", False, 1), ("b", True, 1), ("c", True, 1), ("d", None, 1)]),
+        ("* [ ] a\n  1. [x] b\n     + c", [("a", False, 1), ("b", True, 2), ("c", None, 3)]),
+        ("- [ ] a\n\n  more of a\n\n- [ ] b", [("a", False, 1), ("b", False, 1)]),
+        ("> - [ ] quoted", []),
+        ("```\n- [ ] code\n```", []),
+        ("<!-- - [ ] hidden -->", []),
+        ("- [ ]\n- [x]nothing\n- [y] z", [("[ ]", None, 1), ("[x]nothing", None, 1), ("[y] z", None, 1)]),
+        ("- a <!-- hidden -->", [("a", None, 1)]),
+    ],
+)
+def test_a_box_counts_only_where_github_shows_one(body: str, expected: list[tuple[str, bool | None, int]]) -> None:
+    assert [(item.text, item.checked, item.depth) for item in items(body)] == expected
+
+
+def test_an_item_is_found_on_its_line() -> None:
+    assert [item.line for item in items("- a\n\n- b\n  - c")] == [3, 5, 6]
+
+
+MIXED = "text @a\n\n```sh\n@b\n```\n\n    @c\n\n<div>\n@d\n</div>\n\n> @e\n\n- @f\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_code_and_html_stay_byte_for_byte_while_text_changes(end: str) -> None:
+    text = MIXED.replace("\n", end)
+    changed = code_free_lines(text, lambda line: line.replace("@", "(at)"))
+    assert changed == text.replace("@a", "(at)a").replace("@e", "(at)e").replace("@f", "(at)f")
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        ["```", "~~~", "\n", "\r\n", "\r", "    ", "> ", "- ", "<!--", "-->", "<div>", "# ", "a", "\t", "\0"]
+    )
+    | st.text(max_size=5)
+).map("".join)
+
+
+@given(PIECES)
+def test_text_that_nothing_changes_is_not_changed(text: str) -> None:
+    assert code_free_lines(text, lambda line: line) == text
+
+
+@given(PIECES)
+def test_any_text_has_sections_whose_lines_exist(text: str) -> None:
+    count = len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    for section in sections(text):
+        assert 1 <= section.line <= count
+        for item in list_items(section.tokens):
+            assert section.line <= item.line <= count

@@ -1,0 +1,403 @@
+"""What an agent wrote is posted without acting: nothing notifies, closes, runs, hides or lies; people read the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.hostile import HOSTILE, KNOWN, TOKEN
+from support.innocent import INNOCENT
+from support.plans import task_body
+from support.rendered import complaints
+
+from accord.text.hidden import GUARD, strip_hidden
+from accord.text.redaction import Redactor
+from accord.text.sanitise import KINDS, Sanitised, _round, _settled, sanitise, sanitise_line, sanitise_plain
+from accord.text.terminal import as_seen
+from accord.text.words import is_plain
+
+SECRETS = Redactor((KNOWN,))
+SETTLED = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def clean(text: str) -> Sanitised:
+    return sanitise(text, secrets=SECRETS)
+
+
+def line(text: str) -> Sanitised:
+    return sanitise_line(text, secrets=SECRETS)
+
+
+@pytest.mark.parametrize(("text", "posted"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_text_is_posted_as_this(text: str, posted: str) -> None:
+    result = clean(text)
+    assert result.text == posted.replace("·", GUARD)
+    assert result.counts
+    assert set(result.counts) <= set(KINDS)
+    assert clean(result.text) == Sanitised(result.text, {})
+    assert complaints(result.text) == []
+
+
+@pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT)
+def test_an_innocent_text_stays_as_it_is(text: str) -> None:
+    assert clean(text) == Sanitised(text, {})
+
+
+@pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT)
+def test_an_innocent_text_shows_an_agent_no_less(text: str) -> None:
+    assert strip_hidden(text) == text
+
+
+PIECES = [
+    *("@a", "@", "user", "fixes ", "Close", "s", ":", " ", "#1", "o/r#2", "GH-3", "https://github.com/o/r/issues/4"),
+    *(
+        "\n",
+        "\n\n",
+        "\r\n",
+        "> ",
+        "- ",
+        "1. ",
+        "    ",
+        "\t",
+        "# ",
+        "```",
+        "~~~",
+        "`",
+        "``",
+        "|",
+        "|-|\n",
+        "---",
+        "/merge",
+    ),
+    *(
+        "\n|a|b|\n|-|-|\n",
+        "<",
+        ">",
+        "<!--",
+        "-->",
+        "<!-",
+        "- accord:item",
+        "<b>",
+        "</b>",
+        "<div>",
+        "</div>",
+        "<script>",
+    ),
+    *(
+        "<pre>",
+        "</pre>",
+        "<a href=",
+        '"',
+        "'",
+        "<img src=x onerror=y>",
+        "<?",
+        "?>",
+        "<!A",
+        "<![CDATA[",
+        "]]>",
+        "<details>",
+    ),
+    *(
+        "<source",
+        "=",
+        "/",
+        "[",
+        "]",
+        "(",
+        ")",
+        "](",
+        "]: ",
+        "![",
+        "[x]",
+        "\n[x]: ",
+        "[^1]",
+        "\n[^1]: ",
+        "[accord:x]: #",
+    ),
+    *(
+        "javascript:",
+        "data:",
+        "https://",
+        "www.",
+        "h.test",
+        "u@h.test",
+        "//",
+        ":",
+        "\\",
+        "&#64;",
+        "&commat;",
+        "&#8203;",
+    ),
+    *(
+        "&lt;",
+        "&#x6a;",
+        "*",
+        "_",
+        "~",
+        "!",
+        "\u200b",
+        "\u200d",
+        "\u2060",
+        "\u202e",
+        "\ufe0f",
+        "\U000e0061",
+        "\x00",
+        "\x1b",
+    ),
+    *("é", "م", "👩", "\ud800", TOKEN, KNOWN, KNOWN[:9]),
+]
+RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join)
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE)
+def test_what_was_sanitised_is_not_changed_again(text: str) -> None:
+    once = clean(text)
+    assert clean(once.text) == Sanitised(once.text, {})
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE.filter(lambda text: "[^" not in text))
+def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
+    """The judge's parser knows no footnotes; those are in the table."""
+    assert complaints(clean(text).text) == []
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE)
+def test_what_changed_is_counted_and_what_is_added_is_bounded(text: str) -> None:
+    result = clean(text)
+    assert bool(result.counts) is (result.text != text)
+    closed = 2 * len(text) + 16 if {"fences", "tags", "unreadable"} & set(result.counts) else 0
+    added = 4 * sum(result.counts.values()) + 32 * result.counts.get("secrets", 0) + closed
+    assert len(result.text) <= len(text) + added
+    assert SECRETS.find(result.text) == []
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE)
+def test_a_title_is_one_line_that_does_nothing_and_stays(text: str) -> None:
+    result = line(text)
+    assert line(result.text) == Sanitised(result.text, {})
+    assert strip_hidden(result.text) == result.text
+    assert len((result.text + "x").splitlines()) == 1
+    assert SECRETS.find(result.text) == []
+
+
+CODE_CHARS = st.text(
+    st.one_of(
+        st.sampled_from("@/<>!-#&[]()\\*_ \u200b\u202e"),
+        st.characters(exclude_categories=("Cs",), exclude_characters="\x00"),
+    )
+)
+CODE = st.one_of(CODE_CHARS, st.sampled_from(["@a fixes #1", "<!-- accord:item -->", "[x](javascript:y)", "<script>"]))
+SMALL_TALK = st.lists(
+    st.sampled_from(
+        ["@a ", "fixes #1 ", "[x](javascript:y) ", "https://u@h.test ", "\u200b", "&#64;b ", "word ", "<i>x</i> "]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(SMALL_TALK, CODE, SMALL_TALK, st.sampled_from(["```", "~~~~", "```suggestion", "> ```py"]))
+def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
+    before: str, code: str, after: str, fence: str
+) -> None:
+    prefix = "> " if fence.startswith(">") else ""
+    lines = code.replace("`", "").replace("~", "").replace("\r", "\n").split("\n")
+    mark = fence.removeprefix("> ").rstrip("abcdefghijklmnopqrstuvwxyz")
+    block = "\n".join([fence, *(prefix + code_line for code_line in lines), prefix + mark])
+    assert f"\n\n{as_seen(block)}\n\n" in clean(f"x {before}\n\n{block}\n\nx {after}").text
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(SMALL_TALK, CODE, SMALL_TALK)
+def test_a_code_span_stays_byte_for_byte_but_for_what_a_terminal_obeys(before: str, code: str, after: str) -> None:
+    span = "``" + "".join(code.replace("`", "").split()) + ".``"
+    assert as_seen(span) in clean(f"x {before} {span} {after} y").text
+
+
+def test_hidden_characters_in_code_stay_but_hide_no_secret() -> None:
+    assert clean("`a\u202eb`").text == "`a\u202eb`"
+    assert clean(f"`{KNOWN[:5]}\u200b{KNOWN[5:]}\u202e`").text == "`[redacted: secret of the environment]\u202e`"
+
+
+def test_each_kind_is_counted() -> None:
+    text = f"@a fixes #1\n/merge\n<x> <!-- y --> \u200b[a](data:x) {TOKEN} <!-- accord:z --><b>\n```"
+    assert clean(text).counts == {
+        "mentions": 1,
+        "closing-keywords": 1,
+        "commands": 1,
+        "html": 1,
+        "comments": 1,
+        "hidden": 1,
+        "links": 1,
+        "markers": 1,
+        "secrets": 1,
+        "fences": 1,
+        "tags": 1,
+    }
+
+
+PLAIN_PIECES = [
+    *(
+        "fix",
+        "Closes",
+        " ",
+        "\n",
+        "\n\n",
+        "#",
+        "1",
+        "12. ",
+        "- ",
+        "* ",
+        "+",
+        "> ",
+        "# ",
+        "    ",
+        "/",
+        "a",
+        "merge",
+        "GH-",
+    ),
+    *(
+        "[",
+        "]",
+        "(",
+        ")",
+        "](",
+        "https://",
+        "www.",
+        "h.test/",
+        "issues/1",
+        ":",
+        "!",
+        "`",
+        "``",
+        "|",
+        "|-|\n",
+        "---",
+        "===",
+    ),
+    *("_", "**", "~", "é", "م", "字", "?", '"', "'", ";", "=", "%", ",", "{", "}", "x", ".", "\n\n\n", "https://u:p"),
+]
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(st.lists(st.sampled_from(PLAIN_PIECES), max_size=40).map("".join))
+def test_a_text_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
+    if is_plain(text):
+        assert _settled(text, SECRETS, _round, str.upper) == Sanitised(text, {})
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE)
+def test_rubble_that_passes_for_plain_comes_out_of_the_parser_unchanged(text: str) -> None:
+    if is_plain(text) and not SECRETS.find(text):
+        assert _settled(text, SECRETS, _round, str.upper).counts.keys() <= {"secrets"}
+
+
+@pytest.mark.parametrize("deep", ["- " * 8 + "x", "1. " * 5 + "x", "> " * 8 + "x", "[" * 60])
+def test_nesting_that_passes_for_plain_is_within_the_parsers_bounds(deep: str) -> None:
+    assert is_plain(deep)
+    assert _settled(deep, SECRETS, _round, str.upper) == Sanitised(deep, {})
+
+
+def test_what_agents_mostly_write_is_plain() -> None:
+    assert is_plain(task_body(context="See [the docs](https://x.test/a#b) and `src/a.py`; it was fixed before."))
+
+
+COMMITS = {
+    "backticks protect nothing": ("`@octocat fixes #3`", "`@·octocat f·ixes #3`"),
+    "fences protect nothing": ("```\n@a\n  /merge\n```", "```\n@·a\n  /·merge\n```"),
+    "over lines": ("Closes\n#12", "C·loses\n#12"),
+    "indentation stays": ("- a\n    - b < c  d", "- a\n    - b < c  d"),
+    "a secret": (f"  {TOKEN}", "  [redacted: github-token]"),
+    "no checks skipped": (
+        "Done [skip ci] [CI Skip] [no\u200b ci] [skip\nactions]\n\nskip-checks: true\n",
+        "Done (skip ci) (CI Skip) (no ci) (skip\nactions)\n\n(skip-checks) true\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "posted"), COMMITS.values(), ids=COMMITS)
+def test_a_commit_message_says_this(text: str, posted: str) -> None:
+    assert sanitise_plain(text, secrets=SECRETS).text == posted.replace("·", GUARD)
+
+
+@pytest.mark.unmeasured
+@SETTLED
+@given(RUBBLE)
+def test_a_commit_message_stays_as_it_was_made(text: str) -> None:
+    once = sanitise_plain(text, secrets=SECRETS).text
+    assert sanitise_plain(once, secrets=SECRETS) == Sanitised(once, {})
+
+
+TITLES = {
+    "a mention": ("Ask @octocat", "Ask @·octocat"),
+    "backticks protect nothing in a commit": ("Fix `@octocat`", "Fix `@·octocat`"),
+    "a keyword would close on merge": ("Fixes #3: x", "F·ixes #3: x"),
+    "several lines": ("a\n\n  b\u2028c", "a b c"),
+    "hidden characters": ("a\u200bb\u202e", "ab"),
+    "a command": ("/merge it", "/·merge it"),
+    "a marker": ("<!-- accord:item -->", "<! -- accord:item -->"),
+    "a secret": (f"Rotate {TOKEN}", "Rotate [redacted: github-token]"),
+    "HTML is text in a title": ("Use <b> & &#64;a", "Use <b> & &#64;a"),
+    "an address stays whole": ("See https://medium.com/@octocat", "See https://medium.com/@octocat"),
+    "a squash merge would skip checks": ("[skip\nci] Fix [actions skip]", "(skip ci) Fix (actions skip)"),
+    "nothing is left": ("\u200b\u2060", ""),
+}
+
+
+@pytest.mark.parametrize(("text", "posted"), TITLES.values(), ids=TITLES)
+def test_a_title_is_posted_as_this(text: str, posted: str) -> None:
+    assert line(text).text == posted.replace("·", GUARD)
+
+
+def as_code(text: str) -> str:
+    return f"```\n{text}\n```"
+
+
+MILLION = 1_000_000
+ENORMOUS = ["[", "![", "<", "****", "@", "@a", "> ", "<!--", "&#", "\\", "[a](", "`a", "1. ", "fix #1 "]
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("piece", ENORMOUS)
+def test_a_megabyte_made_to_confuse_is_shown_as_code(piece: str) -> None:
+    text = piece * (MILLION // len(piece))
+    result = clean(text)
+    assert result == Sanitised(as_code(text), {"unreadable": 1})
+    assert clean(result.text) == Sanitised(result.text, {})
+
+
+@pytest.mark.parametrize("piece", ["[", "[a", "![", "> ", "* a\n  "])
+def test_a_text_nested_too_deep_is_shown_as_code(piece: str) -> None:
+    text = piece * 200 + "@a"
+    assert clean(text) in (
+        Sanitised(as_code(text), {"unreadable": 1}),
+        Sanitised(text.replace("@a", f"@{GUARD}a"), {"mentions": 1}),
+    )
+
+
+@pytest.mark.parametrize("mark", ["`", "~"])
+def test_a_fence_of_a_hundred_thousand_is_closed(mark: str) -> None:
+    text = mark * 100_000
+    assert clean(text) == Sanitised(f"{text}\n{text}", {"fences": 1})
+
+
+@pytest.mark.unmeasured
+def test_many_small_things_are_each_broken() -> None:
+    text = "@a fixes #1 <x>\n\n" * 4_000
+    result = clean(text)
+    assert result.text == f"@{GUARD}a f{GUARD}ixes #1 &lt;x>\n\n" * 4_000
+    assert result.counts == {"mentions": 4_000, "closing-keywords": 4_000, "html": 4_000}

@@ -1,0 +1,317 @@
+"""A patch carries a work tree byte for byte: what git would have committed is what the branch gets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.git.links import escaping_links, stays_inside
+from accord.git.patches import apply_patch, extract_patch
+from accord.git.program import Git
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
+USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+
+
+def git(tree: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *USER, *arguments], cwd=tree, check=True, capture_output=True)
+    return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    git(tree, "init", "-q", "-b", "main")
+    (tree / "keep.txt").write_text("keep\n")
+    (tree / "long.txt").write_text("".join(f"line {i}\n" for i in range(10_000)))
+    (tree / "windows.txt").write_bytes(b"a\r\nb\r\n")
+    (tree / "unended.txt").write_bytes(b"no end")
+    (tree / "binary.bin").write_bytes(bytes(range(256)) * 40)
+    (tree / "script.sh").write_text("#!/bin/sh\n")
+    (tree / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    (tree / "folder").mkdir()
+    (tree / "folder" / "inner.txt").write_text("inner\n" * 20)
+    (tree / ".gitignore").write_text("ignored/\n")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "base")
+    git(tree, "branch", "base")
+    return tree
+
+
+def rename(tree: Path) -> None:
+    (tree / "folder" / "inner.txt").rename(tree / "moved.txt")
+
+
+def submodule(tree: Path) -> None:
+    other = tree.parent / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "main")
+    (other / "x").write_text("x")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "x")
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "rename": rename,
+    "rename and edit": lambda t: (rename(t), (t / "moved.txt").write_text("inner\n" * 19 + "outer\n")),
+    "mode": lambda t: (t / "script.sh").chmod(0o755),
+    "binary": lambda t: (t / "binary.bin").write_bytes(os.urandom(5000)),
+    "new binary": lambda t: (t / "new.bin").write_bytes(os.urandom(5000)),
+    "empty file": lambda t: (t / "empty").write_bytes(b""),
+    "deletion": lambda t: (t / "keep.txt").unlink(),
+    "windows line ends": lambda t: (t / "windows.txt").write_bytes(b"a\r\nB\r\nc\n"),
+    "no final newline": lambda t: (t / "unended.txt").write_bytes(b"still none"),
+    "final newline added": lambda t: (t / "unended.txt").write_bytes(b"no end\n"),
+    "spaces": lambda t: (t / "with space.txt").write_text("x\n"),
+    "quotes and backslash": lambda t: (t / 'we"ird\\name.txt').write_text("x\n"),
+    "tab and newline": lambda t: (t / "tab\there\nthere.txt").write_text("x\n"),
+    "letters of the world": lambda t: (t / "été-日本.txt").write_text("é\n"),
+    "path that is not UTF-8": lambda t: Path(os.fsdecode(os.fsencode(t) + b"/\xff.txt")).write_text("x\n"),
+    "text that is not UTF-8": lambda t: (t / "latin.txt").write_bytes("th\xe9\n".encode("latin-1")),
+    "one line of ten thousand": lambda t: (t / "long.txt").write_text(
+        (t / "long.txt").read_text().replace("line 5000\n", "LINE 5000\n")
+    ),
+    "link inside": lambda t: (t / "folder" / "link").symlink_to("../keep.txt"),
+    "file becomes link": lambda t: ((t / "keep.txt").unlink(), (t / "keep.txt").symlink_to("long.txt")),
+    "file becomes folder": lambda t: (
+        (t / "keep.txt").unlink(),
+        (t / "keep.txt").mkdir(),
+        (t / "keep.txt" / "a").write_text("a"),
+    ),
+    "submodule": submodule,
+    "lines that look like a patch": lambda t: (t / "x.txt").write_text("diff --git a/x b/x\n--- a/x\n+++ b/x\n-- \n"),
+    "the agent's own commit": lambda t: (
+        (t / "keep.txt").write_text("committed\n"),
+        git(t, "commit", "-qam", "mine"),
+        (t / "more.txt").write_text("and more\n"),
+    ),
+    "twenty megabytes": lambda t: (t / "large.bin").write_bytes(os.urandom(20 * 1024 * 1024)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) -> None:
+    CHANGES[name](tree)
+    before = git(tree, "status", "--porcelain=v2", "--branch")
+    patch = extract_patch(tree, "base")
+    assert git(tree, "status", "--porcelain=v2", "--branch") == before, "the caller's tree is left as it was"
+    patch.decode()
+    bare = tmp_path / "bare.git"
+    git(tree, "clone", "-q", "--bare", ".", str(bare))
+    made = apply_patch(Git(bare), patch, "base")
+    git(tree, "add", "-A")
+    assert git(bare, "rev-parse", made) == git(tree, "write-tree")
+
+
+def test_what_is_ignored_or_left_behind_by_agents_is_not_taken(tree: Path) -> None:
+    (tree / "ignored").mkdir()
+    (tree / "ignored" / "x").write_text("x")
+    for dropping in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
+        (tree / dropping).parent.mkdir(exist_ok=True)
+        (tree / dropping).write_text("x")
+    (tree / "real.txt").write_text("x")
+    patch = extract_patch(tree, "base").decode()
+    assert patch.count("diff --git") == 1
+    assert "real.txt" in patch
+
+
+@pytest.mark.parametrize("made", ["left alone", "committed inside", "committed outside as well"])
+def test_what_an_agent_did_in_a_repository_of_its_own_is_taken_as_files(tree: Path, tmp_path: Path, made: str) -> None:
+    inner = tree / "app"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "page.ts").write_text("export {}\n")
+    if made != "left alone":
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "scaffold")
+    if made == "committed outside as well":
+        git(tree, "add", "-A")
+        git(tree, "commit", "-qm", "mine")
+    bare = tmp_path / "bare.git"
+    git(tree, "clone", "-q", "--bare", ".", str(bare))
+    result = apply_patch(Git(bare), extract_patch(tree, "base"), "base")
+    assert git(bare, "show", f"{result}:app/page.ts") == "export {}"
+
+
+@pytest.mark.parametrize("place", ["result.json", "folder/é [1].json"])
+def test_the_result_that_gets_the_patch_is_no_part_of_it(tree: Path, place: str) -> None:
+    (tree / place).write_text("{}")
+    (tree / "real.txt").write_text("x\n")
+    assert git(tree, "status", "--porcelain")
+    patch = extract_patch(tree, "base", without=tree / "folder" / ".." / place).decode()
+    assert "real.txt" in patch
+    assert ".json" not in patch
+
+
+def test_a_tracked_file_of_an_agents_folder_is_taken_when_it_changes(tree: Path) -> None:
+    (tree / ".claude").mkdir()
+    (tree / ".claude" / "commands.md").write_text("x\n")
+    git(tree, "add", "-fA")
+    git(tree, "commit", "-qm", "ours")
+    git(tree, "branch", "-f", "base")
+    (tree / ".claude" / "commands.md").write_text("y\n")
+    assert ".claude/commands.md" in extract_patch(tree, "base").decode()
+
+
+def test_the_patch_is_against_the_merge_base(tree: Path) -> None:
+    (tree / "mine.txt").write_text("mine\n")
+    git(tree, "checkout", "-q", "base")
+    (tree / "theirs.txt").write_text("theirs\n")
+    git(tree, "add", "theirs.txt")
+    git(tree, "commit", "-qm", "theirs")
+    git(tree, "checkout", "-q", "main")
+    patch = extract_patch(tree, "base").decode()
+    assert "mine.txt" in patch
+    assert "theirs.txt" not in patch
+
+
+def test_a_patch_applies_where_the_base_has_moved_on(tree: Path) -> None:
+    (tree / "long.txt").write_text((tree / "long.txt").read_text().replace("line 9000\n", "mine\n"))
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-q")
+    (tree / "long.txt").write_text("new first\n" + (tree / "long.txt").read_text())
+    git(tree, "commit", "-qam", "theirs")
+    made = apply_patch(Git(tree), patch, "main")
+    text = git(tree, "show", f"{made}:long.txt")
+    assert text.startswith("new first\n")
+    assert "\nmine\n" in text
+
+
+def test_a_conflict_is_refused_with_its_paths(tree: Path) -> None:
+    (tree / "keep.txt").write_text("mine\n")
+    patch = extract_patch(tree, "base")
+    (tree / "keep.txt").write_text("theirs\n")
+    git(tree, "commit", "-qam", "theirs")
+    with pytest.raises(Refused, match=r"keep\.txt"):
+        apply_patch(Git(tree), patch, "main")
+
+
+def inner(tree: Path, text: str, name: str = "folder/inner.txt") -> None:
+    (tree / name).write_text(text)
+
+
+def gone(tree: Path) -> None:
+    (tree / "folder" / "inner.txt").unlink()
+
+
+EDITED = "inner\n" * 19 + "outer\n"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine", "left"),
+    [
+        (gone, gone, None),
+        (rename, rename, "inner\n" * 20),
+        (rename, lambda t: (rename(t), inner(t, EDITED, "moved.txt")), EDITED),
+    ],
+)
+def test_what_the_branch_has_deleted_or_renamed_already_is_no_conflict(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object], left: str | None
+) -> None:
+    mine(tree)
+    (tree / "more.txt").write_text("more\n")
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    made = apply_patch(Git(tree), patch, "main", "main")
+    assert git(tree, "show", f"{made}:more.txt") == "more"
+    assert "folder/inner.txt" not in git(tree, "ls-tree", "-r", "--name-only", made)
+    assert left is None or git(tree, "show", f"{made}:moved.txt") == left.strip()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "mine"),
+    [
+        (gone, lambda t: inner(t, EDITED)),
+        (lambda t: inner(t, EDITED), gone),
+        (rename, lambda t: inner(t, EDITED)),
+    ],
+)
+def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_its_path(
+    tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object]
+) -> None:
+    mine(tree)
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "theirs")
+    with pytest.raises(Refused, match=r"inner\.txt|moved\.txt"):
+        apply_patch(Git(tree), patch, "main", "main")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        "this is no patch",
+        NEW_FILE.replace("PATH", "../x"),
+        NEW_FILE.replace("PATH", ".git/config"),
+        NEW_FILE.replace("PATH", "/etc/x"),
+        "diff --git a/keep.txt b/keep.txt\n--- a/keep.txt\n+++ b/keep.txt\n@@ -1 +1 @@\n-other\n+x\n",
+    ],
+)
+def test_a_patch_that_cannot_be_one_is_sent_back(tree: Path, patch: str) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        apply_patch(Git(tree), patch.encode(), "base")
+    assert caught.value.findings[0].code == "patch-invalid"
+
+
+@pytest.mark.parametrize(
+    ("target", "is_outside"),
+    [("../keep.txt", False), ("inner.txt", False), ("../../x", True), ("/etc/passwd", True), ("../.git/config", True)],
+)
+def test_a_link_out_of_the_tree_is_found(tree: Path, target: str, is_outside: bool) -> None:
+    (tree / "folder" / "link").symlink_to(target)
+    made = apply_patch(Git(tree), extract_patch(tree, "base"), "base")
+    inside = Git(tree)
+    assert bool(escaping_links(inside, "base", made)) == is_outside
+
+
+@pytest.mark.parametrize(
+    ("links", "is_inside"),
+    [
+        ({"d1/d2/up": "../.."}, True),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/../outside"}, False),
+        ({"d1/d2/up": "../..", "x": "d1/d2/up/inside"}, True),
+        ({"d": "e", "e": "f", "x": "d/../y"}, True),
+        ({"x": "y", "y": "x"}, False),
+        ({"d/up": "..", "x": "d/up/.git/config"}, False),
+        ({"x": "folder/.GIT"}, False),
+    ],
+)
+def test_a_link_is_followed_through_the_other_links_of_its_tree(links: dict[str, str], is_inside: bool) -> None:
+    assert all(stays_inside(path, links) for path in links) == is_inside
+
+
+def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outside_is_not(tree: Path) -> None:
+    (tree / "old").symlink_to("folder/up/../outside")
+    (tree / "stale").symlink_to("/etc/hosts")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "links")
+    before = git(tree, "rev-parse", "HEAD")
+    (tree / "folder" / "up").symlink_to("..")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-qm", "up")
+    found = escaping_links(Git(tree), before, "HEAD")
+    assert [finding.message.split("`")[1] for finding in found] == ["old"]
+
+
+def test_a_base_that_is_not_there_is_said_so(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="no commit here"):
+        extract_patch(tree, "origin/nowhere")
+    with pytest.raises(WrongUsage, match="no commit here"):
+        extract_patch(tree, "--output=x")
+    with pytest.raises(WrongUsage, match="no git repository"):
+        extract_patch(tmp_path, "base")

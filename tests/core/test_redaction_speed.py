@@ -1,0 +1,80 @@
+"""Agents print what they like: no text keeps the search for secrets busy for longer than its length explains."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accord.text.redaction import RedactedStream, redactor_for
+from accord.text.sanitise import sanitise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.unmeasured
+
+REDACTOR = redactor_for({"MY_SECRET": "correct horse battery staple"})
+BEGINNINGS = [
+    "-----BEGIN PRIVATE KEY-----\n",
+    "-----BEGIN PRIVATE KEY-----",
+    '-----BEGIN PRIVATE KEY-----"\n',
+    "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n",
+    "-----BEGIN A PRIVATE KEY-----\\",
+    "-----BEGIN A ",
+    "-----END A ",
+    "-----BEGIN PRIVATE KEY-----\n-----END A\n",
+    "eyJ-",
+    "eyJabcdefghij.",
+    "eyJabcdefghij.\n",
+    "eyJ-" * 100 + ".eyJ",
+    "-eyJ.",
+    "ghp_",
+    "-ghp_" + "a" * 30,
+    "github_pat_",
+    "sk-",
+    "sk-ant-",
+    "sk-proj-\n",
+    "AIza",
+    "-AIza",
+    "xoxb-",
+    "xoxb-\n",
+    "AKIA",
+    "-AKIAAAAA",
+    "[redacted: ",
+]
+
+
+def seconds_for(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def repeated(beginning: str, size: int) -> str:
+    return beginning * (size // len(beginning))
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_what_begins_like_a_secret_over_and_over_is_searched_in_no_time(beginning: str) -> None:
+    assert seconds_for(lambda: REDACTOR.find(repeated(beginning, 256 * 1024))) < 1
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_what_begins_like_a_secret_over_and_over_is_made_fit_to_be_posted(beginning: str) -> None:
+    assert seconds_for(lambda: sanitise(repeated(beginning, 128 * 1024), secrets=REDACTOR)) < 5
+
+
+@pytest.mark.parametrize("size", [29, 4096, 64 * 1024])
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_a_program_cannot_hold_up_its_own_output(beginning: str, size: int) -> None:
+    data = repeated(beginning, 256 * 1024).encode()
+
+    def pass_through() -> None:
+        stream = RedactedStream(REDACTOR)
+        for i in range(0, len(data), size):
+            stream.feed(data[i : i + size])
+        stream.end()
+
+    assert seconds_for(pass_through) < 3

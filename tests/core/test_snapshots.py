@@ -1,0 +1,208 @@
+"""What an agent changed is found whatever it did to the repository, and nothing that it left in .git is obeyed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from accord.core.errors import Refused
+from accord.git.snapshots import changes_since, take_snapshot
+
+SECRET = "correct-horse-battery"
+
+
+def git(directory: Path, *arguments: str) -> str:
+    user = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    done = subprocess.run(["git", *user, *arguments], cwd=directory, check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    work.mkdir()
+    git(work, "init", "-q", "-b", "main")
+    (work / "kept.txt").write_text("as it was\n")
+    (work / "src").mkdir()
+    (work / "src/code.py").write_text("x = 1\n")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "one")
+    (work / "kept.txt").write_text("as it is\n")
+    git(work, "commit", "-qam", "two")
+    return work
+
+
+def applied(repository: Path, commit: str, patch: bytes, into: Path) -> dict[str, str]:
+    git(repository, "worktree", "add", "-q", "--detach", str(into), commit)
+    subprocess.run(["git", "apply", "--index", "--allow-empty", "-"], cwd=into, check=True, input=patch)
+    files = git(into, "ls-files", "-z").split("\0")[:-1]
+    return {name: (into / name).read_text() for name in files}
+
+
+def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Path) -> None:
+    before = take_snapshot(repository / "src")
+    assert before is not None
+    (repository / "committed.txt").write_text("by the agent\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "the agent's own")
+    (repository / "src/code.py").write_text("x = 2\n")
+    (repository / "new é.txt").write_text("")
+    patch = changes_since(before).patch
+    came = applied(repository, before.commit, patch, tmp_path / "there")
+    assert came["committed.txt"] == "by the agent\n"
+    assert came["src/code.py"] == "x = 2\n"
+    assert b"new file mode 100644" in patch
+
+
+@pytest.mark.parametrize("move", [["reset", "-q", "--hard", "HEAD~1"], ["checkout", "-q", "--orphan", "other"]])
+def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
+    repository: Path, tmp_path: Path, move: list[str]
+) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    git(repository, *move)
+    kept = (repository / "kept.txt").read_text()
+    came = applied(repository, before.commit, changes_since(before).patch, tmp_path / "there")
+    assert came["kept.txt"] == kept
+
+
+def test_droppings_and_ignored_files_are_left(repository: Path) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    (repository / ".gitignore").write_text("*.tmp\n")
+    for name in ("a.tmp", "agent.log", ".mine-state"):
+        (repository / name).write_text("x")
+    changes = changes_since(before, droppings=[".mine-*"])
+    patch = changes.patch
+    assert changes.left_out == (".mine-state", "agent.log")
+    assert b".gitignore" in patch
+    assert not any(name in patch for name in (b"a.tmp", b"agent.log", b".mine-state"))
+
+
+def test_nothing_that_an_agent_put_into_the_configuration_is_run(repository: Path, tmp_path: Path) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    trace = tmp_path / "trace"
+    for key in ("filter.x.clean", "core.fsmonitor", "diff.x.textconv", "diff.external"):
+        git(repository, "config", key, f"touch {trace}; cat")
+    (repository / ".gitattributes").write_text("* filter=x diff=x\n")
+    (repository / "kept.txt").write_text("changed\n")
+    assert b"+changed" in changes_since(before).patch
+    assert not trace.exists()
+
+
+def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fails_clearly(repository: Path) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    (repository / ".git/HEAD").unlink()
+    (repository / "kept.txt").write_text("changed\n")
+    assert b"+changed" in changes_since(before).patch
+    subprocess.run(["rm", "-rf", repository / ".git"], check=True)
+    with pytest.raises(Refused):
+        changes_since(before)
+
+
+def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Path) -> None:
+    git(repository, "update-index", "--skip-worktree", "src/code.py")
+    (repository / "src/code.py").unlink()
+    before = take_snapshot(repository)
+    assert before is not None
+    assert changes_since(before).patch == b""
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
+    repository: Path, tmp_path: Path, is_committed: bool
+) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    inner = repository / "tools/inner"
+    (inner / "deep").mkdir(parents=True)
+    (inner / ".gitignore").write_text("*.tmp\n")
+    for name in ("a.txt", "deep/b é.txt", "c.tmp"):
+        (inner / name).write_text(name)
+    (inner / "deep-link").symlink_to("deep")
+    git(inner, "init", "-q")
+    if is_committed:
+        git(inner, "add", "-A")
+        git(inner, "commit", "-qm", "inner")
+    came = subprocess.run(
+        ["git", "apply", "--numstat", "-z"],
+        cwd=tmp_path,
+        input=changes_since(before).patch,
+        capture_output=True,
+        check=True,
+    )
+    paths = {entry.split("\t")[2] for entry in came.stdout.decode().split("\0")[:-1]}
+    assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
+
+
+def test_what_stood_there_uncommitted_and_was_left_alone_is_nobodys_change(repository: Path, tmp_path: Path) -> None:
+    (repository / "src/code.py").write_text("x = 'by an earlier step'\n")
+    (repository / "kept.txt").unlink()
+    for name in ("prompt [1].md", "edited.md", "moved.md", ":(top)é"):
+        (repository / name).write_text("made by an earlier step\n")
+    (repository / "checkout").mkdir()
+    git(repository / "checkout", "init", "-q")
+    (repository / "checkout" / "file").write_text("of another checkout\n")
+    before = take_snapshot(repository / "src")
+    assert before is not None
+    (repository / "edited.md").write_text("made by an earlier step\nedited by the agent\n")
+    (repository / "moved.md").rename(repository / "src/moved.md")
+    (repository / "checkout" / "new").write_text("new\n")
+    git(repository, "add", "-A", ":!checkout")
+    git(repository, "commit", "-qm", "all that is there")
+    changes = changes_since(before)
+    assert sorted(changes.untouched) == [":(top)é", "kept.txt", "prompt [1].md", "src/code.py"]
+    came = applied(repository, before.commit, changes.patch, tmp_path / "there")
+    assert came == {
+        "kept.txt": "as it is\n",
+        "src/code.py": "x = 1\n",
+        "edited.md": "made by an earlier step\nedited by the agent\n",
+        "src/moved.md": "made by an earlier step\n",
+        "checkout/new": "new\n",
+    }
+
+
+def test_a_submodule_stays_one(repository: Path, tmp_path: Path) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "vendor/part")
+    assert b"new file mode 160000" in changes_since(before).patch
+
+
+@pytest.mark.parametrize("where", ["text", "binary", "name", "wrapped"])
+def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Path, where: str) -> None:
+    before = take_snapshot(repository)
+    assert before is not None
+    name = f"leak-{SECRET}" if where == "name" else "leak"
+    content = {
+        "text": f"key = {SECRET}\n".encode(),
+        "binary": b"\0\xff" + SECRET.encode(),
+        "name": b"",
+        "wrapped": f"key = {SECRET[:9]}\n    {SECRET[9:]}\n".encode(),
+    }
+    (repository / name).write_bytes(content[where])
+    with pytest.raises(Refused, match="leak"):
+        changes_since(before, secrets=[SECRET])
+    (repository / name).unlink()
+    (repository / "other").write_text("fine")
+    assert b"fine" in changes_since(before, secrets=[SECRET]).patch
+
+
+def test_a_secret_that_the_repository_had_already_stops_no_other_change(repository: Path) -> None:
+    (repository / "old.txt").write_text(SECRET)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "leaked before")
+    before = take_snapshot(repository)
+    assert before is not None
+    (repository / "old.txt").write_text(f"{SECRET}\nmore\n")
+    assert b"+more" in changes_since(before, secrets=[SECRET]).patch
+
+
+def test_there_is_no_snapshot_outside_a_repository_or_before_the_first_commit(tmp_path: Path) -> None:
+    assert take_snapshot(tmp_path) is None
+    git(tmp_path, "init", "-q")
+    assert take_snapshot(tmp_path) is None

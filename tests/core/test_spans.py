@@ -1,0 +1,50 @@
+"""Code spans and comments of a paragraph: nobody ticks, configures or closes anything by a text about it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.text.markdown import spans
+
+
+@pytest.mark.parametrize(
+    ("content", "kinds"),
+    [
+        ("", []),
+        ("plain", [("text", "plain")]),
+        ("a `b` c", [("text", "a "), ("code", "`b`"), ("text", " c")]),
+        ("``a ` b`` c", [("code", "``a ` b``"), ("text", " c")]),
+        ("a ` b", [("text", "a ` b")]),
+        ("`` a `b`", [("text", "`` a "), ("code", "`b`")]),
+        ("`<!-- a -->` b", [("code", "`<!-- a -->`"), ("text", " b")]),
+        ("<!-- `a --> b` c", [("comment", "<!-- `a -->"), ("text", " b` c")]),
+        ("a <!--> b --> c", [("text", "a "), ("comment", "<!-->"), ("text", " b --> c")]),
+        ("<!---> a", [("comment", "<!--->"), ("text", " a")]),
+        ("a <!-- b `c`", [("text", "a "), ("open", "<!-- b `c`")]),
+        ("a\n<!-- b\nc -->", [("text", "a\n"), ("comment", "<!-- b\nc -->")]),
+    ],
+)
+def test_what_is_code_and_what_a_comment_is_decided_from_left_to_right(
+    content: str, kinds: list[tuple[str, str]]
+) -> None:
+    assert list(spans(content)) == kinds
+
+
+@given(st.text(alphabet="ab`<!-> \n", max_size=60))
+def test_the_parts_are_the_whole_and_none_is_empty(content: str) -> None:
+    parts = list(spans(content))
+    assert "".join(part.text for part in parts) == content
+    assert all(part.text for part in parts)
+
+
+@pytest.mark.parametrize(
+    "part", ["`", "`a", "`a``b```c", "<!--", "<!-- -->", "-->`", "".join("`" * n + "a" for n in range(300))]
+)
+def test_a_text_made_to_be_slow_is_not(part: str) -> None:
+    began = time.monotonic()
+    list(spans(part * (200_000 // len(part))))
+    assert time.monotonic() - began < 5

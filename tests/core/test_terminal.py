@@ -1,0 +1,94 @@
+"""Text of a terminal reads as on the terminal: no sequence stays, not even in part, and no word of it is lost."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accord.cli.output import one_line
+from accord.gha.commands import inert
+from accord.runner.summary import safe_line, summary_of
+from accord.text.markdown import cell, fenced, mermaid_text
+from accord.text.redaction import Redactor
+from accord.text.sanitise import sanitise, sanitise_line, sanitise_plain
+from accord.text.terminal import as_seen
+
+TOKEN = f"ghp_{'a1' * 18}"
+SPLIT = f"{TOKEN[:9]}\x1b[01;31m\x1b[K{TOKEN[9:]}\x1b[m\x1b[K"
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b[38;2;10;20;30mred\x1b[K", "red"),
+        ("\x1b[?25lhidden cursor\x1b[?25h", "hidden cursor"),
+        ("\x1b]0;title\x07shown", "shown"),
+        ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1bP1$r0m\x1b\\after", "after"),
+        ("\x1b(Bplain\x1b7\x1b8\x1b=", "plain"),
+        ("cut off\x1b[3", "cut off"),
+        ("cut off\x1b", "cut off"),
+        ("\x1b]0;never ended\nnext line", "0;never ended\nnext line"),
+        ("\x1b\x1b[0m[31mred", "[31mred"),
+        ("one\x1b\ntwo", "one\ntwo"),
+        ("[31m is text", "[31m is text"),
+    ],
+)
+def test_a_sequence_goes_as_a_whole_and_nothing_else(text: str, seen: str) -> None:
+    assert as_seen(text) == seen
+
+
+@given(st.text(alphabet="\x1b[]0;31mKP\\\x07 \na"))
+def test_no_sequence_is_made_of_the_rests_of_others(text: str) -> None:
+    assert "\x1b" not in as_seen(text)
+    assert as_seen(as_seen(text)) == as_seen(text)
+
+
+@pytest.mark.parametrize("text", ["\x1b[" * 200_000, "\x1b]" * 200_000, "\x1b" * 400_000, "\x1b[" + "1;" * 200_000])
+def test_sequences_without_end_cost_no_time(text: str) -> None:
+    began = time.perf_counter()
+    as_seen(text)
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        inert,
+        one_line,
+        cell,
+        fenced,
+        mermaid_text,
+        lambda text: sanitise(text, secrets=Redactor()).text,
+        lambda text: sanitise_line(text, secrets=Redactor()).text,
+        lambda text: sanitise_plain(text, secrets=Redactor()).text,
+        lambda text: summary_of(text, Redactor()),
+        lambda text: safe_line(text, Redactor()),
+    ],
+)
+def test_no_summary_and_no_line_shows_half_a_sequence(write) -> None:  # type: ignore[no-untyped-def]
+    text = write("\x1b[1;31mFAILED\x1b[0m tests \x1b[2K\x1b]0;t\x07run")
+    assert "FAILED tests run" in text
+    assert not {"\x1b", "\x07", "["} & set(text)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        one_line,
+        lambda text: sanitise(text, secrets=Redactor()).text,
+        lambda text: sanitise(f"```\n{text}\n```", secrets=Redactor()).text,
+        lambda text: sanitise_line(text, secrets=Redactor()).text,
+        lambda text: summary_of(text, Redactor()),
+        lambda text: summary_of(" " * 480 + "x" + text, Redactor()),
+        lambda text: safe_line(text, Redactor()),
+    ],
+)
+def test_a_token_that_is_coloured_in_part_is_still_a_token(write) -> None:  # type: ignore[no-untyped-def]
+    shown = write(f"it is {SPLIT}")
+    assert "a1a1" not in shown
+    assert "ghp" not in shown
