@@ -35,7 +35,7 @@ from reference.rules import (
     runs_table,
     way_of_sessions,
 )
-from reference.source import findings_page, module_map
+from reference.source import findings_page
 from reference.text import yaml_value
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ def parts_of_pages(root: Path) -> Iterator[Part]:
     kit = root / "templates/consumer-repo/.github/workflows"
     yield Part("docs/agents.md", partial(fields_tables, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
-    yield Part("docs/architecture.md", lambda: module_map(root), "modules")
     yield Part("docs/errors.md", causes_table, "causes")
     yield Part("docs/errors.md", rules_table, "rules")
     yield Part("docs/errors.md", lambda: runs_table(root), "runs")

@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 _MAKES_FINDINGS = re.compile(r"\b(?:Finding|warning)\(")
 
 
-def module_map(root: Path) -> str:
-    """List every module with the first sentence of its docstring, room by room."""
-    source = root / "src" / "accord"
-    pieces = []
-    for room in sorted(path.parent for path in source.glob("*/**/__init__.py")):
-        modules = [path for path in sorted(room.glob("*.py")) if path.stem != "__init__"]
-        rows = [[f"`{path.stem}`", plain(first_sentence(path.read_text(encoding="utf-8")))] for path in modules]
-        pieces += [
-            f"### {room.relative_to(source)}/",
-            first_sentence((room / "__init__.py").read_text(encoding="utf-8")),
-            table(["Module", "What it is"], rows),
-        ]
-    return "\n\n".join(pieces)
-
-
 @cache
 def first_sentence(module: str) -> str:
     """Return the first sentence of a module's docstring."""

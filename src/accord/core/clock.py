@@ -5,10 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from typing import Protocol
 
 
 class Clock(Protocol):
@@ -65,6 +62,17 @@ class ManualClock:
 def timestamp(moment: datetime) -> str:
     """Write a moment the way every contract and GitHub do: ISO-8601, UTC, whole seconds, ``Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Read an ISO-8601 timestamp with an offset (``Z`` or ``+01:00``) and return it in UTC.
+
+    Raises ValueError where the text is not such a timestamp.
+    """
+    moment = datetime.fromisoformat(text.replace(",", "."))
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset from UTC")
+    return moment.astimezone(UTC)
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

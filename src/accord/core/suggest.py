@@ -1,0 +1,27 @@
+"""Suggestions for a misspelt word: "Did you mean …?"."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LONGEST_WORD = 100
+"""Comparing longer words takes too long, and nobody misspells them by accident."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is closest to ``word``, ignoring case; None where none is close."""
+    if len(word) > _LONGEST_WORD:
+        return None
+    spelling = {name.lower(): name for name in known}
+    matches = get_close_matches(word.lower(), spelling, n=1)
+    return spelling[matches[0]] if matches else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the sentence ``Did you mean `WORD`?``; an empty string where no known word is close."""
+    match = nearest(word, known)
+    return f"Did you mean `{match}`?" if match else ""
