@@ -18,9 +18,9 @@ from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, ch
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
 from accord.runner.analysis import requests as asking
-from accord.runner.analysis.analyse import Analysis, Attempt, Question, analyse, answer_in, llm_outputs
+from accord.runner.analysis.analyse import Analysis, ProviderAttempt, TaskEvidence, analyse, answer_in, llm_outputs
 from accord.runner.analysis.providers import ALL
-from accord.runner.analysis.requests import Failed, reply_in
+from accord.runner.analysis.requests import ProviderFailed, reply_in
 from accord.runner.models import RunOutputs
 from accord.text.redaction import Redactor
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KEY = "correct-horse-battery-staple"
 BODY = "## API\n\n- [ ] Add tests\n- [x] Old thing\n- [ ] Fix docs\n\n## UI\n\n- [ ] Add tests\n"
-QUESTION = Question(BODY, "I wrote the tests.", ("pytest -q",), " tests/test_a.py | 3 +++")
+QUESTION = TaskEvidence(BODY, "I wrote the tests.", ("pytest -q",), " tests/test_a.py | 3 +++")
 GOOD = {"completed_tasks": [1], "confidence": 0.9}
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ def environment(server: ModelServer, **more: str) -> dict[str, str]:
     }
 
 
-def ask(server: ModelServer, *providers: str, question: Question = QUESTION, **more: Any) -> Analysis:
+def ask(server: ModelServer, *providers: str, question: TaskEvidence = QUESTION, **more: Any) -> Analysis:
     given = {"environment": environment(server), "clock": ManualClock(START), "providers": providers or ALL, **more}
     return analyse(question, **given)
 
@@ -158,7 +158,7 @@ def test_without_an_endpoint_github_models_is_skipped_because_it_was_retired(ope
 
 
 def test_without_any_key_the_words_of_the_agent_are_read(served: ModelServer) -> None:
-    found = analyse(Question("- [ ] Add tests", "- [x] Add tests"), environment={}, clock=ManualClock(START))
+    found = analyse(TaskEvidence("- [ ] Add tests", "- [x] Add tests"), environment={}, clock=ManualClock(START))
     assert (found.provider, found.model, found.confidence, found.completed) == (
         "regex-fallback", "", 0.7, ("Add tests",),
     )  # fmt: skip
@@ -207,13 +207,13 @@ def test_an_unknown_provider_is_named() -> None:
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        (Question("", "All done."), "no open task"),
-        (Question("- [x] Add tests", "All done."), "no open task"),
-        (Question("```\n- [ ] Add tests\n```", "All done."), "no open task"),
-        (Question("- [ ] Add tests", " \n"), "nothing to judge by"),
+        (TaskEvidence("", "All done."), "no open task"),
+        (TaskEvidence("- [x] Add tests", "All done."), "no open task"),
+        (TaskEvidence("```\n- [ ] Add tests\n```", "All done."), "no open task"),
+        (TaskEvidence("- [ ] Add tests", " \n"), "nothing to judge by"),
     ],
 )
-def test_nobody_is_paid_where_there_is_nothing_to_ask(openai: ModelServer, question: Question, reason: str) -> None:
+def test_nobody_is_paid_where_there_is_nothing_to_ask(openai: ModelServer, question: TaskEvidence, reason: str) -> None:
     found = ask(openai, question=question)
     assert not openai.seen
     assert (found.provider, found.confidence, found.completed) == ("regex-fallback", 0.0, ())
@@ -396,7 +396,7 @@ JSON = st.recursive(
 def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(said: Any) -> None:
     try:
         answer = answer_in(json.dumps(said), ["a", "b"])
-    except Failed:
+    except ProviderFailed:
         return
     assert set(answer.completed_tasks) <= {1, 2}
     assert 0 <= answer.confidence <= 1
@@ -406,12 +406,12 @@ def test_whatever_a_model_answers_is_an_answer_about_the_list_or_a_failed_try(sa
 def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> None:
     for wire in ("chat-completions", "anthropic-messages"):
         for wrap in (b"%s", b'{"choices": [%s]}', b'{"content": [%s]}', b'{"choices": [{"message": %s}]}'):
-            with suppress(Failed):
+            with suppress(ProviderFailed):
                 assert isinstance(reply_in(wire, asking._document(wrap % body, 200)).text, str)
 
 
 def test_one_task_cannot_be_named_more_often_than_it_is_there() -> None:
-    with pytest.raises(Failed, match="not in the list"):
+    with pytest.raises(ProviderFailed, match="not in the list"):
         answer_in('{"completed_tasks": ["a", "a"], "confidence": 1}', ["a", "b"])
 
 
@@ -428,7 +428,7 @@ def test_completed_tasks_come_in_the_order_and_wording_of_the_body(served: Model
     [(0.85, "0.85"), (1, "1.0"), (0.0, "0.0"), (0.5, "0.5"), (0.123456, "0.12"), (1e-9, "0.0")],
 )
 def test_outputs_are_those_of_the_contract(confidence: float, written: str) -> None:
-    attempt = Attempt("openai", "answered", "", 12)
+    attempt = ProviderAttempt("openai", "answered", "", 12)
     analysis = Analysis("openai", "gpt", confidence, ('Add "tests"', "é"), (attempt,))
     outputs = llm_outputs(analysis, Redactor())
     assert outputs == {

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support.hostile import HOSTILE
 
 from accord.runner.analysis import prompt as analysis_prompt
-from accord.runner.analysis.analyse import Question
-from accord.runner.analysis.prompt import Asked, ask_about
+from accord.runner.analysis.analyse import TaskEvidence
+from accord.runner.analysis.prompt import TaskPrompt, task_prompt
 from accord.runner.transcripts.events import Todo
 from accord.text.checklists import tasks
 from accord.text.redaction import Redactor
@@ -23,9 +23,9 @@ BUDGET = sum(
 )
 
 
-def asked(body: str, message: str = "", *, secrets: Redactor | None = None, **more: Any) -> Asked:
+def asked(body: str, message: str = "", *, secrets: Redactor | None = None, **more: Any) -> TaskPrompt:
     found = [task for task in tasks(body) if not task.is_checked]
-    return ask_about(Question(body, message, **more), found, fence=FENCE, secrets=secrets or Redactor())
+    return task_prompt(TaskEvidence(body, message, **more), found, fence=FENCE, secrets=secrets or Redactor())
 
 
 def parts(evidence: str) -> list[str]:

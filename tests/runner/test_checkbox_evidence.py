@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.runner.analysis.analyse import Question
+from accord.runner.analysis.analyse import TaskEvidence
 from accord.runner.analysis.checkbox_evidence import completed_by_words
 from accord.runner.transcripts.events import Todo
 from accord.text.checklists import tasks
@@ -17,7 +17,7 @@ BODY = "## Tasks\n\n- [ ] Add tests\n- [ ] Fix docs\n- [x] Old thing\n"
 
 
 def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[list[int], float]:
-    return completed_by_words(Question(body, message, todos=todos), tasks(body))
+    return completed_by_words(TaskEvidence(body, message, todos=todos), tasks(body))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from support.runs import Reader, as_lines, words_of
 
 from accord.runner import error_rules
 from accord.runner.classify import classify, contract_exit_code
-from accord.runner.error_rules import CAUSES, OWN
-from accord.runner.record import Own, OwnKind
+from accord.runner.error_rules import CAUSES, INTERNAL_ERRORS
+from accord.runner.record import InternalError, InternalErrorKind
 from accord.runner.transcripts.wording import cut, delay_in, status_in
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def ran(output: str) -> dict[str, Any]:
     ],
 )
 def test_what_accord_saw_itself_comes_before_all_else(
-    reader: Reader, kind: OwnKind, words: tuple[str, str, str]
+    reader: Reader, kind: InternalErrorKind, words: tuple[str, str, str]
 ) -> None:
-    own = Own(kind=kind, detail="What happened\nin detail.")
+    own = InternalError(kind=kind, detail="What happened\nin detail.")
     for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
         evidence = reader.evidence("codex", stdout, exit_code=exit_code, own=own)
         found = classify(evidence)
@@ -66,8 +66,8 @@ def test_what_accord_saw_itself_comes_before_all_else(
 
 
 def test_every_own_kind_and_every_rule_has_a_cause() -> None:
-    assert OWN.keys() == set(get_args(OwnKind))
-    tables = [OWN, error_rules.KINDS, error_rules.STATUSES, error_rules.BROAD_KINDS, error_rules.WEAK_KINDS]
+    assert INTERNAL_ERRORS.keys() == set(get_args(InternalErrorKind))
+    tables = [INTERNAL_ERRORS, error_rules.KINDS, error_rules.STATUSES, error_rules.BROAD_KINDS, error_rules.WEAK_KINDS]
     named = {
         cause for table in [*tables, *error_rules.EXITS.values()] for cause in table.values()
     } | error_rules.WORDS.keys()

@@ -12,8 +12,8 @@ import pytest
 from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
-from accord.runner.finish import Finishing, finish, outputs_without_record
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, Own, RunRecord
+from accord.runner.finish import FinishOptions, finish, outputs_without_record
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, InternalError, RunRecord
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class Run:
         (self.folder / STDERR).write_text("")
         (self.folder / PATCH).write_bytes(self.agent.patch())
 
-    def setting(self, token: str = "", **changed: Any) -> Finishing:
+    def setting(self, token: str = "", **changed: Any) -> FinishOptions:
         stage = self.workshop.stage
-        setting = Finishing(
+        setting = FinishOptions(
             stage.repository,
             redactor_for({"MY_TOKEN": SECRET}),
             stage.clock,
@@ -136,8 +136,8 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
         ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth", "1"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient", "1"),
         ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient", "1"),
-        ({"exit_code": None, "own": Own(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
-        ({"exit_code": None, "own": Own(kind="credential-missing", detail="No key")}, "", "auth", "1"),
+        ({"exit_code": None, "own": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
+        ({"exit_code": None, "own": InternalError(kind="credential-missing", detail="No key")}, "", "auth", "1"),
     ],
 )
 def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(

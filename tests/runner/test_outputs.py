@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.gha.files import OUTPUT_BYTES, utf16_size
-from accord.runner.analysis.analyse import Analysis, Attempt
+from accord.runner.analysis.analyse import Analysis, ProviderAttempt
 from accord.runner.models import Category, Classification, Evidence, Origin, Recovery, RunOutputs, Source
 from accord.runner.outputs import BUDGET, RunFacts, outputs_of
 from accord.runner.publish import Published
-from accord.runner.record import Own
+from accord.runner.record import InternalError
 from accord.runner.summary import CUT, SUMMARY_CHARS, safe_line, summary_page
 from accord.runner.transcripts.events import Account, Usage
 from accord.text.redaction import Redactor, redactor_for
@@ -59,7 +59,7 @@ NOT_ANALYSED = {
     "llm-completed-tasks": "[]", "llm-has-completions": "false",
 }  # fmt: skip
 SILENT = {"final-message": "", "final-message-summary": ""}
-ANSWER = Analysis("github-models", "gpt-4o", 0.9, (), (Attempt("github-models", "answered", "", 12),))
+ANSWER = Analysis("github-models", "gpt-4o", 0.9, (), (ProviderAttempt("github-models", "answered", "", 12),))
 ANALYSED = {
     "llm-analysis-run": "true", "llm-provider": "github-models", "llm-model": "gpt-4o", "llm-confidence": "0.9",
     "llm-completed-tasks": "[]", "llm-has-completions": "false",
@@ -116,7 +116,7 @@ ROWS = {
         UNCHANGED | NOT_ANALYSED | {"exit-code": "1", "error-category": "unknown", "error-type": "unknown"},
     ),
     "edge: a push that fails": (
-        RunFacts("codex", 1, PUSH, account(), Published(failure=Own(kind="push-unreachable", detail="away"))),
+        RunFacts("codex", 1, PUSH, account(), Published(failure=InternalError(kind="push-unreachable", detail="away"))),
         UNCHANGED
         | {
             "exit-code": "1",
@@ -127,11 +127,11 @@ ROWS = {
         },
     ),
     "edge: a push that is refused": (
-        RunFacts("codex", 1, REFUSED, account(), Published("abc", 3, Own(kind="push-refused", detail="no"))),
+        RunFacts("codex", 1, REFUSED, account(), Published("abc", 3, InternalError(kind="push-refused", detail="no"))),
         UNCHANGED | {"exit-code": "1", "error-category": "infrastructure", "error-recovery": "manual"},
     ),
     "edge: a failed push of a run with a code of its own": (
-        RunFacts("codex", 7, PUSH, account(), Published(failure=Own(kind="push-conflict", detail="moved"))),
+        RunFacts("codex", 7, PUSH, account(), Published(failure=InternalError(kind="push-conflict", detail="moved"))),
         {"exit-code": "1", "error-category": "infrastructure", "changes-made": "false"},
     ),
     "edge: all changes were on the branch already": (
@@ -151,7 +151,7 @@ ROWS = {
         RunFacts("codex", 1, error(summary="\n")), {"error-summary": "The agent failed, and nothing tells why."},
     ),
     "an analysis to which nobody answered was none": (
-        RunFacts("codex", analysis=Analysis("", "", 0.0, (), (Attempt("openai", "failed", "410", 3),))),
+        RunFacts("codex", analysis=Analysis("", "", 0.0, (), (ProviderAttempt("openai", "failed", "410", 3),))),
         NOT_ANALYSED | {"llm-attempts": '[{"provider": "openai", "outcome": "failed", "reason": "410", "ms": 3}]'},
     ),
     "confidence is a decimal number": (
@@ -287,7 +287,7 @@ def test_what_is_too_long_beside_the_message_is_left_out_with_a_warning() -> Non
     facts = RunFacts(
         "codex",
         account=account("m" * 1_000_000, structured="x" * 1_000_000, warnings=many),
-        analysis=replace(ANSWER, completed=many, attempts=(Attempt("p" * 999, "failed", "r" * 9999),) * 999),
+        analysis=replace(ANSWER, completed=many, attempts=(ProviderAttempt("p" * 999, "failed", "r" * 9999),) * 999),
     )
     outputs = written(facts)
     assert size(outputs) <= BUDGET
@@ -361,7 +361,7 @@ ANALYSES = st.one_of(
         confidence=st.floats(0, 1),
         completed=st.lists(TEXTS, max_size=3).map(tuple),
         attempts=st.lists(
-            st.builds(Attempt, st.just("openai"), st.just("failed"), TEXTS, st.integers(0)), max_size=2
+            st.builds(ProviderAttempt, st.just("openai"), st.just("failed"), TEXTS, st.integers(0)), max_size=2
         ).map(tuple),
     ),
 )
@@ -369,7 +369,7 @@ PUBLISHED = st.one_of(
     st.none(),
     st.just(Published()),
     st.just(Published("a" * 40, 3)),
-    st.just(Published(failure=Own(kind="push-refused", detail="no"))),
+    st.just(Published(failure=InternalError(kind="push-refused", detail="no"))),
 )
 FACTS = st.builds(
     RunFacts,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.runner.process import Program, ProgramEnd, Told, run_program
+from accord.runner.process import Program, ProgramEnd, StopSignals, run_program
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         script: str,
         *,
         limit: float = 20,
-        told: Told | None = None,
+        told: StopSignals | None = None,
         out: Path | None = None,
         show: Callable[[str], None] | None = None,
     ) -> Ran:
@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             stderr=stderr,
             redactor=redactor_for({"A_SECRET": SECRET}),
             show=show or lines.append,
-            told=told or Told(),
+            told=told or StopSignals(),
             limit_seconds=limit,
         )
         return Ran(end, b"" if out else stdout.read_bytes(), stderr.read_bytes(), lines)
@@ -176,7 +176,7 @@ def soon(is_so: Callable[[], bool]) -> bool:
 
 
 def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:
-    ran = run("import time; time.sleep(300)", told=Told(1))
+    ran = run("import time; time.sleep(300)", told=StopSignals(1))
     assert ran.end.exit_code == 143
     assert ran.end.own is not None
     assert ran.end.own.kind == "cancelled"

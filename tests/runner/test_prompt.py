@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.templates import body_findings, read_body
-from accord.runner.classify import NotRun
+from accord.runner.classify import AgentNotStarted
 from accord.runner.prompt import assemble, prompt_for, read_data, read_prompt, shipped_prompt
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS
@@ -54,7 +54,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_what_is_no_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
-    with pytest.raises(NotRun, match=REFUSED[path]) as failed:
+    with pytest.raises(AgentNotStarted, match=REFUSED[path]) as failed:
         read_prompt(Path(path), workspace)
     assert failed.value.own.kind == "prompt-invalid"
 
@@ -78,7 +78,7 @@ def test_an_appendix_is_there_whole_but_for_what_is_hidden(appendix: str) -> Non
 
 
 def test_too_much_is_refused() -> None:
-    with pytest.raises(NotRun, match="2048 KiB"):
+    with pytest.raises(AgentNotStarted, match="2048 KiB"):
         assemble("x" * 1024 * 1024, "y" * 1024 * 1024, {})
 
 
@@ -101,14 +101,14 @@ def test_a_workflow_of_the_kit_has_a_prompt_even_where_nobody_wrote_one(workspac
 
 @pytest.mark.parametrize("mode", ["", "other", "../runner/prompts/keepalive", "prompts/fix"])
 def test_a_mode_that_has_no_prompt_needs_a_prompt_file(workspace: Path, mode: str) -> None:
-    with pytest.raises(NotRun, match="There is no prompt file"):
+    with pytest.raises(AgentNotStarted, match="There is no prompt file"):
         prompt_for(None, mode, workspace)
 
 
 def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> None:
     (workspace / ".github/prompts").mkdir(parents=True)
     (workspace / ".github/prompts/autofix.md").symlink_to("../../../outside.md")
-    with pytest.raises(NotRun, match="outside of the workspace"):
+    with pytest.raises(AgentNotStarted, match="outside of the workspace"):
         prompt_for(None, "autofix", workspace)
 
 
@@ -128,7 +128,7 @@ def test_of_a_long_text_of_others_the_beginning_is_shown_and_said_to_be_that() -
 
 
 def test_a_text_of_others_that_is_not_there_is_refused_with_its_name(workspace: Path) -> None:
-    with pytest.raises(NotRun, match=r"gone\.diff cannot be read"):
+    with pytest.raises(AgentNotStarted, match=r"gone\.diff cannot be read"):
         read_data([workspace / "gone.diff"])
 
 

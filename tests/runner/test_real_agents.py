@@ -20,7 +20,7 @@ from support.agent_bench import bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
 from accord.runner.install import programs_of
-from accord.runner.process import Told
+from accord.runner.process import StopSignals
 from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
 
@@ -101,7 +101,7 @@ def install() -> Any:
     def installed(name: str) -> None:
         agent = shipped_registry().agents[name]
         said: list[str] = []
-        programs_of(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, told=Told())
+        programs_of(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, told=StopSignals())
 
     return installed
 

@@ -10,8 +10,14 @@ import pytest
 
 from accord.cli.check import check_document
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.runner.classify import NotRun
-from accord.runner.command_line import Asked, agent_environment, check_credentials, command_line, install_environment
+from accord.runner.classify import AgentNotStarted
+from accord.runner.command_line import (
+    CommandInputs,
+    agent_environment,
+    check_credentials,
+    command_line,
+    install_environment,
+)
 from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
 
@@ -132,7 +138,7 @@ def test_an_agent_that_cannot_be_started_says_why(tmp_path: Path) -> None:
 
 
 def line(agent: Agent, **asked: Any) -> list[str]:
-    return command_line(agent, Asked(**{"prompt": "do it", "prompt_file": Path("/run/prompt.md"), **asked}))
+    return command_line(agent, CommandInputs(**{"prompt": "do it", "prompt_file": Path("/run/prompt.md"), **asked}))
 
 
 def test_each_agent_is_started_as_its_cli_wants_it() -> None:
@@ -151,7 +157,7 @@ def test_each_agent_is_started_as_its_cli_wants_it() -> None:
 def test_a_prompt_goes_where_the_entry_says() -> None:
     assert line(Agent(command=["x", "--ask={prompt}"], prompt="argument")) == ["x", "--ask=do it"]
     assert line(Agent(command=["x", "{prompt}"], prompt="file")) == ["x", "/run/prompt.md"]
-    with pytest.raises(NotRun, match="at most 131071"):
+    with pytest.raises(AgentNotStarted, match="at most 131071"):
         line(Agent(command=["x", "{prompt}"], prompt="argument"), prompt="é" * 70_000)
 
 
@@ -162,7 +168,7 @@ def test_braces_that_are_no_place_stay() -> None:
 
 @pytest.mark.parametrize("asked", [{"sandbox": "x"}, {"safety_strategy": "x"}, {"model": "x"}, {"command": ["x"]}])
 def test_what_an_agent_cannot_be_asked_for_starts_nothing(asked: dict[str, Any]) -> None:
-    with pytest.raises(NotRun) as failed:
+    with pytest.raises(AgentNotStarted) as failed:
         line(Agent(command=["x"]), **asked)
     assert failed.value.own.kind == "not-started"
 
@@ -199,7 +205,7 @@ def test_a_missing_secret_is_named(mode: Any, there: set[str], is_enough: bool) 
     if is_enough:
         check_credentials("mine", agent, job)
         return
-    with pytest.raises(NotRun, match="B"):
+    with pytest.raises(AgentNotStarted, match="B"):
         check_credentials("mine", agent, job)
 
 

@@ -46,7 +46,7 @@ def rules_table() -> str:
         for code, cause in codes.items()
     }
     groups: list[tuple[str, Mapping[str, str]]] = [
-        ("what accord saw", {str(kind): cause for kind, cause in error_rules.OWN.items()}),
+        ("what accord saw", {str(kind): cause for kind, cause in error_rules.INTERNAL_ERRORS.items()}),
         ("a rate limit that names a hard quota, and no delay", {"hard-quota": "quota"}),
         ("a class of the CLI or the provider", error_rules.KINDS),
         ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),

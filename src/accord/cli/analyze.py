@@ -43,12 +43,12 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
     """
     from accord.cli.run_step import report_analysis
     from accord.core.clock import SystemClock
-    from accord.runner.analysis.analyse import Question, analyse
+    from accord.runner.analysis.analyse import TaskEvidence, analyse
     from accord.runner.outputs import analysis_outputs
 
     body = _text(pr_body)
     ran = tuple(line for line in _text(commands).splitlines() if line.strip())
-    question = Question(body, _text(message), ran, _text(diff_stat))
+    question = TaskEvidence(body, _text(message), ran, _text(diff_stat))
     names = [name for name in providers.replace(",", " ").split() if name]
     found = analyse(question, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []

@@ -235,7 +235,7 @@ def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
 
     Raises WrongUsage where not. A run that only has to be published needs no secret any more.
     """
-    from accord.runner.classify import NotRun
+    from accord.runner.classify import AgentNotStarted
     from accord.runner.command_line import check_credentials
     from accord.runner.record import RECORD
     from accord.runner.registry import load_registry, repository_registry
@@ -246,7 +246,7 @@ def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
     registry = load_registry(choices.registry or repository_registry(Path.cwd()))
     try:
         check_credentials(agent, registry.agent(agent), os.environ)
-    except NotRun as missing:
+    except AgentNotStarted as missing:
         hint = "Set it in the environment of this command. Nothing was written."
         raise WrongUsage(missing.message, hint=hint) from None
 

@@ -154,7 +154,7 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
     """Run an agent, and show on stderr what it prints."""
     from accord.core.clock import SystemClock
     from accord.gha.commands import command, inert
-    from accord.runner.run import Job, run_agent
+    from accord.runner.run import JobContext, run_agent
 
     def show(line: str) -> None:
         with suppress(OSError):  # nobody watches any more, which is no reason to end the agent
@@ -164,7 +164,7 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
     if is_step:
         click.echo(command("group", f"Output of {one_line(request.agent or 'the agent')}"), err=True)
     try:
-        return run_agent(request, Job(os.environ, SystemClock(), show, told))
+        return run_agent(request, JobContext(os.environ, SystemClock(), show, told))
     finally:
         if is_step:
             click.echo(command("endgroup", ""), err=True)
@@ -292,7 +292,7 @@ def outputs(
     """
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
-    from accord.runner.evidence import Given, outputs_given
+    from accord.runner.evidence import ExternalRun, outputs_of_external_run
     from accord.runner.registry import secrets_declared_in
 
     if (repo is None) != (base is None) or (pushed == "true" and repo is None):
@@ -300,7 +300,7 @@ def outputs(
             "Which changes were pushed cannot be told.",
             hint="Pass --repo DIR and --base SHA together; --pushed true needs both.",
         )
-    given = Given(
+    given = ExternalRun(
         agent,
         exit_code,
         stdout,
@@ -313,6 +313,6 @@ def outputs(
         push_error.read_text("utf-8", "replace") if push_error else "",
     )
     redact = redactor_for(os.environ, certain=secrets_declared_in(repo or Path()))
-    found = outputs_given(given, redact, os.environ, SystemClock())
+    found = outputs_of_external_run(given, redact, os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

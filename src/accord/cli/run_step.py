@@ -68,13 +68,13 @@ def _can_be_appended_to(path: Path) -> bool:
 def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
     """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
     from accord.core.clock import SystemClock
-    from accord.runner.finish import Finishing, finish
+    from accord.runner.finish import FinishOptions, finish
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     if way is None:
-        return finish(run_dir, Finishing("", redact, clock, os.environ), record)
+        return finish(run_dir, FinishOptions("", redact, clock, os.environ), record)
     remote = way.remote(clock)
-    setting = Finishing(way.repository, redact, clock, os.environ, remote, way.github, **choices)
+    setting = FinishOptions(way.repository, redact, clock, os.environ, remote, way.github, **choices)
     return finish(run_dir, setting, record)
 
 

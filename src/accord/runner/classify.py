@@ -18,14 +18,14 @@ from accord.runner.error_rules import (
     GEMINI_STATUSES,
     GOOGLES_RATE_LIMIT,
     HARD_QUOTA,
+    INTERNAL_ERRORS,
     KINDS,
-    OWN,
     WEAK_KINDS,
     WORDS,
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
-from accord.runner.record import Own
+from accord.runner.record import InternalError
 from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
 from accord.text.terminal import as_seen
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.runner.models import Source
-    from accord.runner.record import Own, OwnKind
+    from accord.runner.record import InternalError, InternalErrorKind
     from accord.runner.transcripts.events import Account, AgentError
 
 
@@ -120,8 +120,10 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
     yield from _by_exit(evidence)
 
 
-def _own_hit(own: Own) -> _Hit:
-    return _Hit(own.kind, OWN[own.kind], "own", evidence_line(own.detail), own.detail, has_hint=own.has_hint)
+def _own_hit(own: InternalError) -> _Hit:
+    return _Hit(
+        own.kind, INTERNAL_ERRORS[own.kind], "own", evidence_line(own.detail), own.detail, has_hint=own.has_hint
+    )
 
 
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
@@ -261,17 +263,17 @@ class RunEvidence:
     account: Account
     stderr: str = ""
     text: str = ""
-    own: Own | None = None
+    own: InternalError | None = None
 
 
-class NotRun(AccordError):
+class AgentNotStarted(AccordError):
     """The agent was not started, or what it did cannot be handed on; ``own`` goes into the record."""
 
-    def __init__(self, kind: OwnKind, message: str, *, hint: str = "") -> None:
+    def __init__(self, kind: InternalErrorKind, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.own = own_of(kind, self)
+        self.own = internal_error(kind, self)
 
 
-def own_of(kind: OwnKind, error: AccordError) -> Own:
+def internal_error(kind: InternalErrorKind, error: AccordError) -> InternalError:
     """Make an error what accord itself knows of a run."""
-    return Own(kind=kind, detail=str(error), has_hint=bool(error.hint))
+    return InternalError(kind=kind, detail=str(error), has_hint=bool(error.hint))

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.runner.classify import NotRun
+from accord.runner.classify import AgentNotStarted
 from accord.runner.prompt import as_argument
 from accord.runner.registry_rules import PLACE
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from accord.runner.registry import Agent, Choice, Setting
+    from accord.runner.registry import Agent, AgentSettings, Choice
 
 
 @dataclass(frozen=True)
-class Asked:
+class CommandInputs:
     """What one run puts into the places of a command; empty or None is what is not asked for."""
 
     prompt: str
@@ -34,7 +34,7 @@ class Asked:
     command: Sequence[str] = ()
 
 
-def command_line(agent: Agent, asked: Asked) -> list[str]:
+def command_line(agent: Agent, asked: CommandInputs) -> list[str]:
     """Fill the places of a command. Raises NotRun for what this agent cannot be asked for."""
     words = {
         "sandbox": setting_of(agent.sandbox, asked.sandbox, "sandbox mode").arguments,
@@ -53,14 +53,14 @@ def command_line(agent: Agent, asked: Asked) -> list[str]:
     return line
 
 
-def setting_of(choice: Choice | None, value: str, what: str) -> Setting:
+def setting_of(choice: Choice | None, value: str, what: str) -> AgentSettings:
     """Return what a value of a choice comes to. Raises NotRun with the values that there are."""
-    from accord.runner.registry import Setting
+    from accord.runner.registry import AgentSettings
 
     if choice is None:
         if value:
             raise _unknown(f'The agent has no {what}, so "{value}" means nothing to it.', "Leave it empty.")
-        return Setting()
+        return AgentSettings()
     if (value or choice.default) not in choice.values:
         known = ", ".join(choice.values)
         raise _unknown(f'"{value}" is no {what} of this agent.', f"Choose one of: {known}.")
@@ -78,7 +78,7 @@ def _model(agent: Agent, model: str) -> list[str]:
     return _with_value(agent.model, model)
 
 
-def _result_schema(agent: Agent, asked: Asked) -> list[str]:
+def _result_schema(agent: Agent, asked: CommandInputs) -> list[str]:
     """An agent that cannot be given a schema must have it in its prompt; the result is validated all the same."""
     if not asked.result_schema or agent.result_schema is None:
         return []
@@ -100,8 +100,8 @@ def _with_value(words: Sequence[str], value: str) -> list[str]:
     return [word.replace("{value}", value) for word in words]
 
 
-def _unknown(message: str, hint: str) -> NotRun:
-    return NotRun("not-started", message, hint=hint)
+def _unknown(message: str, hint: str) -> AgentNotStarted:
+    return AgentNotStarted("not-started", message, hint=hint)
 
 
 _SEEN = re.compile(
@@ -118,7 +118,7 @@ _NPM = re.compile(
 
 
 def agent_environment(
-    agent: Agent, job: Mapping[str, str], home: Path, temporary: Path, settings: tuple[Setting, ...] = ()
+    agent: Agent, job: Mapping[str, str], home: Path, temporary: Path, settings: tuple[AgentSettings, ...] = ()
 ) -> dict[str, str]:
     """Return the whole environment of an agent's process."""
     environment = {
@@ -146,7 +146,7 @@ def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
     if not missing or some:
         return
     named = " or ".join(missing) if agent.required_secrets_mode == "any" else " and ".join(missing)
-    raise NotRun(
+    raise AgentNotStarted(
         "credential-missing",
         f"The agent {name} needs {named}, which the environment does not hold.",
         hint="Add the secret to the repository, and pass it to the step under that name.",

@@ -15,7 +15,7 @@ from accord.runner.transcripts.gemini import INVALID_STREAM
 
 if TYPE_CHECKING:
     from accord.runner.models import Category, Origin, Recovery
-    from accord.runner.record import OwnKind
+    from accord.runner.record import InternalErrorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ CAUSES: dict[str, Cause] = {
     ),
 }
 
-OWN: dict[OwnKind, str] = {
+INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "time-limit": "time",
     "cancelled": "cancelled",
     "install-failed": "install",

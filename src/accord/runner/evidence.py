@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Given:
+class ExternalRun:
     """The evidence. ``pushed`` is None where nobody tried; ``push_error`` what git said when it failed."""
 
     agent: str
@@ -39,7 +39,9 @@ class Given:
     push_error: str = ""
 
 
-def outputs_given(given: Given, redact: Redactor, environment: Mapping[str, str], clock: Clock) -> RunOutputs:
+def outputs_of_external_run(
+    given: ExternalRun, redact: Redactor, environment: Mapping[str, str], clock: Clock
+) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage when the work tree or its base is none."""
     from accord.runner.classify import contract_exit_code
     from accord.runner.transcripts.read import read_evidence
@@ -63,7 +65,7 @@ def outputs_given(given: Given, redact: Redactor, environment: Mapping[str, str]
     return conclude(facts, evidence, redact)
 
 
-def codec_of(given: Given) -> str:
+def codec_of(given: ExternalRun) -> str:
     """Tell how the agent's transcript is to be read: as its name says, else as the transcript looks."""
     from accord.runner.registry import shipped_registry
     from accord.runner.transcripts.read import CODECS, recognise
@@ -74,7 +76,7 @@ def codec_of(given: Given) -> str:
     return given.agent if given.agent in CODECS else recognise(given.stdout, given.stderr)
 
 
-def _changes(given: Given) -> list[FileStat]:
+def _changes(given: ExternalRun) -> list[FileStat]:
     """List what was pushed; else everything that could have been: commits, changes and untracked files."""
     if given.work_tree is None:
         return []
@@ -89,7 +91,7 @@ def _changes(given: Given) -> list[FileStat]:
         ) from None
 
 
-def _published(given: Given, stats: list[FileStat]) -> Published | None:
+def _published(given: ExternalRun, stats: list[FileStat]) -> Published | None:
     """Tell what became of the changes. A push that failed counts, unless there was nothing to push."""
     if given.pushed and given.work_tree:
         return Published(Git(given.work_tree).line("rev-parse", "HEAD"), len(stats)) if stats else None

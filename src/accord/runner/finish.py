@@ -19,7 +19,7 @@ from accord.files.store import write_whole
 from accord.git.branches import DEFAULT_AUTHOR
 from accord.git.paths import protected_paths
 from accord.github.markers import run_token
-from accord.runner.analysis.analyse import Question
+from accord.runner.analysis.analyse import TaskEvidence
 from accord.runner.classify import RunEvidence
 from accord.runner.outputs import RunFacts, outputs_of
 from accord.runner.publish import Publication, Published, is_where_others_see_it, publish_patch
@@ -31,11 +31,11 @@ from accord.runner.record import (
     SCHEMA,
     STDERR,
     STDOUT,
-    Own,
+    InternalError,
     RunRecord,
     diff_stat,
-    make_way,
-    opened,
+    make_writable,
+    open_regular,
     patch_stats,
 )
 from accord.runner.summary import safe_line, sendable
@@ -64,7 +64,7 @@ _TOKENS = "The run pushed files with texts that look like tokens; revoke them, i
 
 
 @dataclass(frozen=True)
-class Finishing:
+class FinishOptions:
     """What finishing needs besides the folder. Without a ``remote`` nothing is pushed; without a ``github`` and a
     ``pr_body`` there are no tasks to look for.
 
@@ -87,7 +87,7 @@ class Finishing:
     lender: Path | None = None
 
 
-def finish(run_dir: Path, setting: Finishing, record: RunRecord | None = None) -> RunOutputs:
+def finish(run_dir: Path, setting: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
     """Publish what a run changed, look for the tasks it completed, and conclude its outputs.
 
     A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Without a
@@ -128,7 +128,7 @@ def _held_against_schema(run_dir: Path, account: Account) -> Account:
     from accord.runner.prompt import structured_result
 
     try:
-        with opened(run_dir / SCHEMA) as file:
+        with open_regular(run_dir / SCHEMA) as file:
             schema = json.loads(file.read())
         made = structured_result(schema, account.structured, account.final_message)
     except FileNotFoundError:
@@ -139,7 +139,7 @@ def _held_against_schema(run_dir: Path, account: Account) -> Account:
     return replace(account, structured=value, warnings=(*account.warnings, *made.problems))
 
 
-def _directed(record: RunRecord, setting: Finishing) -> RunRecord:
+def _directed(record: RunRecord, setting: FinishOptions) -> RunRecord:
     """Put what the caller says about places before what the record says."""
     said = {"pr_ref": setting.pr_ref, "pr_number": setting.pr_number, "base_ref": setting.base_ref}
     return record.model_copy(update={name: value for name, value in said.items() if value is not None})
@@ -158,7 +158,7 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOut
 def read_record(run_dir: Path) -> RunRecord:
     """Read ``record.json``. Raises BrokenContract when there is none, or none that accord wrote."""
     try:
-        with opened(run_dir / RECORD) as file:
+        with open_regular(run_dir / RECORD) as file:
             return RunRecord.model_validate_json(file.read())
     except (OSError, ValidationError) as error:
         problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
@@ -176,7 +176,7 @@ def outputs_without_record(problem: str, redact: Redactor, likely: str = "") -> 
     """
     from accord.runner.transcripts.events import Account
 
-    own = Own(kind="record-missing", detail=f"{problem} {likely}".strip(), has_hint=bool(likely))
+    own = InternalError(kind="record-missing", detail=f"{problem} {likely}".strip(), has_hint=bool(likely))
     return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
 
 
@@ -185,12 +185,12 @@ class _Work:
     run_dir: Path
     record: RunRecord
     account: Account
-    setting: Finishing
+    setting: FinishOptions
 
     def patch(self) -> bytes:
         """Read the patch. Raises BrokenContract when a run in a repository left none, or this is not what it left."""
         try:
-            with opened(self.run_dir / PATCH) as file:
+            with open_regular(self.run_dir / PATCH) as file:
                 patch = file.read()
         except OSError as error:
             if not (self.record.base_sha or self.record.patch_sha256):
@@ -233,7 +233,7 @@ def _publish_and_analyse(work: _Work) -> _Ended:
         patch = work.patch()
         stats = patch_stats(patch)
     except BrokenContract as broken:
-        return _Ended(Published(failure=Own(kind="changes-unreadable", detail=broken.message)))
+        return _Ended(Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)))
     pull, warnings = _pull(work)
     remote, ref = work.setting.remote, work.record.pr_ref
     published = None
@@ -285,7 +285,7 @@ def _from_a_fork(pull: Pull | None, ref: str, work: _Work) -> Published | None:
         f"The branch {pull.head_branch} of pull request {pull.number} is in {place}, and this job cannot push there. "
         "The changes are in the artifact of the run."
     )
-    return Published(failure=Own(kind="push-refused", detail=detail, has_hint=True))
+    return Published(failure=InternalError(kind="push-refused", detail=detail, has_hint=True))
 
 
 def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
@@ -314,7 +314,7 @@ def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str,
         f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
         for command in account.commands
     )
-    question = Question(body, account.final_message, commands, diff, account.todos)
+    question = TaskEvidence(body, account.final_message, commands, diff, account.todos)
     return analyse(question, environment=environment, clock=clock)
 
 
@@ -339,7 +339,7 @@ def _keep_message(work: _Work) -> None:
     path = work.run_dir / FINAL_MESSAGE
     if work.account.final_message and not _is_file(path):
         with contextlib.suppress(OSError):
-            make_way(path)
+            make_writable(path)
             write_whole(path, sendable(work.setting.redact(work.account.final_message)))
 
 
@@ -347,7 +347,7 @@ def _keep_result(work: _Work) -> None:
     """Keep the structured result as a file, as it may be too long for an output; a NaN in it is no JSON."""
     path = work.run_dir / RESULT
     with contextlib.suppress(OSError, ValueError):
-        make_way(path)
+        make_writable(path)
         path.unlink(missing_ok=True)
         if work.account.structured is not None:
             value = redacted(work.account.structured, work.setting.redact)

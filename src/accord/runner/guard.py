@@ -165,7 +165,7 @@ def _be_reaper(on: int) -> None:
 
 
 @dataclass
-class Ending:
+class Termination:
     """Ends a program and all that it started: first asked, once each, and after ``patience_seconds`` killed."""
 
     program: subprocess.Popen[bytes]

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.runner.classify import NotRun
+from accord.runner.classify import AgentNotStarted
 from accord.runner.command_line import install_environment
 from accord.runner.process import Program, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.runner.process import Told, Watcher
+    from accord.runner.process import StopSignals, Watcher
     from accord.runner.registry import Agent, Install
     from accord.text.redaction import Redactor
 
@@ -23,7 +23,7 @@ _SAID_CHARS = 1000
 
 
 def programs_of(
-    agent: Agent, root: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: Told
+    agent: Agent, root: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: StopSignals
 ) -> str:
     """Return the PATH by which the agent's program is found; what must be installed for it, is, below ``root``.
 
@@ -40,12 +40,12 @@ def programs_of(
 
 
 def _install(
-    install: Install, target: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: Told
+    install: Install, target: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: StopSignals
 ) -> None:
     npm = shutil.which("npm", path=job.get("PATH", ""))
     if npm is None:
         message = f"{install.package} cannot be installed: npm is not on the PATH."
-        raise NotRun(
+        raise AgentNotStarted(
             "install-failed", message, hint="Set up Node before this step, for example with actions/setup-node."
         )
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
@@ -65,11 +65,11 @@ def _install(
             limit_seconds=_LIMIT_SECONDS,
         )
         if end.own and end.own.kind == "cancelled":
-            raise NotRun("cancelled", end.own.detail)
+            raise AgentNotStarted("cancelled", end.own.detail)
         if end.exit_code:
             tail = " ".join(said.read_text("utf-8", "replace").split())[-_SAID_CHARS:]
             message = f"Installing {install.package}@{install.version} failed ({end.exit_code}): {tail}"
-            raise NotRun("install-failed", message, hint="Check the version in the registry, and the network.")
+            raise AgentNotStarted("install-failed", message, hint="Check the version in the registry, and the network.")
         _put(beside, target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -89,5 +89,5 @@ def find_program(word: str, path: str, directory: Path) -> str:
     found = shutil.which(str(directory / word) if "/" in word else word, path=path)
     if found is None:
         hint = "Install it in an earlier step, or let the agent's entry of the registry install it."
-        raise NotRun("not-started", f'There is no program "{word}".', hint=hint)
+        raise AgentNotStarted("not-started", f'There is no program "{word}".', hint=hint)
     return str(Path(found).absolute())

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from accord.files.store import DISK_FULL
-from accord.runner.guard import Ending, adopting_orphans, guarded
-from accord.runner.record import Own, put_back
+from accord.runner.guard import Termination, adopting_orphans, guarded
+from accord.runner.record import InternalError, restore_if_replaced
 from accord.text.redaction import RedactedStream
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class ProgramEnd:
     """
 
     exit_code: int | None
-    own: Own | None = None
+    own: InternalError | None = None
     replaced: tuple[str, ...] = ()
 
 
@@ -84,7 +84,7 @@ def run_program(
     stderr: Path,
     redactor: Redactor,
     show: Watcher,
-    told: Told,
+    told: StopSignals,
     limit_seconds: float,
 ) -> ProgramEnd:
     """Run to the end, the time limit, or until we are told to stop; then end everything that it started.
@@ -108,9 +108,11 @@ def run_program(
             for sink in sinks:
                 selector.register(sink.source, selectors.EVENT_READ, sink)
             own = _watch(started, selector, told, limit_seconds, sinks)
-            own = _end(Ending(started, spared, _PATIENCE_SECONDS[own.kind if own else ""]), selector, told, own, sinks)
+            own = _end(
+                Termination(started, spared, _PATIENCE_SECONDS[own.kind if own else ""]), selector, told, own, sinks
+            )
         code = started.poll()
-        replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if put_back(path, file))
+        replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
     return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, own, replaced)
 
 
@@ -132,27 +134,31 @@ def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
 def _watch(
     started: subprocess.Popen[bytes],
     selector: selectors.BaseSelector,
-    told: Told,
+    told: StopSignals,
     limit_seconds: float,
     sinks: Sequence[_Sink],
-) -> Own | None:
+) -> InternalError | None:
     """Pass output on until the program ends, or there is a reason to end it."""
     deadline = time.monotonic() + limit_seconds
     while started.poll() is None:
         _pass_on(selector)
         if told:
-            return Own(kind="cancelled", detail="The run was told to stop.")
+            return InternalError(kind="cancelled", detail="The run was told to stop.")
         if time.monotonic() > deadline:
             minutes = f"{limit_seconds / 60:g} minutes" if limit_seconds >= 60 else f"{limit_seconds:g} seconds"
-            return Own(kind="time-limit", detail=f"The agent was ended at its time limit of {minutes}.")
+            return InternalError(kind="time-limit", detail=f"The agent was ended at its time limit of {minutes}.")
         if any(sink.is_full for sink in sinks):
             return _disk_full()
     return None
 
 
 def _end(
-    ending: Ending, selector: selectors.BaseSelector, told: Told, own: Own | None, sinks: Sequence[_Sink]
-) -> Own | None:
+    ending: Termination,
+    selector: selectors.BaseSelector,
+    told: StopSignals,
+    own: InternalError | None,
+    sinks: Sequence[_Sink],
+) -> InternalError | None:
     """End what is left, and take what it still has to say; then close the files."""
     heard = told.times
     while not ending.step():
@@ -167,8 +173,8 @@ def _end(
     return own or (_disk_full() if any(sink.is_full for sink in sinks) else None)
 
 
-def _disk_full() -> Own:
-    return Own(kind="disk-full", detail="The disk is full: what the agent printed could not be kept.")
+def _disk_full() -> InternalError:
+    return InternalError(kind="disk-full", detail="The disk is full: what the agent printed could not be kept.")
 
 
 def _pass_on(selector: selectors.BaseSelector) -> None:
@@ -247,7 +253,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass
-class Told:
+class StopSignals:
     """How often this process was told to stop."""
 
     times: int = 0
@@ -257,9 +263,9 @@ class Told:
 
 
 @contextmanager
-def listening() -> Iterator[Told]:
+def listening() -> Iterator[StopSignals]:
     """Count the signals that ask this process to stop, instead of ending it; the third ends it as before."""
-    told = Told()
+    told = StopSignals()
     if threading.current_thread() is not threading.main_thread():
         yield told
         return

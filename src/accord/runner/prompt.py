@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import pointer
-from accord.runner.classify import NotRun
+from accord.runner.classify import AgentNotStarted
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import data_section, visible_text
 
@@ -132,8 +132,8 @@ def _one_line(value: str) -> str:
     return " ".join(strip_hidden(value).split())[:_MOST_CONTEXT_CHARS]
 
 
-def _invalid(message: str, hint: str) -> NotRun:
-    return NotRun("prompt-invalid", message, hint=hint)
+def _invalid(message: str, hint: str) -> AgentNotStarted:
+    return AgentNotStarted("prompt-invalid", message, hint=hint)
 
 
 UNFIT = "The answer does not fit its schema: "

@@ -34,8 +34,8 @@ from accord.git.branches import (
 from accord.git.links import escaping_links
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
 from accord.git.program import Git
-from accord.runner.classify import own_of
-from accord.runner.record import Own, patch_stats, range_stats
+from accord.runner.classify import internal_error
+from accord.runner.record import InternalError, patch_stats, range_stats
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Published:
 
     commit_sha: str = ""
     files_changed: int = 0
-    failure: Own | None = None
+    failure: InternalError | None = None
     with_tokens: tuple[str, ...] = ()
 
 
@@ -101,15 +101,17 @@ def publish_patch(remote: Remote, work: Publication) -> Published:
         with scratch_repository(remote, work.lender) as git:
             return _published(git, remote, branch, work)
     except Unreachable as error:
-        return Published(failure=own_of("push-unreachable", error))
+        return Published(failure=internal_error("push-unreachable", error))
     except subprocess.TimeoutExpired as error:
-        return Published(failure=Own(kind="push-unreachable", detail=str(error)))
+        return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
     except PatchConflict as error:
-        return Published(failure=own_of("push-conflict", error))
+        return Published(failure=internal_error("push-conflict", error))
     except BrokenContract as error:
-        return Published(failure=own_of("changes-unreadable", error))
+        return Published(failure=internal_error("changes-unreadable", error))
     except Refused as error:
-        return Published(failure=own_of("disk-full" if _DISK_FULL.search(str(error)) else "push-refused", error))
+        return Published(
+            failure=internal_error("disk-full" if _DISK_FULL.search(str(error)) else "push-refused", error)
+        )
 
 
 def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
@@ -239,10 +241,10 @@ def _is_legal(name: str) -> bool:
     return not name.startswith("-") and Git(Path()).attempt("check-ref-format", ref).returncode == 0
 
 
-def failure_of(said: str) -> Own:
+def failure_of(said: str) -> InternalError:
     """Tell from git's own words how a push failed that somebody else made; without evidence it may be tried again."""
     trouble = push_trouble(said)
     if trouble == "refused":
-        return own_of("push-refused", push_refusal(said))
+        return internal_error("push-refused", push_refusal(said))
     detail = f"The push failed: {in_short(said)}" if said.strip() else "The push failed, and nobody said why."
-    return Own(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)
+    return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)

@@ -8,8 +8,8 @@ adds ``result.json``, the structured result, where there is one that fits.
 
 Secrets are taken out of all of them while they are written; a patch with a secret of the job in it is not written.
 
-The agent runs as the same user and can do to the folder what it likes. So no file of it is opened but by ``opened``,
-which follows no link, and none is written before ``make_way`` for it.
+The agent runs as the same user and can do to the folder what it likes. So no file of it is opened but by ``open_regular``,
+which follows no link, and none is written before ``make_writable`` for it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PATCH = "changes.patch"
 SCHEMA = "schema.json"
 RESULT = "result.json"
 
-OwnKind = Literal[
+InternalErrorKind = Literal[
     "time-limit",
     "cancelled",
     "install-failed",
@@ -66,12 +66,12 @@ and again or a patch that no longer fits; ``push-unreachable`` a network or serv
 """
 
 
-class Own(BaseModel):
+class InternalError(BaseModel):
     """What accord itself saw go wrong; ``detail`` is for people, ``has_hint`` tells that it says what to do as well."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
-    kind: OwnKind
+    kind: InternalErrorKind
     detail: str
     has_hint: bool = False
 
@@ -97,7 +97,7 @@ class RunRecord(BaseModel):
     base_sha: str = ""
     is_skipped: bool = False
     exit_code: int | None = None
-    own: Own | None = None
+    own: InternalError | None = None
     secret_names: tuple[str, ...] = ()
     started_at: str = ""
     duration_seconds: float = 0
@@ -105,7 +105,7 @@ class RunRecord(BaseModel):
     warnings: tuple[str, ...] = ()
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> IO[bytes]:
     """Open a file of the folder to read it. Raises FileNotFoundError for anything but a regular file, links included.
 
     An agent, or whoever can write to an artifact, may have put a link to a secret there, or a pipe that never ends.
@@ -126,7 +126,7 @@ def _no_file(path: Path) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, "This is no regular file", str(path))
 
 
-def make_way(path: Path) -> None:
+def make_writable(path: Path) -> None:
     """Make a file of the folder writable: the folder is there, and nothing that is no regular file is in its place."""
     folder = path.parent
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
@@ -140,7 +140,7 @@ def make_way(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def put_back(path: Path, file: IO[bytes]) -> bool:
+def restore_if_replaced(path: Path, file: IO[bytes]) -> bool:
     """Write a file of the folder again from its open handle when somebody took or replaced it; tell whether so."""
     ours = os.fstat(file.fileno())
     try:
@@ -149,7 +149,7 @@ def put_back(path: Path, file: IO[bytes]) -> bool:
         theirs = None
     if theirs and (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino):
         return False
-    make_way(path)
+    make_writable(path)
     path.unlink(missing_ok=True)
     file.seek(0)
     with path.open("xb") as again:

@@ -23,11 +23,11 @@ Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 """One word of a command line."""
 
 
-class _Closed(BaseModel):
+class _ClosedModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Install(_Closed):
+class Install(_ClosedModel):
     """An npm package and its exact version. It is put outside the workspace, before the agent starts."""
 
     package: str = Field(pattern=r"^(@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*$", description="The npm package.")
@@ -35,7 +35,7 @@ class Install(_Closed):
     runs_scripts: bool = Field(False, description="Whether the package needs its install scripts.")
 
 
-class Setting(_Closed):
+class AgentSettings(_ClosedModel):
     """What one value of a choice comes to."""
 
     arguments: list[Word] = Field([], description="Words that it adds to the command.")
@@ -43,21 +43,21 @@ class Setting(_Closed):
     keeps_sudo: bool = Field(False, description="Whether the agent may gain privileges, by sudo or otherwise.")
 
 
-class Choice(_Closed):
+class Choice(_ClosedModel):
     """The values that an input of the runner may have for this agent. Any other value starts nothing."""
 
     default: str = Field(description="The value when none is given.")
-    values: dict[str, Setting] = Field(description="What each value comes to.")
+    values: dict[str, AgentSettings] = Field(description="What each value comes to.")
 
 
-class ResultSchema(_Closed):
+class ResultSchema(_ClosedModel):
     """How the JSON Schema of a structured result reaches the agent."""
 
     passed_as: Literal["file", "text"] = Field(description="As the path of a file, or as the text itself.")
     arguments: list[Word] = Field(description="Words that it adds; {value} is the path or the text.")
 
 
-class Delivery(_Closed):
+class Delivery(_ClosedModel):
     """How a secret reaches the agent when not as a variable of its own name."""
 
     variable: VariableName | None = Field(None, description="The variable that the agent reads it from.")

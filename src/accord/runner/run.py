@@ -23,9 +23,9 @@ from accord.files.store import DISK_FULL, write_whole
 from accord.gha.files import guarded
 from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 from accord.runner import record as layout
-from accord.runner.classify import NotRun, own_of
+from accord.runner.classify import AgentNotStarted, internal_error
 from accord.runner.command_line import (
-    Asked,
+    CommandInputs,
     agent_environment,
     check_credentials,
     command_line,
@@ -35,7 +35,7 @@ from accord.runner.command_line import (
 from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
-from accord.runner.record import Own, RunRecord
+from accord.runner.record import InternalError, RunRecord
 from accord.runner.registry import declared_secrets, load_registry, repository_registry
 from accord.text.redaction import RedactedStream, redactor_for
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accord.core.clock import Clock
-    from accord.runner.process import Told, Watcher
+    from accord.runner.process import StopSignals, Watcher
     from accord.runner.registry import Agent
     from accord.text.redaction import Redactor
 
@@ -86,13 +86,13 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobContext:
     """The job around the run: its environment, its clock, who watches, and whether it was told to stop."""
 
     environment: Mapping[str, str]
     clock: Clock
     show: Watcher
-    told: Told
+    told: StopSignals
     declared: frozenset[str] = frozenset()
     """Names of variables that the registry says are secrets."""
 
@@ -116,14 +116,14 @@ class _Notes:
     codec: str = "plain"
     base_sha: str = ""
     exit_code: int | None = None
-    own: Own | None = None
+    own: InternalError | None = None
     declared: frozenset[str] = frozenset()
     has_run: bool = False
     patch_sha256: str = ""
     warnings: list[str] = field(default_factory=list)
 
 
-def run_agent(request: RunRequest, job: Job) -> RunRecord:
+def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
     """Run an agent and fill ``request.run_dir``, however it goes. Raises WrongUsage when that folder cannot be used.
 
     The record that is returned counts: where it cannot be written, it says so.
@@ -134,14 +134,16 @@ def run_agent(request: RunRequest, job: Job) -> RunRecord:
     try:
         if not request.is_skipped:
             _attempt(request, job, notes)
-    except NotRun as failure:
+    except AgentNotStarted as failure:
         notes.own = notes.own or failure.own
     except AccordError as error:
-        notes.own = notes.own or own_of("not-started", error)
+        notes.own = notes.own or internal_error("not-started", error)
     except OSError as error:
         notes.own = notes.own or _unusable(error, notes)
     except Exception as error:
-        notes.own = notes.own or Own(kind="not-started", detail=f"accord failed: {type(error).__name__}: {error}")
+        notes.own = notes.own or InternalError(
+            kind="not-started", detail=f"accord failed: {type(error).__name__}: {error}"
+        )
         raise
     finally:
         record = _record(request, job, notes, (job.clock.now() - began).total_seconds(), timestamp(began))
@@ -149,18 +151,18 @@ def run_agent(request: RunRequest, job: Job) -> RunRecord:
     return record
 
 
-def _unusable(error: OSError, notes: _Notes) -> Own:
+def _unusable(error: OSError, notes: _Notes) -> InternalError:
     """Say that a file is in the way: of the start, or of what the agent that ran has left."""
     kind = "disk-full" if error.errno in DISK_FULL else "changes-unreadable" if notes.has_run else "not-started"
     detail = f"{error.filename or 'A file'} cannot be used: {error.strerror}."
-    return Own.model_validate({"kind": kind, "detail": detail})
+    return InternalError.model_validate({"kind": kind, "detail": detail})
 
 
 def _written(record: RunRecord, folder: Path, notes: _Notes) -> RunRecord:
     """Write the record, whatever the agent did to the folder."""
     path = folder / layout.RECORD
     try:
-        layout.make_way(path)
+        layout.make_writable(path)
         (folder / _RESERVE).unlink(missing_ok=True)
         write_whole(path, record.model_dump_json(indent=2) + "\n")
     except OSError as error:
@@ -168,7 +170,7 @@ def _written(record: RunRecord, folder: Path, notes: _Notes) -> RunRecord:
     return record
 
 
-def _record(request: RunRequest, job: Job, notes: _Notes, seconds: float, started_at: str) -> RunRecord:
+def _record(request: RunRequest, job: JobContext, notes: _Notes, seconds: float, started_at: str) -> RunRecord:
     redact = replace(job, declared=notes.declared).redactor
     own = notes.own and notes.own.model_copy(update={"detail": redact(notes.own.detail)})
     return RunRecord(
@@ -202,7 +204,7 @@ def _prepare(request: RunRequest) -> None:
     (folder / _RESERVE).write_bytes(os.urandom(_RESERVED_BYTES))
 
 
-def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
+def _attempt(request: RunRequest, job: JobContext, notes: _Notes) -> None:
     registry = load_registry(request.registry or repository_registry(request.directory))
     notes.declared = declared_secrets(registry)
     job = replace(job, declared=notes.declared)
@@ -213,7 +215,7 @@ def _attempt(request: RunRequest, job: Job, notes: _Notes) -> None:
     notes.base_sha = snapshot.commit if snapshot else ""
     schema = _schema(request)
     prompt = _prompt(request, job, agent, schema)
-    asked = Asked(
+    asked = CommandInputs(
         prompt=prompt,
         prompt_file=(request.run_dir / layout.PROMPT).absolute(),
         sandbox=request.sandbox,
@@ -242,16 +244,20 @@ def _schema(request: RunRequest) -> str:
     try:
         schema = json.loads(request.schema.read_bytes()) if isinstance(request.schema, Path) else dict(request.schema)
     except (OSError, ValueError) as error:
-        raise NotRun("not-started", f"The schema {request.schema} is no JSON that can be read: {error}.") from None
+        raise AgentNotStarted(
+            "not-started", f"The schema {request.schema} is no JSON that can be read: {error}."
+        ) from None
     if not isinstance(schema, dict):
-        raise NotRun("not-started", f"The schema {request.schema} is no JSON Schema.", hint="Write one JSON object.")
+        raise AgentNotStarted(
+            "not-started", f"The schema {request.schema} is no JSON Schema.", hint="Write one JSON object."
+        )
     validator(schema)
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     (request.run_dir / layout.SCHEMA).write_text(text, encoding="utf-8")
     return text
 
 
-def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
+def _prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str) -> str:
     """Put the prompt together and write it down, without secrets: what the agent is asked is what can be read later."""
     context = {
         "Mode": request.mode,
@@ -270,13 +276,13 @@ def _prompt(request: RunRequest, job: Job, agent: Agent, schema: str) -> str:
     return text
 
 
-def _workspace(request: RunRequest, job: Job) -> Path:
+def _workspace(request: RunRequest, job: JobContext) -> Path:
     """Return the runner's workspace where the agent works inside of it: a job may check several repositories out."""
     workspace = Path(job.environment.get("GITHUB_WORKSPACE") or request.directory)
     return workspace if request.directory.resolve().is_relative_to(workspace.resolve()) else request.directory
 
 
-def _run(request: RunRequest, job: Job, agent: Agent, asked: Asked, path: str, notes: _Notes) -> None:
+def _run(request: RunRequest, job: JobContext, agent: Agent, asked: CommandInputs, path: str, notes: _Notes) -> None:
     settings = (
         setting_of(agent.sandbox, asked.sandbox, "sandbox mode"),
         setting_of(agent.safety_strategy, asked.safety_strategy, "safety strategy"),
@@ -309,14 +315,14 @@ def _run(request: RunRequest, job: Job, agent: Agent, asked: Asked, path: str, n
                 f"The agent removed or replaced files of its run, which were put back: {', '.join(end.replaced)}."
             )
         target = request.run_dir / layout.FINAL_MESSAGE
-        layout.make_way(target)
+        layout.make_writable(target)
         target.unlink(missing_ok=True)
         if message.is_file() and not message.is_symlink():
             _copy_redacted(message, target, job.redactor)
 
 
 @contextmanager
-def _private(job: Job) -> Iterator[Path]:
+def _private(job: JobContext) -> Iterator[Path]:
     """Make folders that only this user can read, and that are gone afterwards, the credentials in them first."""
     private = Path(tempfile.mkdtemp(prefix="accord-agent-", dir=job.environment.get("RUNNER_TEMP") or None))
     try:
@@ -339,13 +345,13 @@ def _make_removable(function: Any, path: str, _error: object) -> None:
 
 def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
     stream = RedactedStream(redactor)
-    with layout.opened(source) as read, target.open("xb") as write:
+    with layout.open_regular(source) as read, target.open("xb") as write:
         while data := read.read(64 * 1024):
             write.write(stream.feed(data))
         write.write(stream.end())
 
 
-def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapshot, notes: _Notes) -> None:
+def _keep_changes(request: RunRequest, job: JobContext, agent: Agent, snapshot: Snapshot, notes: _Notes) -> None:
     """Write the patch down. Where it cannot be had whole and free of secrets, there is none."""
     certain = job.certain
     known = {name: value for name, value in job.environment.items() if name in certain}
@@ -353,9 +359,9 @@ def _keep_changes(request: RunRequest, job: Job, agent: Agent, snapshot: Snapsho
     try:
         changes = changes_since(snapshot, droppings=agent.droppings, secrets=secrets)
     except AccordError as error:
-        raise NotRun("changes-unreadable", error.message, hint=error.hint) from None
+        raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
     path = request.run_dir / layout.PATCH
-    layout.make_way(path)
+    layout.make_writable(path)
     path.unlink(missing_ok=True)
     path.write_bytes(changes.patch)
     notes.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()

@@ -17,9 +17,9 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_words
-from accord.runner.analysis.prompt import ask_about
+from accord.runner.analysis.prompt import task_prompt
 from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, Unavailable, chosen, endpoint
-from accord.runner.analysis.requests import Failed, ask
+from accord.runner.analysis.requests import ProviderFailed, ask
 from accord.text.checklists import tasks as tasks_of
 from accord.text.redaction import redactor_for
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from accord.core.clock import Clock
-    from accord.runner.analysis.prompt import Asked
+    from accord.runner.analysis.prompt import TaskPrompt
     from accord.runner.analysis.providers import Endpoint, Provider
     from accord.runner.transcripts.events import Todo
     from accord.text.checklists import ChecklistTask
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Question:
+class TaskEvidence:
     """The evidence: the pull request's body with its tasks, and what the agent said, ran and changed. All untrusted.
 
     ``todos`` is the to-do list that the agent kept for itself, where its CLI has one.
@@ -49,7 +49,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ProviderAttempt:
     """One try of a provider; ``milliseconds`` is its wall time."""
 
     provider: str
@@ -69,7 +69,7 @@ class Analysis:
     model: str
     confidence: float
     completed: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ProviderAttempt, ...]
 
 
 DEADLINE_SECONDS = 60
@@ -83,7 +83,7 @@ _TRIES = 2
 _SHORTEST_REQUEST_SECONDS = 0.5
 
 
-class Answer(BaseModel):
+class TaskAnswer(BaseModel):
     """What a model must answer: the numbers of the completed tasks, and how sure it is."""
 
     model_config = ConfigDict(strict=True)
@@ -112,7 +112,7 @@ class _Time:
 
 
 def analyse(
-    question: Question,
+    question: TaskEvidence,
     *,
     environment: Mapping[str, str],
     providers: Sequence[str] = ALL,
@@ -130,14 +130,14 @@ def analyse(
     open_tasks = [task for task in tasks if task.text and not task.is_checked]
     needless = _why_needless(question, open_tasks)
     time = _Time(clock, deadline_seconds)
-    asked = ask_about(question, open_tasks, fence=secrets.token_hex(12), secrets=redact)
-    attempts: list[Attempt] = []
+    asked = task_prompt(question, open_tasks, fence=secrets.token_hex(12), secrets=redact)
+    attempts: list[ProviderAttempt] = []
     for provider in chosen(providers):
         name = provider.name if provider else REGEX_FALLBACK
         if provider is None:
             found: _Found | None = _by_words(question, tasks, attempts, clock)
         elif needless:
-            attempts.append(Attempt(name, "skipped", needless))
+            attempts.append(ProviderAttempt(name, "skipped", needless))
             found = None
         else:
             found = _by_model(provider, environment, asked, attempts, time)
@@ -165,7 +165,7 @@ def llm_outputs(analysis: Analysis | None, redact: Callable[[str], str]) -> dict
     }
 
 
-def _attempt_json(attempt: Attempt) -> dict[str, Any]:
+def _attempt_json(attempt: ProviderAttempt) -> dict[str, Any]:
     return {
         "provider": attempt.provider,
         "outcome": attempt.outcome,
@@ -174,61 +174,63 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _safe(attempts: Sequence[Attempt], redact: Redactor) -> tuple[Attempt, ...]:
+def _safe(attempts: Sequence[ProviderAttempt], redact: Redactor) -> tuple[ProviderAttempt, ...]:
     return tuple(replace(attempt, reason=redact(attempt.reason)) for attempt in attempts)
 
 
-def _why_needless(question: Question, open_tasks: Sequence[ChecklistTask]) -> str:
+def _why_needless(question: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
     if not open_tasks:
         return "The body has no open task."
     evidence = (question.message, *question.commands, question.diff_stat, *(todo.text for todo in question.todos))
     return "" if any(text.strip() for text in evidence) else "The run left nothing to judge by."
 
 
-def _by_words(question: Question, tasks: Sequence[ChecklistTask], attempts: list[Attempt], clock: Clock) -> _Found:
+def _by_words(
+    question: TaskEvidence, tasks: Sequence[ChecklistTask], attempts: list[ProviderAttempt], clock: Clock
+) -> _Found:
     began = clock.monotonic()
     positions, confidence = completed_by_words(question, tasks)
-    attempts.append(Attempt(REGEX_FALLBACK, "answered", "", _milliseconds(clock, began)))
+    attempts.append(ProviderAttempt(REGEX_FALLBACK, "answered", "", _milliseconds(clock, began)))
     return _Found("", confidence, tuple(tasks[position].text for position in positions))
 
 
 def _by_model(
-    provider: Provider, environment: Mapping[str, str], asked: Asked, attempts: list[Attempt], time: _Time
+    provider: Provider, environment: Mapping[str, str], asked: TaskPrompt, attempts: list[ProviderAttempt], time: _Time
 ) -> _Found | None:
     """Ask one provider; a second time where its first answer was a passing refusal and there is time to wait."""
     try:
         target = endpoint(provider, environment)
     except Unavailable as why:
-        attempts.append(Attempt(provider.name, "skipped", str(why)))
+        attempts.append(ProviderAttempt(provider.name, "skipped", str(why)))
         return None
     for number in range(_TRIES):
         if time.left < _SHORTEST_REQUEST_SECONDS:
-            attempts.append(Attempt(provider.name, "skipped", "No time is left of the deadline."))
+            attempts.append(ProviderAttempt(provider.name, "skipped", "No time is left of the deadline."))
             return None
         began = time.clock.monotonic()
         try:
             found = _ask(target, asked, min(time.left, REQUEST_SECONDS))
-        except Failed as failed:
+        except ProviderFailed as failed:
             wait = _wait(failed, time) if number + 1 < _TRIES else None
             reason = _reason(failed, will_wait=wait is not None)
-            attempts.append(Attempt(provider.name, "failed", reason, _milliseconds(time.clock, began)))
+            attempts.append(ProviderAttempt(provider.name, "failed", reason, _milliseconds(time.clock, began)))
             if wait is None:
                 return None
             time.clock.sleep(wait)
         else:
-            attempts.append(Attempt(provider.name, "answered", "", _milliseconds(time.clock, began)))
+            attempts.append(ProviderAttempt(provider.name, "answered", "", _milliseconds(time.clock, began)))
             return found
     return None
 
 
-def _ask(target: Endpoint, asked: Asked, seconds: float) -> _Found:
-    reply = ask(target, asked.prompt, strict_schema(Answer), seconds)
+def _ask(target: Endpoint, asked: TaskPrompt, seconds: float) -> _Found:
+    reply = ask(target, asked.prompt, strict_schema(TaskAnswer), seconds)
     answer = answer_in(reply.text, asked.tasks)
     completed = (asked.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
     return _Found(reply.model or target.model, answer.confidence, tuple(completed))
 
 
-def answer_in(text: str, tasks: Sequence[str]) -> Answer:
+def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
     """Read a model's answer and hold it against the list that it was shown, numbered from 1.
 
     A task may be named by its number, or, as servers that enforce no schema let a model do, by its exact text. One
@@ -237,17 +239,17 @@ def answer_in(text: str, tasks: Sequence[str]) -> Answer:
     try:
         document = read_object(text.encode("utf-8", "surrogatepass")).value
     except BrokenContract:
-        raise Failed("The answer is not one JSON object.") from None
+        raise ProviderFailed("The answer is not one JSON object.") from None
     named = document.get("completed_tasks")
     if isinstance(named, list):
         document = {**document, "completed_tasks": _numbers(named, tasks)}
     try:
-        answer = Answer.model_validate(document)
+        answer = TaskAnswer.model_validate(document)
     except ValidationError as broken:
         places = {str(error["loc"][0]) for error in broken.errors(include_input=False)}
-        raise Failed(f"The answer breaks its schema ({', '.join(sorted(places))}).") from None
+        raise ProviderFailed(f"The answer breaks its schema ({', '.join(sorted(places))}).") from None
     if any(not 1 <= number <= len(tasks) for number in answer.completed_tasks):
-        raise Failed("The answer names a task that is not in the list.")
+        raise ProviderFailed("The answer names a task that is not in the list.")
     return answer
 
 
@@ -260,19 +262,19 @@ def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
     for entry in named:
         text = " ".join(entry.split()) if isinstance(entry, str) else None
         if text is not None and not free.get(text):
-            raise Failed("The answer names a task that is not in the list.")
+            raise ProviderFailed("The answer names a task that is not in the list.")
         numbers.append(free[text].pop(0) if text is not None else entry)
     return numbers
 
 
-def _wait(failed: Failed, time: _Time) -> float | None:
+def _wait(failed: ProviderFailed, time: _Time) -> float | None:
     """Return how long to wait before the second try; None for no second try."""
     wait = failed.retry_after
     fits = wait is not None and wait <= min(LONGEST_WAIT_SECONDS, time.left - _SHORTEST_REQUEST_SECONDS)
     return wait if fits else None
 
 
-def _reason(failed: Failed, *, will_wait: bool) -> str:
+def _reason(failed: ProviderFailed, *, will_wait: bool) -> str:
     if will_wait and failed.retry_after is not None:
         return f"{failed.reason} Tried again after {failed.retry_after:.3g} s."
     return failed.reason

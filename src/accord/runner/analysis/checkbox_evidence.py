@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-    from accord.runner.analysis.analyse import Question
+    from accord.runner.analysis.analyse import TaskEvidence
 
 EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
@@ -97,7 +97,7 @@ class _Mention:
         return bool(_DONE.search(told)) and not _HEDGED.search(f"{told} {self.near}") and not self.is_refuted
 
 
-def completed_by_words(question: Question, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:
+def completed_by_words(question: TaskEvidence, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:
     """Say which of the tasks of a body were completed, by position, and how sure that is. Checked ones are not new."""
     names: defaultdict[str, list[int]] = defaultdict(list)
     for position, task in enumerate(tasks):
@@ -121,7 +121,7 @@ def completed_by_words(question: Question, tasks: Sequence[ChecklistTask]) -> tu
 
 
 def _sorted_out(
-    question: Question, names: Sequence[str]
+    question: TaskEvidence, names: Sequence[str]
 ) -> tuple[defaultdict[int, list[_Mention]], defaultdict[int, list[_Mention]]]:
     """Return the boxes and the sentences that name each task, in the order of the text."""
     boxes: defaultdict[int, list[_Mention]] = defaultdict(list)
@@ -150,7 +150,7 @@ def _content(block: _Block, numbers: dict[str, int]) -> str:
     return block.box.text if block.box and _name(block.box.text) in numbers else block.content
 
 
-def _todo_blocks(question: Question) -> Iterator[_Block]:
+def _todo_blocks(question: TaskEvidence) -> Iterator[_Block]:
     for todo in question.todos:
         yield _Block(todo.text, box=ChecklistTask(todo.text, todo.is_done, 0, 0), is_own_list=True)
 

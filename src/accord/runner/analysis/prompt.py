@@ -20,7 +20,7 @@ from accord.text.markdown import sections, shortened
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accord.runner.analysis.analyse import Question
+    from accord.runner.analysis.analyse import TaskEvidence
     from accord.text.checklists import ChecklistTask
     from accord.text.redaction import Redactor
 
@@ -54,14 +54,14 @@ the whole list: 1.0 when the evidence says it outright, 0.8 to 0.9 when you infe
 
 
 @dataclass(frozen=True)
-class Asked:
+class TaskPrompt:
     """A prompt, and the tasks that it shows, as the body words them; only those can be answered."""
 
     prompt: Prompt
     tasks: tuple[str, ...]
 
 
-def ask_about(question: Question, tasks: Sequence[ChecklistTask], *, fence: str, secrets: Redactor) -> Asked:
+def task_prompt(question: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence: str, secrets: Redactor) -> TaskPrompt:
     """Write the prompt about these tasks of the question's body. ``fence`` is a random word that nobody could know."""
 
     def clean(text: str) -> str:
@@ -77,7 +77,7 @@ def ask_about(question: Question, tasks: Sequence[ChecklistTask], *, fence: str,
         ("What changed, as git tells it", _around(clean(question.diff_stat), DIFF_STAT_CHARS)),
     ]
     shown = [f"{title}:\nBEGIN {fence}\n{text}\nEND {fence}" for title, text in parts if text.strip()]
-    return Asked(
+    return TaskPrompt(
         Prompt(_INSTRUCTIONS.format(fence=fence), "\n\n".join(shown)), tuple(task.text for task in tasks[: len(listed)])
     )
 

@@ -44,7 +44,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Request:
+class ProviderRequest:
     """One POST, without the headers that let it in."""
 
     url: str
@@ -52,14 +52,14 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ProviderReply:
     """The text that the model wrote, and the model as the provider names it (empty where it does not)."""
 
     text: str
     model: str
 
 
-class Failed(Exception):
+class ProviderFailed(Exception):
     """A try that gave no answer. ``retry_after`` is how many seconds later the same request may do better, if ever."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
@@ -76,11 +76,11 @@ class _Format:
     read: Callable[[dict[str, Any]], str]
 
 
-def request_for(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any]) -> Request:
+def request_for(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any]) -> ProviderRequest:
     """Write the request that asks for an answer of this schema."""
     wire = _FORMATS[endpoint.wire]
     url = endpoint.url if endpoint.url.endswith(wire.path) else endpoint.url + wire.path
-    return Request(url, wire.body(endpoint.model, prompt, schema))
+    return ProviderRequest(url, wire.body(endpoint.model, prompt, schema))
 
 
 def key_headers(endpoint: Endpoint) -> dict[str, str]:
@@ -88,14 +88,14 @@ def key_headers(endpoint: Endpoint) -> dict[str, str]:
     return _FORMATS[endpoint.wire].headers(endpoint.key)
 
 
-def reply_in(wire: Wire, document: dict[str, Any]) -> Reply:
+def reply_in(wire: Wire, document: dict[str, Any]) -> ProviderReply:
     """Take the model's words out of a response with status 200. Raises Failed where there are none, or not all."""
     try:
         text = _FORMATS[wire].read(document)
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise Failed("The response is not of the form that this provider's interface describes.") from None
+        raise ProviderFailed("The response is not of the form that this provider's interface describes.") from None
     model = document.get("model")
-    return Reply(text, model if isinstance(model, str) and _MODEL.fullmatch(model) else "")
+    return ProviderReply(text, model if isinstance(model, str) and _MODEL.fullmatch(model) else "")
 
 
 def error_code(document: dict[str, Any]) -> str:
@@ -120,9 +120,9 @@ def _chat_text(document: dict[str, Any]) -> str:
     choice = document["choices"][0]
     message, reason = choice["message"], choice.get("finish_reason")
     if message.get("refusal") or reason == "content_filter":
-        raise Failed("The model refused to answer.")
+        raise ProviderFailed("The model refused to answer.")
     if reason == "length":
-        raise Failed("The answer was cut at the model's limit of length.")
+        raise ProviderFailed("The answer was cut at the model's limit of length.")
     return _text(message["content"])
 
 
@@ -139,9 +139,9 @@ def _messages_body(model: str, prompt: Prompt, schema: dict[str, Any]) -> dict[s
 def _messages_text(document: dict[str, Any]) -> str:
     reason = document.get("stop_reason")
     if reason == "refusal":
-        raise Failed("The model refused to answer.")
+        raise ProviderFailed("The model refused to answer.")
     if reason in ("max_tokens", "model_context_window_exceeded"):
-        raise Failed("The answer was cut at the model's limit of length.")
+        raise ProviderFailed("The answer was cut at the model's limit of length.")
     texts = [_text(block["text"]) for block in document["content"] if block["type"] == "text"]
     return "".join(texts)
 
@@ -173,15 +173,15 @@ _PASSING = frozenset({408, 500, 502, 503, 504, 529})
 _CHUNK = 64 * 1024
 
 
-def ask(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> Reply:
+def ask(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> ProviderReply:
     """Ask a model, and wait for its answer so many seconds at most. Raises Failed."""
     request = request_for(endpoint, prompt, schema)
-    answers: SimpleQueue[Reply | Failed] = SimpleQueue()
+    answers: SimpleQueue[ProviderReply | ProviderFailed] = SimpleQueue()
 
     def work() -> None:
         try:
             answers.put(reply_in(endpoint.wire, _post(request, key_headers(endpoint), seconds)))
-        except Failed as failed:
+        except ProviderFailed as failed:
             answers.put(failed)
         except Exception as error:  # whatever it says may quote the key
             answers.put(_failure(error, seconds))
@@ -191,12 +191,12 @@ def ask(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: flo
         answer = answers.get(timeout=seconds)
     except Empty:
         raise _late(seconds) from None
-    if isinstance(answer, Failed):
+    if isinstance(answer, ProviderFailed):
         raise answer
     return answer
 
 
-def _post(request: Request, key: Mapping[str, str], seconds: float) -> dict[str, Any]:
+def _post(request: ProviderRequest, key: Mapping[str, str], seconds: float) -> dict[str, Any]:
     import requests
 
     response = requests.post(
@@ -210,7 +210,9 @@ def _post(request: Request, key: Mapping[str, str], seconds: float) -> dict[str,
     )
     with closing(response):
         if 300 <= response.status_code < 400:
-            raise Failed(f"It redirects (HTTP {response.status_code}), which is not followed: the key stays here.")
+            raise ProviderFailed(
+                f"It redirects (HTTP {response.status_code}), which is not followed: the key stays here."
+            )
         document = _document(_body(response), response.status_code)
         if response.status_code != 200:
             raise _refusal(response, document)
@@ -230,7 +232,7 @@ def _body(response: requests.Response) -> bytes:
     for chunk in response.iter_content(_CHUNK):
         received += chunk
         if len(received) > LARGEST_RESPONSE:
-            raise Failed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
+            raise ProviderFailed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
     return bytes(received)
 
 
@@ -240,15 +242,15 @@ def _document(body: bytes, status: int) -> dict[str, Any]:
     except BrokenContract:
         if status != 200:
             return {}
-        raise Failed("The response is not one JSON object.") from None
+        raise ProviderFailed("The response is not one JSON object.") from None
 
 
-def _refusal(response: requests.Response, document: dict[str, Any]) -> Failed:
+def _refusal(response: requests.Response, document: dict[str, Any]) -> ProviderFailed:
     status, code = response.status_code, error_code(document)
     reason = f"HTTP {status}{f' ({code})' if code else ''}."
     if status != 429 and status not in _PASSING:
-        return Failed(reason)
-    return Failed(reason, retry_after=_retry_after(response.headers.get("Retry-After", "")))
+        return ProviderFailed(reason)
+    return ProviderFailed(reason, retry_after=_retry_after(response.headers.get("Retry-After", "")))
 
 
 def _retry_after(value: str) -> float:
@@ -262,20 +264,20 @@ def _retry_after(value: str) -> float:
         return PAUSE_SECONDS
 
 
-def _failure(error: Exception, seconds: float) -> Failed:
+def _failure(error: Exception, seconds: float) -> ProviderFailed:
     """Say in our words what went wrong on the way."""
     import requests
 
     if isinstance(error, requests.exceptions.SSLError):
-        return Failed("Its certificate is not accepted.")
+        return ProviderFailed("Its certificate is not accepted.")
     if isinstance(error, requests.exceptions.Timeout):
         return _late(seconds)
     if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
         if "timed out" in str(error).lower():
             return _late(seconds)
-        return Failed("The connection failed or was lost.", retry_after=PAUSE_SECONDS)
-    return Failed(f"The request could not be sent ({type(error).__name__}).")
+        return ProviderFailed("The connection failed or was lost.", retry_after=PAUSE_SECONDS)
+    return ProviderFailed(f"The request could not be sent ({type(error).__name__}).")
 
 
-def _late(seconds: float) -> Failed:
-    return Failed(f"No answer within {seconds:.3g} s.")
+def _late(seconds: float) -> ProviderFailed:
+    return ProviderFailed(f"No answer within {seconds:.3g} s.")

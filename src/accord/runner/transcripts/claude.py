@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any
 from accord.runner.transcripts.events import (
     AgentCommand,
     AgentError,
-    Began,
-    Changed,
-    Counted,
-    Denied,
+    AgentWorked,
+    CommandFinished,
+    DeferredEvent,
+    ErrorReported,
     Event,
-    Failed,
+    EventTruncated,
     FileChange,
-    Later,
-    Noted,
-    Planned,
-    Ran,
+    FilesChanged,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
     Slot,
-    Succeeded,
     Todo,
-    Troubled,
-    Unread,
+    TodosUpdated,
+    ToolDenied,
     Usage,
-    Worked,
+    UsageReported,
+    WarningReported,
 )
 from accord.runner.transcripts.lines import (
     MAX_WAITING_BYTES,
@@ -61,7 +61,7 @@ _READ_AT_ONCE = frozenset(name.encode() for name in _PAIRED - {"Bash"})
 _MOST_KEPT = 4_000
 _TOOL = re.compile(rb'"type":"tool_use","id":"([^"\\]*)","name":"([^"\\]*)"')
 _TOOL_ID = re.compile(rb'"tool_use_id": ?"([^"\\]*)"')
-_WORKED = Worked()
+_WORKED = AgentWorked()
 _SKIPPED = (b'{"type":"stream_event"', b'{"type":"rate_limit_event"')
 
 
@@ -75,7 +75,7 @@ def is_claude(event: dict[str, Any]) -> bool:
     return kind == "system" and "subtype" in event
 
 
-class _Session:
+class _ClaudeSession:
     """What later events refer to: lines of tools that run, tasks by their number, the class of the last error."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Session:
 
 def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield what happens in the lines of a transcript."""
-    session = _Session()
+    session = _ClaudeSession()
     for line in lines:
         if quick := _quick(line, session):
             yield quick
@@ -96,7 +96,7 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
             if not is_claude(event):
                 continue
             if isinstance(line, LongLine):
-                yield Unread()
+                yield EventTruncated()
             kind = event["type"]
             if kind == "assistant":
                 yield from _assistant(event, session)
@@ -108,7 +108,7 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 yield from _system(event, session, line)
 
 
-def _quick(line: bytes, session: _Session) -> Event | None:
+def _quick(line: bytes, session: _ClaudeSession) -> Event | None:
     """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
 
     Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
@@ -131,7 +131,7 @@ def _quick(line: bytes, session: _Session) -> Event | None:
             name, use = session.pending[known[0]]
             if name == "Bash":
                 del session.pending[known[0]]
-                return Later(Slot.COMMAND, partial(_ran, use, line))
+                return DeferredEvent(Slot.COMMAND, partial(_ran, use, line))
     return _WORKED if line.startswith(_SKIPPED) else None
 
 
@@ -139,7 +139,7 @@ def _ran(use: bytes, result: bytes) -> Iterator[Event]:
     """Read the lines of a command and of its result."""
     for event in events_in(result):
         for part in _results(event):
-            yield Ran(_command(_given(use, text_of(part, "tool_use_id")), part, event))
+            yield CommandFinished(_command(_given(use, text_of(part, "tool_use_id")), part, event))
 
 
 def _given(use: bytes, tool: str) -> dict[str, Any]:
@@ -154,16 +154,16 @@ def _results(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield part
 
 
-def _system(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+def _system(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iterator[Event]:
     if event.get("subtype") == "init":
         tools = event.get("tools")
         session.wants_result = isinstance(tools, list) and "StructuredOutput" in tools
-        yield Began(text_of(event, "model"))
+        yield RunStarted(text_of(event, "model"))
     elif event.get("subtype") == "api_retry":
         kind = text_of(event, "error")
         status = status_of(event, "error_status")
         delay = number_of(event, "retry_delay_ms")
-        yield Troubled(
+        yield ErrorReported(
             AgentError(
                 "",
                 status=status,
@@ -174,7 +174,7 @@ def _system(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[E
         )
 
 
-def _assistant(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _assistant(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
     message = object_of(event, "message")
     if message.get("model") == "<synthetic>":
         session.error = text_of(event, "error")
@@ -200,30 +200,30 @@ def _kept(given: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "todos": todos[:_MOST_PENDING]} if todos else kept
 
 
-def _user(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _user(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
     for part in _results(event):
         yield _WORKED
         tool = text_of(part, "tool_use_id")
         name, use = session.pending.pop(tool, ("", b""))
         if name == "Bash":
-            yield Ran(_command(_given(use, tool), part, event))
+            yield CommandFinished(_command(_given(use, tool), part, event))
         elif name and part.get("is_error") is not True:
             yield from _done(name, _given(use, tool), object_of(event, "tool_use_result"), session)
 
 
-def _done(name: str, given: dict[str, Any], told: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _done(name: str, given: dict[str, Any], told: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
     if name in _WRITERS:
         path = text_of(given, "file_path") or text_of(given, "notebook_path")
-        yield Changed((FileChange(path, "add" if told.get("type") == "create" else "update"),))
+        yield FilesChanged((FileChange(path, "add" if told.get("type") == "create" else "update"),))
     elif name == "TodoWrite":
         todos = objects_of(given, "todos")
-        yield Planned(tuple(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos))
+        yield TodosUpdated(tuple(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos))
     elif name in {"TaskCreate", "TaskUpdate"}:
         _update_tasks(given, object_of(told, "task"), session)
-        yield Planned(tuple(session.tasks.values()))
+        yield TodosUpdated(tuple(session.tasks.values()))
 
 
-def _update_tasks(given: dict[str, Any], created: dict[str, Any], session: _Session) -> None:
+def _update_tasks(given: dict[str, Any], created: dict[str, Any], session: _ClaudeSession) -> None:
     number = text_of(created, "id") or text_of(given, "taskId")
     before = session.tasks.get(number, Todo("", is_done=False))
     subject = text_of(given, "subject") or before.text
@@ -244,22 +244,22 @@ def _command(given: dict[str, Any], part: dict[str, Any], event: dict[str, Any])
     return AgentCommand(text_of(given, "command"), exit_code, is_failed, output)
 
 
-def _result(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
-    yield Counted(_usage(event), _model(object_of(event, "modelUsage")))
+def _result(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iterator[Event]:
+    yield UsageReported(_usage(event), _model(object_of(event, "modelUsage")))
     for denial in objects_of(event, "permission_denials"):
-        yield Denied(text_of(denial, "tool_name") or "a tool")
+        yield ToolDenied(text_of(denial, "tool_name") or "a tool")
     if event.get("is_error") is not False:
-        yield Failed(_error(event, session, line))
+        yield RunFailed(_error(event, session, line))
         return
     structured = event.get("structured_output")
     if session.wants_result and structured is None:
-        yield Noted("A structured result was asked for, and the agent gave none.")
+        yield WarningReported("A structured result was asked for, and the agent gave none.")
     if event.get("stop_reason") == "max_tokens":
-        yield Noted("The message was cut at the limit of output tokens.")
-    yield Succeeded(text_of(event, "result"), structured)
+        yield WarningReported("The message was cut at the limit of output tokens.")
+    yield RunSucceeded(text_of(event, "result"), structured)
 
 
-def _error(event: dict[str, Any], session: _Session, line: bytes) -> AgentError:
+def _error(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> AgentError:
     """Put together what the result and the last assistant event say: the most telling class, status and text."""
     errors = event.get("errors")
     told = [text for text in errors if isinstance(text, str)] if isinstance(errors, list) else []

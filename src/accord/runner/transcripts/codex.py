@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.events import (
     AgentCommand,
-    Began,
-    Changed,
-    Counted,
+    AgentWorked,
+    CommandFinished,
+    DeferredEvent,
+    ErrorReported,
     Event,
-    Failed,
+    EventTruncated,
     FileChange,
-    Later,
-    Noted,
-    Planned,
-    Ran,
-    Said,
+    FilesChanged,
+    MessageUpdated,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
     Slot,
-    Succeeded,
     Todo,
-    Troubled,
-    Unread,
+    TodosUpdated,
     Usage,
-    Worked,
+    UsageReported,
+    WarningReported,
 )
 from accord.runner.transcripts.lines import (
     MAX_WAITING_BYTES,
@@ -50,7 +50,7 @@ _ITEM_TYPES = frozenset({"item.started", "item.updated", "item.completed"})
 _UNFINISHED = (b'{"type":"item.started"', b'{"type":"item.updated"')
 _COMPLETED = b'{"type":"item.completed"'
 _TYPE_WITHIN = 100
-_WORKED = Worked()
+_WORKED = AgentWorked()
 
 
 def is_codex(event: dict[str, Any]) -> bool:
@@ -80,15 +80,15 @@ def _quick(line: bytes) -> Event | None:
         return None
     start = line[:_TYPE_WITHIN]
     if b'"type":"command_execution"' in start:
-        return None if b'"aggregated_output":"bwrap:' in line else Later(Slot.COMMAND, partial(_slow, line))
-    return Later(Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+        return None if b'"aggregated_output":"bwrap:' in line else DeferredEvent(Slot.COMMAND, partial(_slow, line))
+    return DeferredEvent(Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
 
 
 def _slow(line: bytes) -> Iterator[Event]:
     for event in events_in(line):
         if is_codex(event):
             if isinstance(line, LongLine):
-                yield Unread()
+                yield EventTruncated()
             yield from _event(event, line)
 
 
@@ -103,38 +103,40 @@ def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
                 yield from handler(item)
     elif kind == "turn.completed":
         usage = object_of(event, "usage")
-        yield Counted(Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
-        yield Succeeded()
+        yield UsageReported(Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
+        yield RunSucceeded()
     elif kind == "turn.failed":
-        yield Failed(error_from(text_of(object_of(event, "error"), "message"), line))
+        yield RunFailed(error_from(text_of(object_of(event, "error"), "message"), line))
     elif kind == "error":
-        yield Troubled(error_from(text_of(event, "message"), line))
+        yield ErrorReported(error_from(text_of(event, "message"), line))
     else:
-        yield Began()
+        yield RunStarted()
 
 
 def _message(item: dict[str, Any]) -> Iterator[Event]:
-    yield Said(text_of(item, "text"))
+    yield MessageUpdated(text_of(item, "text"))
 
 
 def _command(item: dict[str, Any]) -> Iterator[Event]:
     exit_code = integer_of(item, "exit_code")
     is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
-    yield Ran(AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output")))
+    yield CommandFinished(
+        AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output"))
+    )
 
 
 def _files(item: dict[str, Any]) -> Iterator[Event]:
     changes = tuple(FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
-    yield Changed(changes, is_failed=item.get("status") == "failed")
+    yield FilesChanged(changes, is_failed=item.get("status") == "failed")
 
 
 def _todos(item: dict[str, Any]) -> Iterator[Event]:
-    yield Planned(tuple(Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items")))
+    yield TodosUpdated(tuple(Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items")))
 
 
 def _warning(item: dict[str, Any]) -> Iterator[Event]:
     if message := text_of(item, "message"):
-        yield Noted(f"The agent's CLI warned: {cut(message, 300)}")
+        yield WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
 
 
 _ITEMS: dict[str, Callable[[dict[str, Any]], Iterator[Event]]] = {

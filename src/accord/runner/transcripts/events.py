@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class RunStarted:
     """The CLI is up, or a turn starts: from here on only another terminal event says how it ends."""
 
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class AgentWorked:
     """The agent did something that is not told in detail."""
 
 
@@ -30,29 +30,29 @@ class Slot(Enum):
 
 
 @dataclass(slots=True)
-class Later:
-    """A line that need not be read before it is known that it counts; ``read`` returns its ``Said`` or ``Ran``."""
+class DeferredEvent:
+    """A line that need not be read before it is known that it counts; ``read`` returns its ``MessageUpdated`` or ``CommandFinished``."""
 
     slot: Slot
     read: Callable[[], Iterable[Event]]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageUpdated:
     """The agent's message as it stands now, which replaces the one before."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandFinished:
     """A command ended."""
 
     command: AgentCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class FilesChanged:
     """Files were changed, or could not be."""
 
     files: tuple[FileChange, ...]
@@ -60,28 +60,28 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class TodosUpdated:
     """The to-do list as it stands now."""
 
     todos: tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Troubled:
+class ErrorReported:
     """An error that the CLI tries to get over; work after it means that it did."""
 
     error: AgentError
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """The terminal event of a failure."""
 
     error: AgentError
 
 
 @dataclass(frozen=True, slots=True)
-class Succeeded:
+class RunSucceeded:
     """The terminal event of a success. ``message`` is None where the last one said stands."""
 
     message: str | None = None
@@ -89,7 +89,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class UsageReported:
     """What the run used so far, and by which model where that is told here."""
 
     usage: Usage
@@ -97,43 +97,43 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class ToolDenied:
     """The agent was not allowed to use a tool."""
 
     tool: str
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class WarningReported:
     """Something was off; a sentence for people."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class EventTruncated:
     """An event was too long to be read whole."""
 
 
 Event = (
-    Began
-    | Worked
-    | Later
-    | Said
-    | Ran
-    | Changed
-    | Planned
-    | Troubled
-    | Failed
-    | Succeeded
-    | Counted
-    | Denied
-    | Noted
-    | Unread
+    RunStarted
+    | AgentWorked
+    | DeferredEvent
+    | MessageUpdated
+    | CommandFinished
+    | FilesChanged
+    | TodosUpdated
+    | ErrorReported
+    | RunFailed
+    | RunSucceeded
+    | UsageReported
+    | ToolDenied
+    | WarningReported
+    | EventTruncated
 )
 
 
-Ending = Literal["success", "failure", "cut"]
+TranscriptEnding = Literal["success", "failure", "cut"]
 """How the transcript ends: with its terminal success event, with a terminal failure, or with neither."""
 
 
@@ -202,7 +202,7 @@ class Account:
     """
 
     agent: str
-    ending: Ending
+    ending: TranscriptEnding
     model: str = ""
     final_message: str = ""
     structured: Any = None

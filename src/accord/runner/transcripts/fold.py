@@ -7,7 +7,15 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
-from accord.runner.transcripts.events import Account, AgentCommand, AgentError, Ending, FileChange, Todo, Usage
+from accord.runner.transcripts.events import (
+    Account,
+    AgentCommand,
+    AgentError,
+    FileChange,
+    Todo,
+    TranscriptEnding,
+    Usage,
+)
 from accord.runner.transcripts.lines import is_shallow
 from accord.runner.transcripts.wording import cut
 
@@ -39,21 +47,21 @@ def _shortened(command: AgentCommand) -> AgentCommand:
     return replace(command, command=command.command[:_COMMAND_CHARS], output=command.output[-_OUTPUT_CHARS:])
 
 
-def _read_commands(kept: AgentCommand | events.Later) -> Iterator[AgentCommand]:
+def _read_commands(kept: AgentCommand | events.DeferredEvent) -> Iterator[AgentCommand]:
     if isinstance(kept, AgentCommand):
         yield kept
     else:
-        yield from (_shortened(event.command) for event in kept.read() if isinstance(event, events.Ran))
+        yield from (_shortened(event.command) for event in kept.read() if isinstance(event, events.CommandFinished))
 
 
 class _Fold:
     def __init__(self) -> None:
-        self.ending: Ending = "cut"
+        self.ending: TranscriptEnding = "cut"
         self.has_begun = self.has_worked = False
         self.model = self.message = ""
         self.structured: Any = None
-        self.later_message: events.Later | None = None
-        self.commands: deque[AgentCommand | events.Later] = deque(maxlen=MAX_COMMANDS)
+        self.later_message: events.DeferredEvent | None = None
+        self.commands: deque[AgentCommand | events.DeferredEvent] = deque(maxlen=MAX_COMMANDS)
         self.command_count = self.unsandboxed = self.failed_changes = self.unread = 0
         self.files: dict[str, FileChange] = {}
         self.todos: tuple[Todo, ...] = ()
@@ -66,46 +74,46 @@ class _Fold:
     def add(self, event: events.Event) -> None:
         self.has_begun = True
         match event:
-            case events.Worked():
+            case events.AgentWorked():
                 self.has_worked, self.trouble = True, None
-            case events.Later():
+            case events.DeferredEvent():
                 self._keep_for_later(event)
-            case events.Ran(command):
+            case events.CommandFinished(command):
                 self.has_worked, self.trouble = True, None
                 self.command_count += 1
                 self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
                 self.commands.append(_shortened(command))
-            case events.Said(text):
+            case events.MessageUpdated(text):
                 self.trouble = None
                 self._keep_message(text)
-            case events.Changed(files, is_failed):
+            case events.FilesChanged(files, is_failed):
                 self._keep_files(files, is_failed=is_failed)
-            case events.Planned(todos):
+            case events.TodosUpdated(todos):
                 self.todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in todos[:MAX_TODOS])
-            case events.Denied(tool):
+            case events.ToolDenied(tool):
                 self.denied[cut(tool, 60) if len(self.denied) < _MAX_NOTES else "others"] += 1
-            case events.Noted(text):
+            case events.WarningReported(text):
                 self._note(text)
-            case events.Unread():
+            case events.EventTruncated():
                 self.unread += 1
             case _:
                 self._keep_state(event)
 
     def _keep_state(self, event: events.Event) -> None:
         match event:
-            case events.Began(model):
+            case events.RunStarted(model):
                 self.ending, self.model = "cut", cut(model, 100) or self.model
-            case events.Troubled(error):
+            case events.ErrorReported(error):
                 self.trouble = error
-            case events.Failed(error):
+            case events.RunFailed(error):
                 self.ending, self.failure = "failure", self._with_backoff(error)
-            case events.Succeeded(message, structured):
+            case events.RunSucceeded(message, structured):
                 self.ending, self.failure, self.trouble = "success", None, None
                 self._keep_result(message, structured)
-            case events.Counted(usage, model):
+            case events.UsageReported(usage, model):
                 self.usage, self.model = _possible(usage), self.model or cut(model, 100)
 
-    def _keep_for_later(self, later: events.Later) -> None:
+    def _keep_for_later(self, later: events.DeferredEvent) -> None:
         self.has_worked, self.trouble = True, None
         if later.slot is events.Slot.MESSAGE:
             self.later_message = later
@@ -116,7 +124,7 @@ class _Fold:
     def _read_message(self) -> None:
         later, self.later_message = self.later_message, None
         for event in later.read() if later else ():
-            if isinstance(event, events.Said):
+            if isinstance(event, events.MessageUpdated):
                 self._keep_message(event.text)
 
     def _with_backoff(self, error: AgentError) -> AgentError:

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts.events import (
     AgentCommand,
-    Began,
-    Changed,
-    Counted,
-    Denied,
+    AgentWorked,
+    CommandFinished,
+    DeferredEvent,
     Event,
-    Failed,
+    EventTruncated,
     FileChange,
-    Later,
-    Noted,
-    Planned,
-    Ran,
-    Said,
+    FilesChanged,
+    MessageUpdated,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
     Slot,
-    Succeeded,
     Todo,
-    Unread,
+    TodosUpdated,
+    ToolDenied,
     Usage,
-    Worked,
+    UsageReported,
+    WarningReported,
 )
 from accord.runner.transcripts.lines import (
     MAX_LINE_BYTES,
@@ -67,8 +67,8 @@ _TOOL_RESULT = re.compile(rb'"tool_id":"([^"\\]*)","status":"success"')
 _PIECE_ENDS = (b'"delta":true}\n', b'"delta":true}')
 _FIELDS_WITHIN = 400
 _EXIT_CODE_WITHIN = 2_000
-_WORKED = Worked()
-_SILENT = Said("")
+_WORKED = AgentWorked()
+_SILENT = MessageUpdated("")
 
 
 def is_gemini(event: dict[str, Any]) -> bool:
@@ -90,7 +90,7 @@ def is_document(value: Any) -> bool:
     return has_answer or ("session_id" in value and isinstance(value.get("error"), dict))
 
 
-class _Session:
+class _GeminiSession:
     """What later lines refer to: an open document, pieces of the message, tools that run, the last reported error."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class _Session:
 
 def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield what happens in the lines of a transcript."""
-    session = _Session()
+    session = _GeminiSession()
     for line in lines:
         if quick := _quick(line, session):
             yield quick
@@ -114,14 +114,14 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
             for event in events_in(line):
                 if is_gemini(event):
                     if isinstance(line, LongLine):
-                        yield Unread()
+                        yield EventTruncated()
                     yield from _event(event, session, line)
                 elif is_document(event):
                     yield from document_events(event)
     yield from _told(session)
 
 
-def _quick(line: bytes, session: _Session) -> Event | None:
+def _quick(line: bytes, session: _GeminiSession) -> Event | None:
     """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
 
     Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
@@ -149,14 +149,14 @@ def _quick(line: bytes, session: _Session) -> Event | None:
         if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
             session.pending.pop(tool, None)
             _forget_message(session)
-            return Later(Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
+            return DeferredEvent(Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
     return None
 
 
 def _ran(use: bytes, result: bytes) -> Iterator[Event]:
     """Read the lines of a command and of its result."""
     for called, event in zip(events_in(use), events_in(result), strict=False):
-        yield Ran(_command(text_of(object_of(called, "parameters"), "command"), event))
+        yield CommandFinished(_command(text_of(object_of(called, "parameters"), "command"), event))
 
 
 def _command(command: str, event: dict[str, Any]) -> AgentCommand:
@@ -167,7 +167,7 @@ def _command(command: str, event: dict[str, Any]) -> AgentCommand:
     return AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
 
 
-def _forget_message(session: _Session) -> None:
+def _forget_message(session: _GeminiSession) -> None:
     session.pieces, session.length, session.reported = [], 0, ""
 
 
@@ -186,18 +186,18 @@ def _collected(document: bytearray, line: bytes) -> bytes:
 
 def document_events(document: dict[str, Any]) -> Iterator[Event]:
     """Yield what the one document of ``json`` mode tells."""
-    yield Began()
+    yield RunStarted()
     error = object_of(document, "error")
     models = object_of(object_of(document, "stats"), "models")
     tokens = [object_of(object_of(models, name), "tokens") for name in models]
     if tokens:
         spent = [sum(integer_of(entry, key) or 0 for entry in tokens) for key in ("prompt", "candidates")]
-        yield Counted(Usage(*spent), max(models, key=lambda name: _written(models, name)))
+        yield UsageReported(Usage(*spent), max(models, key=lambda name: _written(models, name)))
     if error:
         told = error_from(text_of(error, "message"), _error_line(error), status=status_of(error, "code"))
-        yield Failed(told)
+        yield RunFailed(told)
     else:
-        yield Succeeded(text_of(document, "response"))
+        yield RunSucceeded(text_of(document, "response"))
 
 
 def _written(models: dict[str, Any], name: str) -> int:
@@ -208,7 +208,7 @@ def _error_line(error: dict[str, Any]) -> str:
     return f'"code": {status_of(error, "code")}, "message": {text_of(error, "message")}'
 
 
-def _event(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
     kind = event["type"]
     if kind == "message":
         if event.get("role") == "assistant":
@@ -222,22 +222,22 @@ def _event(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Ev
         if event.get("severity") == "error":
             session.reported = message
         else:
-            yield Noted(f"The agent's CLI warned: {cut(message, 300)}")
+            yield WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
     elif kind == "result":
         yield from _told(session)
         yield from _result(event, session, line)
     else:
-        yield Began(text_of(event, "model"))
+        yield RunStarted(text_of(event, "model"))
 
 
-def _piece(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _piece(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     yield _WORKED
     if event.get("delta") is not True:
         _forget_message(session)
     _add_piece(text_of(event, "content"), session)
 
 
-def _add_piece(piece: str | bytes, session: _Session) -> None:
+def _add_piece(piece: str | bytes, session: _GeminiSession) -> None:
     """Keep a piece of the message, or the line that it stands in, until there is enough."""
     session.reported = ""
     if session.length <= _MOST_CHARS:
@@ -251,9 +251,9 @@ def _read_piece(piece: str | bytes) -> str:
     return "".join(text_of(event, "content") for event in events_in(piece))
 
 
-def _told(session: _Session) -> Iterator[Event]:
+def _told(session: _GeminiSession) -> Iterator[Event]:
     if session.pieces:
-        yield Said(without_repeats([_read_piece(piece) for piece in session.pieces]))
+        yield MessageUpdated(without_repeats([_read_piece(piece) for piece in session.pieces]))
         session.pieces, session.length = [], 0
 
 
@@ -270,45 +270,47 @@ def without_repeats(pieces: list[str]) -> str:
     return text[start:]
 
 
-def _started(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _started(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     _forget_message(session)
     yield _SILENT
     name = text_of(event, "tool_name")
     given = object_of(event, "parameters")
     if name == "write_todos":
         todos = objects_of(given, "todos")
-        yield Planned(tuple(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos))
+        yield TodosUpdated(
+            tuple(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos)
+        )
     if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
         kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
         session.pending[text_of(event, "tool_id")] = (name, json.dumps({"parameters": kept}).encode())
 
 
-def _ended(event: dict[str, Any], session: _Session) -> Iterator[Event]:
+def _ended(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     _forget_message(session)
     yield _WORKED
     name, use = session.pending.pop(text_of(event, "tool_id"), ("", b""))
     given = object_of(next(iter(events_in(use)), {}), "parameters")
     is_failed = event.get("status") != "success"
     if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
-        yield Denied(name)
+        yield ToolDenied(name)
     elif name == "run_shell_command":
-        yield Ran(_command(text_of(given, "command"), event))
+        yield CommandFinished(_command(text_of(given, "command"), event))
     elif name in _WRITERS:
-        yield Changed((FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed)
+        yield FilesChanged((FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed)
 
 
-def _result(event: dict[str, Any], session: _Session, line: bytes) -> Iterator[Event]:
+def _result(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
     stats = object_of(event, "stats")
     usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
     models = object_of(stats, "models")
-    yield Counted(
+    yield UsageReported(
         usage, max(models, key=lambda name: integer_of(object_of(models, name), "output_tokens") or 0, default="")
     )
     if event.get("status") == "success":
-        yield Succeeded()
+        yield RunSucceeded()
     elif error := object_of(event, "error"):
         kind = text_of(error, "type")
         told = _API_ERROR.fullmatch(message := text_of(error, "message"))
-        yield Failed(error_from(told[1] if told else message, line, kind="" if kind == "unknown" else kind))
+        yield RunFailed(error_from(told[1] if told else message, line, kind="" if kind == "unknown" else kind))
     else:
-        yield Failed(error_from(session.reported, line, kind=INVALID_STREAM))
+        yield RunFailed(error_from(session.reported, line, kind=INVALID_STREAM))

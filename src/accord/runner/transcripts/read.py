@@ -8,7 +8,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING
 
 from accord.runner.classify import RunEvidence
-from accord.runner.record import opened
+from accord.runner.record import open_regular
 from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
 from accord.runner.transcripts.events import Account
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from accord.runner.record import Own
+    from accord.runner.record import InternalError
     from accord.runner.transcripts.events import Account, Event
 
 
@@ -92,7 +92,7 @@ def read_evidence(
     *,
     stderr: Path | None = None,
     final_message: Path | None = None,
-    own: Own | None = None,
+    own: InternalError | None = None,
 ) -> RunEvidence:
     """Gather all that ``accord.runner.classify`` wants to know of a run."""
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
@@ -164,6 +164,6 @@ def _opened(path: Path | None) -> IO[bytes]:
     if path is None:
         return io.BytesIO()
     try:
-        return opened(path)
+        return open_regular(path)
     except FileNotFoundError:
         return io.BytesIO()
