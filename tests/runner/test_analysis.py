@@ -17,10 +17,9 @@ from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, ch
 
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
-from accord.runner.analysis import requests as asking
+from accord.runner.analysis import providers as asking
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt, TaskEvidence, analyse, answer_in, llm_outputs
-from accord.runner.analysis.providers import ALL
-from accord.runner.analysis.requests import ProviderFailed, reply_in
+from accord.runner.analysis.providers import ALL, ProviderFailed, reply_in
 from accord.runner.models import RunOutputs
 from accord.text.redaction import Redactor
 

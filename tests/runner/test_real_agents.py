@@ -19,7 +19,7 @@ import pytest
 from support.agent_bench import bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
-from accord.runner.install import programs_of
+from accord.runner.launch import programs_of
 from accord.runner.process import StopSignals
 from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor

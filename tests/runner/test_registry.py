@@ -11,7 +11,7 @@ import pytest
 from accord.cli.check import check_document
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.runner.classify import AgentNotStarted
-from accord.runner.command_line import (
+from accord.runner.launch import (
     CommandInputs,
     agent_environment,
     check_credentials,

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
-from accord.runner.transcripts.fold import account_of
 from accord.runner.transcripts.lines import lines
-from accord.runner.transcripts.read import CODECS, plain_account
+from accord.runner.transcripts.read import CODECS, account_of, plain_account
 
 TYPES = [
     *(

@@ -9,8 +9,8 @@ from support.runs import EXPECTED, Reader, Run, as_lines
 
 from accord.runner.classify import contract_exit_code
 from accord.runner.transcripts import lines
-from accord.runner.transcripts.fold import MAX_COMMANDS
 from accord.runner.transcripts.gemini import without_repeats
+from accord.runner.transcripts.read import MAX_COMMANDS
 
 if TYPE_CHECKING:
     from pathlib import Path

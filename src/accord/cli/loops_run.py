@@ -236,7 +236,7 @@ def check_place(agent: str, choices: Choices, run_dir: Path) -> None:
     Raises WrongUsage where not. A run that only has to be published needs no secret any more.
     """
     from accord.runner.classify import AgentNotStarted
-    from accord.runner.command_line import check_credentials
+    from accord.runner.launch import check_credentials
     from accord.runner.record import RECORD
     from accord.runner.registry import load_registry, repository_registry
 

@@ -292,7 +292,7 @@ def outputs(
     """
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
-    from accord.runner.evidence import ExternalRun, outputs_of_external_run
+    from accord.runner.finish import ExternalRun, outputs_of_external_run
     from accord.runner.registry import secrets_declared_in
 
     if (repo is None) != (base is None) or (pushed == "true" and repo is None):

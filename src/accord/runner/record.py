@@ -8,8 +8,8 @@ adds ``result.json``, the structured result, where there is one that fits.
 
 Secrets are taken out of all of them while they are written; a patch with a secret of the job in it is not written.
 
-The agent runs as the same user and can do to the folder what it likes. So no file of it is opened but by ``open_regular``,
-which follows no link, and none is written before ``make_writable`` for it.
+The agent runs as the same user and can change anything in the folder. So its files are opened only by
+``open_regular``, which follows no link, and written only after ``make_writable``.
 """
 
 from __future__ import annotations

@@ -24,15 +24,16 @@ from accord.gha.files import guarded
 from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 from accord.runner import record as layout
 from accord.runner.classify import AgentNotStarted, internal_error
-from accord.runner.command_line import (
+from accord.runner.launch import (
     CommandInputs,
     agent_environment,
     check_credentials,
     command_line,
+    find_program,
     furnish_home,
+    programs_of,
     setting_of,
 )
-from accord.runner.install import find_program, programs_of
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
 from accord.runner.record import InternalError, RunRecord

@@ -18,8 +18,7 @@ from accord.core.errors import BrokenContract
 from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_words
 from accord.runner.analysis.prompt import task_prompt
-from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, Unavailable, chosen, endpoint
-from accord.runner.analysis.requests import ProviderFailed, ask
+from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, ProviderFailed, Unavailable, ask, chosen, endpoint
 from accord.text.checklists import tasks as tasks_of
 from accord.text.redaction import redactor_for
 

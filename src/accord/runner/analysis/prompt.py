@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from accord.runner.analysis.requests import Prompt
+from accord.runner.analysis.providers import Prompt
 from accord.text.hidden import strip_hidden
 from accord.text.markdown import sections, shortened
 

@@ -31,7 +31,7 @@ class Slot(Enum):
 
 @dataclass(slots=True)
 class DeferredEvent:
-    """A line that need not be read before it is known that it counts; ``read`` returns its ``MessageUpdated`` or ``CommandFinished``."""
+    """A line that is read only once it is known to matter; ``read`` returns its events."""
 
     slot: Slot
     read: Callable[[], Iterable[Event]]
