@@ -9,7 +9,7 @@ import pytest
 from support.missions import NOW, Project
 
 from accord.core.errors import BrokenContract
-from accord.missions.branches import UNAVAILABLE, OwnCommits, Staleness, git_of, judge, stale_of
+from accord.missions.branches import UNAVAILABLE, OwnCommits, StalenessResult, git_of, judge, stale_of
 from accord.missions.load import load_mission
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def begun(project: Project, branch: str = "main") -> Project:
     return project.repository(branch)
 
 
-def stale(project: Project, wp_id: str = "WP01", threshold: float = 10) -> Staleness:
+def stale(project: Project, wp_id: str = "WP01", threshold: float = 10) -> StalenessResult:
     mission = project.load()
     return stale_of(mission, wp_id, git_of(mission, wp_id), NOW, threshold)
 

@@ -13,7 +13,7 @@ from accord.sessions import questions
 from accord.sessions.dispatch import agent_input
 from accord.sessions.folder import read_session
 from accord.sessions.moves import advance
-from accord.sessions.protocol import Question
+from accord.sessions.protocol import UserQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def test_a_context_file_of_the_task_that_is_not_there_stops_the_dispatch(tmp_pat
 @pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])
 def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Path, category: str) -> None:
     folder = make_session(tmp_path, "DESIGN", mode="full")
-    questions.ask(folder, [Question("Risk?"), Question("Risk?", category=category)], clock=clock())
+    questions.ask(folder, [UserQuestion("Risk?"), UserQuestion("Risk?", category=category)], clock=clock())
     questions.answer(folder, {}, is_all=True, clock=clock())
     status = read_session(folder).status
     assert status is not None
@@ -78,7 +78,7 @@ def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Pat
 
 def test_a_full_session_that_does_not_say_so_comes_back_from_a_question_at_its_intake(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "INTAKE", texts={"architecture.md": None, "tasks.yaml": None})
-    questions.ask(folder, [Question("Which one?")], clock=clock())
+    questions.ask(folder, [UserQuestion("Which one?")], clock=clock())
     questions.answer(folder, {"UD-1": "x"}, clock=clock())
     assert questions.resume(folder, agent="Architect", clock=clock()).next == "continue"
     assert json.loads((folder / "status.json").read_text())["current_state"] == "INTAKE"

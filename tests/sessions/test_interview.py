@@ -17,11 +17,11 @@ from support.sessions import clock, make_session
 from accord.core.errors import BrokenContract, Stopped
 from accord.sessions.folder import check_session, read_session
 from accord.sessions.interview import interview
-from accord.sessions.protocol import Question
+from accord.sessions.protocol import UserQuestion
 from accord.sessions.questions import ask
 
 if TYPE_CHECKING:
-    from accord.sessions.models import Decision
+    from accord.sessions.models import UserDecision
 
 DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 
@@ -33,21 +33,21 @@ class User:
         self.lines = list(lines)
         self.put: list[tuple[str, str]] = []
 
-    def __call__(self, decision: Decision, wrong: str) -> str | None:
+    def __call__(self, decision: UserDecision, wrong: str) -> str | None:
         self.put.append((decision.decision_id, wrong))
         return self.lines.pop(0) if self.lines else None
 
 
 def questions(root: Path, *categories: str) -> Path:
     folder = make_session(root, "DESIGN", mode="full")
-    wanted = [Question(f"Number {i}?", category=category) for i, category in enumerate(categories, start=1)]
+    wanted = [UserQuestion(f"Number {i}?", category=category) for i, category in enumerate(categories, start=1)]
     ask(folder, wanted, clock=clock())
     return folder
 
 
 def gate(root: Path, name: str = DESIGN) -> Path:
     folder = make_session(root, name.removeprefix("UD-").replace("-", "_"), mode="full")
-    ask(folder, [Question("Well?", name)], clock=clock())
+    ask(folder, [UserQuestion("Well?", name)], clock=clock())
     return folder
 
 
@@ -143,7 +143,7 @@ def test_how_often_a_gate_was_put_is_forgotten_with_the_process(tmp_path: Path) 
 
 def test_a_gate_that_the_user_puts_off_is_cancelled_for_that_reason_and_ends_the_talk(tmp_path: Path) -> None:
     folder = gate(tmp_path)
-    ask(folder, [Question("More?")], clock=clock())
+    ask(folder, [UserQuestion("More?")], clock=clock())
     user = talk(folder, "/defer", "/defer not before May", "x")
     assert [name for name, _ in user.put] == [DESIGN, DESIGN]
     assert kept(folder)[DESIGN] == ("cancelled", "not before May")
@@ -159,8 +159,8 @@ def test_what_begins_like_a_deferral_is_an_answer(tmp_path: Path) -> None:
 def test_a_question_that_came_up_meanwhile_is_not_cancelled_unasked(tmp_path: Path) -> None:
     folder = questions(tmp_path, "")
 
-    def put(decision: Decision, wrong: str) -> str:
-        ask(folder, [Question("And this?")], clock=clock())
+    def put(decision: UserDecision, wrong: str) -> str:
+        ask(folder, [UserQuestion("And this?")], clock=clock())
         return ""
 
     interview(folder, put, clock=clock())
@@ -170,7 +170,7 @@ def test_a_question_that_came_up_meanwhile_is_not_cancelled_unasked(tmp_path: Pa
 def test_an_answer_that_another_process_gave_first_stays(tmp_path: Path) -> None:
     folder = questions(tmp_path, "")
 
-    def put(decision: Decision, wrong: str) -> str:
+    def put(decision: UserDecision, wrong: str) -> str:
         talk(folder, "theirs")
         return "ours"
 
@@ -211,7 +211,7 @@ def test_whatever_a_user_says_the_session_stays_valid(lines: list[str], categori
     with tempfile.TemporaryDirectory() as root:
         folder = gate(Path(root)) if at_gate else make_session(Path(root), "DESIGN", mode="full")
         if categories:
-            ask(folder, [Question(f"{i}?", category=name) for i, name in enumerate(categories)], clock=clock())
+            ask(folder, [UserQuestion(f"{i}?", category=name) for i, name in enumerate(categories)], clock=clock())
         interview(folder, User(*lines), clock=clock())
         found: list[Any] = [finding.code for _, _, findings in check_session(folder) for finding in findings]
         assert found == []

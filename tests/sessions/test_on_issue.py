@@ -12,8 +12,8 @@ from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import check_session, read_session
-from accord.sessions.issue import Place, answer_from, ask_on
-from accord.sessions.protocol import Question
+from accord.sessions.issue import IssueThread, answer_from, ask_on
+from accord.sessions.protocol import UserQuestion
 from accord.sessions.questions import answer, ask, complete_correction, resume
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import KINDS as FAULTS
@@ -57,8 +57,8 @@ def folder(tmp_path: Path) -> Path:
     return make_session(tmp_path, "DESIGN", mode="full")
 
 
-def place(stage: Stage, folder: Path, **more: Any) -> Place:
-    return Place(folder, stage.adapter(**more), 1, stage.clock, Redactor())
+def place(stage: Stage, folder: Path, **more: Any) -> IssueThread:
+    return IssueThread(folder, stage.adapter(**more), 1, stage.clock, Redactor())
 
 
 def say(stage: Stage, body: str, token: str = "rita") -> int:
@@ -77,9 +77,9 @@ def kept(folder: Path) -> dict[str, Any]:
 
 
 def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, folder: Path) -> None:
-    assert ask_on(place(stage, folder), [Question("Which one?")]).action == "created"
-    assert ask_on(place(stage, folder), [Question("Which one?")]).action == "unchanged"
-    assert ask_on(place(stage, folder), [Question("And when?")]).action == "updated"
+    assert ask_on(place(stage, folder), [UserQuestion("Which one?")]).action == "created"
+    assert ask_on(place(stage, folder), [UserQuestion("Which one?")]).action == "unchanged"
+    assert ask_on(place(stage, folder), [UserQuestion("And when?")]).action == "updated"
     (body,) = bodies(stage)
     assert "> Which one?" in body
     assert "> And when?" in body
@@ -106,7 +106,7 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
     [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")],
 )
 def test_strangers_and_bots_do_not_answer_and_are_told_so(stage: Stage, folder: Path, token: str, reason: str) -> None:
-    ask_on(place(stage, folder), [Question("May it be open?", category="security")])
+    ask_on(place(stage, folder), [UserQuestion("May it be open?", category="security")])
     say(stage, "/answer UD-1 sure", token)
     heard, shown = answer_from(place(stage, folder))
     assert ([one.reason for one in heard.ignored], shown.action) == ([reason], "updated")
@@ -120,7 +120,7 @@ def test_strangers_and_bots_do_not_answer_and_are_told_so(stage: Stage, folder: 
 
 def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path) -> None:
     token = "accord-sandbox-installation-token"
-    ask_on(place(stage, folder, token=token), [Question("Which one?")])
+    ask_on(place(stage, folder, token=token), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 the first")
     answer_from(place(stage, folder, token=token))
     assert kept(folder) == {"UD-1": "the first"}
@@ -130,16 +130,16 @@ def test_an_app_that_did_not_say_who_it_is_leaves_no_comment_that_nobody_finds_a
     stage: Stage, folder: Path
 ) -> None:
     with pytest.raises(Refused, match=r"writes as helper\[bot\]") as refused:
-        ask_on(place(stage, folder, token="helper"), [Question("Which one?")])
+        ask_on(place(stage, folder, token="helper"), [UserQuestion("Which one?")])
     assert "--identity 'helper[bot]'" in refused.value.hint
     assert bodies(stage) == []
     for action in ("created", "unchanged"):
-        shown = ask_on(place(stage, folder, token="helper", identity="helper[bot]"), [Question("Which one?")])
+        shown = ask_on(place(stage, folder, token="helper", identity="helper[bot]"), [UserQuestion("Which one?")])
         assert shown.action == action
 
 
 def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: Stage, folder: Path) -> None:
-    ask_on(place(stage, folder), [Question("Which one?")])
+    ask_on(place(stage, folder), [UserQuestion("Which one?")])
     (body,) = bodies(stage)
     say(stage, body, "mallory")
     heard, shown = answer_from(place(stage, folder))
@@ -154,7 +154,7 @@ def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: St
 
 def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stage, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask_on(place(stage, folder), [Question("Approve?", DESIGN)])
+    ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])
     number = say(stage, "/answer UD-APPROVE-DESIGN fine")
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: None}
@@ -169,7 +169,7 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
     assert [line.answer for line in read_session(folder).history] == ["changes-requested: smaller,\n\nand blue"]
     resume(folder, agent="Architect", clock=stage.clock)
     complete_correction(folder, clock=stage.clock)
-    ask_on(place(stage, folder), [Question("Approve?", DESIGN)])
+    ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: None}, "the old comment does not answer the question that is asked again"
     say(stage, "/answer UD-APPROVE-DESIGN approved")
@@ -179,7 +179,7 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
 
 def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_for(stage: Stage, folder: Path) -> None:
     assert answer_from(place(stage, folder))[1].action == "none"
-    ask(folder, [Question("Which one?")], clock=stage.clock)
+    ask(folder, [UserQuestion("Which one?")], clock=stage.clock)
     say(stage, "/answer UD-1 too early")
     assert answer_from(place(stage, folder))[1].action == "created"
     answer_from(place(stage, folder))
@@ -189,15 +189,15 @@ def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_
 def test_nothing_is_asked_where_the_issue_is_not_or_the_rules_forbid_it(stage: Stage, folder: Path) -> None:
     before = (folder / "status.json").read_bytes()
     with pytest.raises(Refused):
-        ask_on(Place(folder, stage.adapter(), 99, stage.clock, Redactor()), [Question("Which one?")])
+        ask_on(IssueThread(folder, stage.adapter(), 99, stage.clock, Redactor()), [UserQuestion("Which one?")])
     with pytest.raises(BrokenContract):
-        ask_on(place(stage, folder), [Question("Which one?", "UD-7")])
+        ask_on(place(stage, folder), [UserQuestion("Which one?", "UD-7")])
     assert (folder / "status.json").read_bytes() == before
     assert bodies(stage) == []
 
 
 def asks(stage: Stage, folder: Path) -> None:
-    ask_on(place(stage, folder), [Question("Which one?"), Question("And when?")])
+    ask_on(place(stage, folder), [UserQuestion("Which one?"), UserQuestion("And when?")])
 
 
 def answers(stage: Stage, folder: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
 
 
 def test_an_answer_that_reached_the_session_by_another_way_is_no_trouble(stage: Stage, folder: Path) -> None:
-    ask_on(place(stage, folder), [Question("Which one?")])
+    ask_on(place(stage, folder), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 the second")
     answer(folder, {"UD-1": "the first"}, clock=stage.clock)
     heard, shown = answer_from(place(stage, folder))

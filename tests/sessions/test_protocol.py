@@ -22,7 +22,7 @@ from accord.sessions import questions
 from accord.sessions.folder import Part, read_session
 from accord.sessions.kinds import STATUS
 from accord.sessions.moves import advance
-from accord.sessions.protocol import Question, answered, dispatched, normalised, resumed
+from accord.sessions.protocol import UserQuestion, answered, dispatched, normalised, resumed
 
 
 class Hasty(Disk):
@@ -40,7 +40,7 @@ DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 
 
 def ask(folder: Path, text: str = "Which one?", **more: Any) -> None:
-    questions.ask(folder, [Question(text, **more)], clock=clock())
+    questions.ask(folder, [UserQuestion(text, **more)], clock=clock())
 
 
 def answer(folder: Path, is_all: bool = False, **answers: str) -> None:
@@ -332,7 +332,7 @@ class Protocol(RuleBasedStateMachine):
 
     @rule(decision_id=IDS, text=TEXTS, category=st.sampled_from(["", "security"]))
     def asks(self, decision_id: str, text: str, category: str) -> None:
-        question = Question(f"{text}?", decision_id, category)
+        question = UserQuestion(f"{text}?", decision_id, category)
         self.attempt(lambda: questions.ask(self.folder, [question], clock=self.clock, disk=HASTY))
 
     @rule(decision_id=IDS, text=TEXTS, is_all=st.booleans())
@@ -385,7 +385,7 @@ TestProtocol = Protocol.TestCase
 def test_any_answer_is_kept_word_for_word(said: str) -> None:
     with tempfile.TemporaryDirectory() as root:
         folder = make_session(Path(root), "DESIGN", mode="full")
-        questions.ask(folder, [Question("Which one?")], clock=clock(), disk=HASTY)
+        questions.ask(folder, [UserQuestion("Which one?")], clock=clock(), disk=HASTY)
         try:
             questions.answer(folder, {"UD-1": said}, clock=clock(), disk=HASTY)
         except BrokenContract:

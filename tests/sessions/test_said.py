@@ -12,22 +12,29 @@ from support.sessions import decision, status
 from accord.core.kinds import read_shape
 from accord.github.comments import Comment
 from accord.github.limits import BODY_CHARS
-from accord.sessions.interview import Asked, Ignored, Said, authors, commands, hear
+from accord.sessions.interview import (
+    AnswerCommand,
+    AskedAt,
+    IgnoredCommand,
+    authors_to_check,
+    parse_commands,
+    select_answers,
+)
 from accord.sessions.issue import MOST_OPEN, read_asked, still_asked, write_questions
-from accord.sessions.models import Status
+from accord.sessions.models import SessionStatus
 from accord.text.redaction import Redactor
 
 AT = "2026-01-31T09:30:00Z"
 NAME = "2026-01-31_csv-export"
-ASKED = {"UD-1": Asked(AT, 10), "UD-2": Asked(AT, 20), "UD-APPROVE-DESIGN": Asked(AT, 10)}
+ASKED = {"UD-1": AskedAt(AT, 10), "UD-2": AskedAt(AT, 20), "UD-APPROVE-DESIGN": AskedAt(AT, 10)}
 
 
 def comment(body: str, number: int = 11, author: str = "rita", is_bot: bool = False) -> Comment:
     return Comment(number, f"https://example.org/{number}", body, author, is_bot)
 
 
-def asking(*decisions: dict[str, Any]) -> Status:
-    return read_shape(Status, status("ASK_USER", user_decisions=list(decisions)))
+def asking(*decisions: dict[str, Any]) -> SessionStatus:
+    return read_shape(SessionStatus, status("ASK_USER", user_decisions=list(decisions)))
 
 
 WAITING = asking(decision("UD-1"), decision("UD-2"), decision("UD-APPROVE-DESIGN"))
@@ -67,12 +74,12 @@ WAITING = asking(decision("UD-1"), decision("UD-2"), decision("UD-APPROVE-DESIGN
     ],
 )
 def test_a_command_is_read_at_the_beginning_of_a_line_and_nowhere_else(body: str, found: list[Any]) -> None:
-    assert [(said.decision_id, said.how, said.text) for said in commands(comment(body))] == found
+    assert [(said.decision_id, said.how, said.text) for said in parse_commands(comment(body))] == found
 
 
-def heard(*comments: Comment, known: Status = WAITING, asked: Any = ASKED) -> tuple[dict[str, str], list[str]]:
-    said = [one for item in comments for one in commands(item)]
-    found = hear(known, asked, said, {"rita", "maintainer"})
+def heard(*comments: Comment, known: SessionStatus = WAITING, asked: Any = ASKED) -> tuple[dict[str, str], list[str]]:
+    said = [one for item in comments for one in parse_commands(item)]
+    found = select_answers(known, asked, said, {"rita", "maintainer"})
     return {name: one.text for name, one in found.taken.items()}, [one.reason for one in found.ignored]
 
 
@@ -114,7 +121,7 @@ def test_an_answer_to_a_question_that_was_asked_again_since_does_not_count_again
     old = comment("/answer UD-APPROVE-DESIGN changes-requested: smaller")
     assert heard(old, known=again) == ({}, ["before-the-question"])
     asked = still_asked(again, ASKED, [old])
-    assert asked == {"UD-APPROVE-DESIGN": Asked("2026-02-01T00:00:00Z", 11)}
+    assert asked == {"UD-APPROVE-DESIGN": AskedAt("2026-02-01T00:00:00Z", 11)}
     assert heard(old, known=again, asked=asked) == ({}, ["before-the-question"])
     new = comment("/answer UD-APPROVE-DESIGN approved", 12)
     assert heard(old, new, known=again, asked=asked)[0] == {"UD-APPROVE-DESIGN": "approved"}
@@ -127,15 +134,15 @@ def test_a_resolved_question_takes_no_more_answers() -> None:
 
 def test_the_right_to_write_is_asked_for_only_where_it_matters() -> None:
     said = [
-        *commands(comment("/answer UD-1 x", author="rita")),
-        *commands(comment("/answer UD-9 x", author="mallory")),
-        *commands(comment("/answer UD-1 x", number=3, author="early")),
-        *commands(comment("/answer UD-1 x", author="robot", is_bot=True)),
+        *parse_commands(comment("/answer UD-1 x", author="rita")),
+        *parse_commands(comment("/answer UD-9 x", author="mallory")),
+        *parse_commands(comment("/answer UD-1 x", number=3, author="early")),
+        *parse_commands(comment("/answer UD-1 x", author="robot", is_bot=True)),
     ]
-    assert authors(WAITING, ASKED, said) == {"rita"}
+    assert authors_to_check(WAITING, ASKED, said) == {"rita"}
 
 
-def body_of(known: Status, *ignored: Ignored, secrets: Redactor | None = None) -> str:
+def body_of(known: SessionStatus, *ignored: IgnoredCommand, secrets: Redactor | None = None) -> str:
     return write_questions(NAME, known, still_asked(known, {}, []), ignored, secrets or Redactor())
 
 
@@ -152,14 +159,14 @@ def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
 
 def test_people_read_the_questions_how_to_answer_and_what_did_not_count() -> None:
     known = asking(decision("UD-1", "answered"), decision("UD-2", question="Which\n\n# one?", category="security"))
-    said = Said("UD-2", "answer", "x", comment("", author="mallory"))
-    ignored = Ignored(said, "no-write-permission", "Only who may write to this repository answers.")
-    body = write_questions(NAME, known, {"UD-1": Asked(AT, 1), "UD-2": Asked(AT, 1)}, [ignored], Redactor())
+    said = AnswerCommand("UD-2", "answer", "x", comment("", author="mallory"))
+    ignored = IgnoredCommand(said, "no-write-permission", "Only who may write to this repository answers.")
+    body = write_questions(NAME, known, {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)}, [ignored], Redactor())
     assert "**UD-2** (security)\n\n> Which\n>\n> # one?\n" in body
     assert "```text\n/answer UD-2 your answer\n```" in body
     assert "- The answer of mallory to UD-2 does not count. Only who may write" in body
     assert "Resolved: UD-1 (answered)." in body
-    assert commands(comment(body)) == [], "what the comment shows is no answer"
+    assert parse_commands(comment(body)) == [], "what the comment shows is no answer"
     done = body_of(asking(decision("UD-1", "answered")))
     assert "No open questions" in done
 
@@ -170,7 +177,7 @@ def test_a_question_cannot_speak_to_others_nor_tell_secrets() -> None:
     assert "correct-horse" not in body
     assert "@octo" not in body
     assert read_asked(body, "x") is None
-    assert commands(comment(body)) == []
+    assert parse_commands(comment(body)) == []
 
 
 LONG = [["Which one?\n" * 3_000] * (MOST_OPEN + 3), ["\n" * 9_000 + "x"] * 3, ["<" * 5_000]]
@@ -194,4 +201,4 @@ def assert_fits(texts: list[str]) -> None:
     asked = read_asked(body, NAME)
     assert asked is not None
     assert len(asked) == min(len(texts), MOST_OPEN)
-    assert commands(comment(body)) == []
+    assert parse_commands(comment(body)) == []

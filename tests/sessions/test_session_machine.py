@@ -16,8 +16,8 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, read_session
 from accord.sessions.folder_rules import read_outputs
-from accord.sessions.machine import LEAN, SESSION, TASK, Facts, TaskFacts, facts_of
-from accord.sessions.models import LOOPS, ROLES, STATES, Task
+from accord.sessions.machine import LEAN, SESSION, TASK, SessionFacts, TaskFacts, facts_of
+from accord.sessions.models import LOOPS, ROLES, STATES, SessionTask
 from accord.sessions.moves import advance, move_task, resume_done, start_fix
 from accord.sessions.plan import moved
 from accord.sessions.stages import LOOP_BASE, ORDER, open_gates
@@ -25,7 +25,7 @@ from accord.sessions.stages import LOOP_BASE, ORDER, open_gates
 if TYPE_CHECKING:
     from pathlib import Path
 
-READY = Facts(task="T-001")
+READY = SessionFacts(task="T-001")
 """Every file is valid, every gate passed, nothing waits."""
 
 
@@ -165,7 +165,9 @@ def test_a_task_is_completed_once_every_review_that_it_needs_has_passed(
 def test_a_review_counts_for_the_task_as_it_is_now_and_a_concern_asks_for_security(
     lines: str, missing: tuple[str, ...]
 ) -> None:
-    task = Task.model_validate({"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["cmd: x"]})
+    task = SessionTask.model_validate(
+        {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["cmd: x"]}
+    )
     assert open_gates(task, read_outputs(lines.encode())[0]) == missing
 
 

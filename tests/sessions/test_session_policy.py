@@ -8,19 +8,19 @@ import pytest
 from support.sessions import NAME, decision, status
 
 from accord.sessions.models import ROLES
-from accord.sessions.policy import ORCHESTRATOR_KEYS, Place, forbidden_path, forbidden_status
+from accord.sessions.policy import ORCHESTRATOR_KEYS, WriteContext, forbidden_path, forbidden_status
 
-HERE = Place(NAME, "IMPLEMENT_LOOP")
+HERE = WriteContext(NAME, "IMPLEMENT_LOOP")
 
 
-def may(role: str, path: str, place: Place = HERE) -> bool:
+def may(role: str, path: str, place: WriteContext = HERE) -> bool:
     return forbidden_path(role, path, place) == ""
 
 
 @pytest.mark.parametrize("path", ["src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"])
 @pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "FIX_BUILD", "BLOCKED", "DONE"])
 def test_only_coder_and_integrator_write_what_is_built(path: str, state: str) -> None:
-    place = Place(NAME, state)
+    place = WriteContext(NAME, state)
     integrates = {"Integrator"} if state in ("INTEGRATE", "FIX_BUILD") else set()
     assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates
 
@@ -53,7 +53,7 @@ def test_a_file_of_the_session_has_its_writers(name: str, writers: set[str]) -> 
 
 
 def test_who_sets_a_lean_session_up_writes_its_first_files() -> None:
-    lean = Place(NAME, "INTAKE_LEAN", is_lean=True)
+    lean = WriteContext(NAME, "INTAKE_LEAN", is_lean=True)
     assert may("Orchestrator", f".agents-work/{NAME}/spec.md", lean)
     assert not may("Coder", f".agents-work/{NAME}/spec.md", lean)
 
@@ -61,7 +61,7 @@ def test_who_sets_a_lean_session_up_writes_its_first_files() -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_previous_sessions_are_read_only(role: str) -> None:
     assert "read only" in forbidden_path(role, ".agents-work/2025-01-01_old/status.json", HERE)
-    assert "read only" in forbidden_path(role, f".agents-work/{NAME}/status.json", Place(NAME, "DONE"))
+    assert "read only" in forbidden_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE"))
     assert "read only" in forbidden_path(role, ".agents-work/notes.md", HERE)
 
 

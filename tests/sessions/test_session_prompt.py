@@ -10,7 +10,7 @@ from support.sessions import GATES, make_session
 from accord.sessions.dispatch import FORMS, WRITES, agent_input, prompt_of
 from accord.sessions.folder import read_session
 from accord.sessions.models import ROLES
-from accord.sessions.policy import OWNERS, Place, forbidden_path
+from accord.sessions.policy import OWNERS, WriteContext, forbidden_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,10 @@ def test_an_agent_is_told_each_file_that_it_writes_and_none_that_it_must_not(tmp
     named = {name for name in FORMS if f"/{name}`" in rule}
     assert named == set(WRITES.get(role, ()))
     for name in named:
-        assert forbidden_path(role, f".agents-work/{session.name}/{name}", Place(session.name, "IMPLEMENT_LOOP")) == ""
+        assert (
+            forbidden_path(role, f".agents-work/{session.name}/{name}", WriteContext(session.name, "IMPLEMENT_LOOP"))
+            == ""
+        )
     assert ("source code" in rule) == (role in ("Coder", "Integrator"))
 
 

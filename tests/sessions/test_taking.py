@@ -8,7 +8,7 @@ from support.sessions import GATES, agent_output, clock, make_session
 
 from accord.sessions.folder import read_session, status_of
 from accord.sessions.models import AgentOutput
-from accord.sessions.outputs import take
+from accord.sessions.outputs import apply_output
 from accord.sessions.questions import answer
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def test_a_question_about_security_is_asked_again_when_the_work_on_it_did_not_se
 
     def taken(task: str, role: str, output: AgentOutput) -> list[str]:
         now.sleep(1)  # moments are kept to the second
-        return take(folder, task, role, output, clock=now).said
+        return apply_output(folder, task, role, output, clock=now).said
 
     assert taken("T-001", "Security", FINDING) == ["the user is asked"]
     answer(folder, {"UD-1": "close it"}, clock=now)

@@ -13,7 +13,7 @@ import yaml
 
 from accord.core.clock import ManualClock
 from accord.missions.load import load_mission
-from accord.missions.move import Moved, Order, move
+from accord.missions.move import Moved, MoveRequest, move
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +84,7 @@ class Project:
     def move(self, wp_id: str, target: Any, actor: str = "ada", **told: Any) -> Moved:
         """Move a work package; several processes at once need a ``clock`` on which waiting takes time."""
         dry, clock = told.pop("is_dry_run", False), told.pop("clock", ManualClock(NOW))
-        order = Order(wp_id, target, actor, **told)
+        order = MoveRequest(wp_id, target, actor, **told)
         return move(self.root, self.slug, order, clock, redact=lambda text: text, is_dry_run=dry)
 
     def status(self, wp_id: str) -> str:

@@ -11,11 +11,11 @@ from support.sessions import GATES, agent_output, clock, make_session
 import accord.sessions.interview
 from accord.sessions.models import AgentOutput
 from accord.sessions.moves import move_task
-from accord.sessions.outputs import take
+from accord.sessions.outputs import apply_output
 
 LATER_NEEDED = (support.disks, accord.sessions.interview)
 
 with tempfile.TemporaryDirectory() as _root:
     _folder = make_session(Path(_root), "IMPLEMENT_LOOP", user_decisions=GATES)
-    take(_folder, "T-001", "Coder", AgentOutput.model_validate(agent_output()), clock=clock())
+    apply_output(_folder, "T-001", "Coder", AgentOutput.model_validate(agent_output()), clock=clock())
     move_task(_folder, "T-001", "blocked", role="QA", clock=clock())

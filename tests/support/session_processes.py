@@ -60,11 +60,11 @@ STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "co
 def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Make one step of the protocol of questions, by its name."""
     from accord.sessions import questions
-    from accord.sessions.protocol import Question
+    from accord.sessions.protocol import UserQuestion
 
     gate = HISTORY["decision_id"]
     if name in ("ask", "again"):
-        wanted = [Question("Approve?", gate)] if name == "again" else [Question("One?"), Question("Two?")]
+        wanted = [UserQuestion("Approve?", gate)] if name == "again" else [UserQuestion("One?"), UserQuestion("Two?")]
         questions.ask(folder, wanted, clock=now, disk=disk)
     elif name in ("answer", "changes", "silence"):
         said = {"answer": {"UD-1": "the first"}, "changes": {gate: HISTORY["answer"]}, "silence": {}}[name]
@@ -72,23 +72,23 @@ def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     elif name == "cancel":
         questions.close(folder, gate, "cancelled", "the user is away", clock=now, disk=disk)
     elif name in ("work", "finding"):
-        take(name, folder, disk, now)
+        apply_output(name, folder, disk, now)
     elif name == "correct":
         questions.complete_correction(folder, clock=now, disk=disk)
     else:
         questions.resume(folder, agent="Architect", clock=now, disk=disk)
 
 
-def take(name: str, folder: Path, disk: Disk, now: Clock) -> None:
+def apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Take back what the Coder or Security gave for a task."""
     from support.sessions import agent_output
 
     from accord.sessions.models import AgentOutput
-    from accord.sessions.outputs import take
+    from accord.sessions.outputs import apply_output
 
     role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
     output = AgentOutput.model_validate(agent_output(status=status))
-    take(folder, "T-001", role, output, clock=now, disk=disk)
+    apply_output(folder, "T-001", role, output, clock=now, disk=disk)
 
 
 def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
@@ -176,13 +176,13 @@ def _ask(folder: str, rounds: int) -> None:
     from accord.core.errors import BrokenContract
     from accord.sessions import questions
     from accord.sessions.folder import read_session, status_of
-    from accord.sessions.protocol import Question
+    from accord.sessions.protocol import UserQuestion
 
     clock, place = SystemClock(), Path(folder)
     for i in range(rounds):
         while True:
             try:
-                questions.ask(place, [Question(f"Number {i}?")], clock=clock)
+                questions.ask(place, [UserQuestion(f"Number {i}?")], clock=clock)
                 break
             except BrokenContract:  # blocked by the other process: nothing is asked there
                 clock.sleep(0.01)

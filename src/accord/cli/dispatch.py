@@ -64,7 +64,7 @@ def dispatch(
     from accord.core.clock import SystemClock
     from accord.sessions.dispatch import agent_input
     from accord.sessions.folder import read_session
-    from accord.sessions.outputs import take
+    from accord.sessions.outputs import apply_output
 
     about = output or str(folder)
     try:
@@ -78,7 +78,7 @@ def dispatch(
             print_json(given)
             return
         with tried(folder, is_dry_run=dry_run) as place:
-            taken = take(place, task, role, read[0], clock=SystemClock())
+            taken = apply_output(place, task, role, read[0], clock=SystemClock())
         warnings = [*read[1], *taken.findings]
     except BrokenContract as broken:
         _refuse(ctx, broken.findings, about, output_format)

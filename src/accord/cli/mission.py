@@ -182,10 +182,10 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **told: Any) -> None:
     """Move a work package, if that is legal from where it is, by adding to the mission's log."""
     from accord.core.clock import SystemClock
-    from accord.missions.move import Order
+    from accord.missions.move import MoveRequest
     from accord.missions.move import move as make_move
 
-    order = Order(
+    order = MoveRequest(
         wp_id=wp,
         target="in_progress" if target == "doing" else target,
         is_forced=told["force"],

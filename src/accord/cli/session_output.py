@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import Task
+    from accord.sessions.models import SessionTask
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def show(found: Session, output_format: str, more: Mapping[str, Any] | None = No
     click.echo("\n".join(screen(found)))
 
 
-def _task(found: Session, task: Task) -> dict[str, Any]:
+def _task(found: Session, task: SessionTask) -> dict[str, Any]:
     reviews = reviews_of(task, found.outputs)
     return {"id": task.id, "status": task.status, "title": task.title, "reviews": reviews}
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from accord.github.client import GitHub
-    from accord.sessions.interview import Heard
-    from accord.sessions.issue import Place, Shown
-    from accord.sessions.models import Decision
+    from accord.sessions.interview import SelectedAnswers
+    from accord.sessions.issue import IssueThread, PostedComment
+    from accord.sessions.models import UserDecision
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
@@ -57,12 +57,12 @@ def ask_question(
     **access: Any,
 ) -> None:
     """Write questions as pending, and verify them, before anybody is asked."""
-    from accord.sessions.protocol import Question
+    from accord.sessions.protocol import UserQuestion
     from accord.sessions.questions import ask
 
     if decision_id and len(questions) > 1:
         raise WrongUsage("One id is for one question.", hint="Leave --id out, or ask once for each.")
-    wanted = [Question(text, decision_id, category or "", tuple(options)) for text in questions]
+    wanted = [UserQuestion(text, decision_id, category or "", tuple(options)) for text in questions]
     if issue is None:
         carry_out(showing, folder, lambda place: ask(place, wanted, clock=_CLOCK))
         return
@@ -133,7 +133,7 @@ def _interview(folder: Path) -> None:
         )
 
 
-def _put(decision: Decision, wrong: str) -> str | None:
+def _put(decision: UserDecision, wrong: str) -> str | None:
     """Put a question on stderr, and read a line of stdin."""
     name = click.style(decision.decision_id, fg="yellow", bold=True)
     if wrong:
@@ -171,26 +171,26 @@ def _answer_from_issue(showing: Showing, folder: Path, issue: int, access: dict[
 
 
 @contextmanager
-def _place(folder: Path, issue: int, showing: Showing, access: dict[str, Any]) -> Iterator[Place]:
+def _place(folder: Path, issue: int, showing: Showing, access: dict[str, Any]) -> Iterator[IssueThread]:
     """Open the issue; a dry run only listens there, and shows on stderr what it would say."""
-    from accord.sessions.issue import Place
+    from accord.sessions.issue import IssueThread
     from accord.sessions.rehearsal import Listening
     from accord.text.redaction import redactor_for
 
     with github_for(**access) as way:
         listening = Listening(way.github)
         github = listening if showing.is_dry_run else way.github
-        yield Place(folder, cast("GitHub", github), issue, _CLOCK, redactor_for(os.environ))
+        yield IssueThread(folder, cast("GitHub", github), issue, _CLOCK, redactor_for(os.environ))
         for body in listening.said:
             said = "\n".join(one_line(line) for line in body.splitlines())
             click.echo(f"#{issue} would say:\n\n{said}\n", err=True)
 
 
-def _comment(issue: int, shown: Shown) -> dict[str, Any]:
+def _comment(issue: int, shown: PostedComment) -> dict[str, Any]:
     return {"number": issue, "action": shown.action, "url": shown.url}
 
 
-def _heard(heard: Heard) -> dict[str, Any]:
+def _heard(heard: SelectedAnswers) -> dict[str, Any]:
     taken = [
         {"id": said.decision_id, "how": said.how, "by": said.comment.author, "url": said.comment.url}
         for said in heard.taken.values()

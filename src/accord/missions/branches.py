@@ -163,23 +163,23 @@ DEFAULT_MINUTES = 10.0
 
 
 @dataclass(frozen=True)
-class Staleness:
+class StalenessResult:
     """The answer of the contract, and beside it why there is none, for people and logs."""
 
     status: StaleStatus
     error: str = ""
 
 
-def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> Staleness:
+def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> StalenessResult:
     """Judge work in progress by its branch. It is stale when its newest commit is strictly older than the threshold."""
     if own.error:
         return unavailable(own.error)
     if own.newest is None:
-        return Staleness(_fresh("no_own_commits"))
+        return StalenessResult(_fresh("no_own_commits"))
     committed = datetime.fromtimestamp(own.newest, UTC)
     seconds = max(0.0, (now - committed).total_seconds())
     is_stale = seconds > threshold_minutes * 60
-    return Staleness(
+    return StalenessResult(
         StaleStatus(
             status="stale" if is_stale else "fresh",
             reason=None,
@@ -189,9 +189,9 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> Staleness
     )
 
 
-def unavailable(error: str) -> Staleness:
+def unavailable(error: str) -> StalenessResult:
     """Say that there is no answer. Who cannot be judged is not accused: the status is fresh."""
-    return Staleness(_fresh(UNAVAILABLE), error)
+    return StalenessResult(_fresh(UNAVAILABLE), error)
 
 
 def _fresh(reason: str) -> StaleStatus:
@@ -200,13 +200,13 @@ def _fresh(reason: str) -> StaleStatus:
 
 def stale_of(
     mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float = DEFAULT_MINUTES
-) -> Staleness:
+) -> StalenessResult:
     """Tell how a work package stands. Raises BrokenContract for one that is not there; a broken one has no answer."""
     if wp_id not in mission.ids:
         mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
-            return Staleness(
+            return StalenessResult(
                 StaleStatus(
                     status="not_applicable",
                     reason=SHARED_WORKSPACE,
@@ -215,7 +215,7 @@ def stale_of(
                 )
             )
         if mission.status_of(wp_id) != "in_progress":
-            return Staleness(_fresh("not_in_progress"))
+            return StalenessResult(_fresh("not_in_progress"))
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
         return unavailable(broken.message)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from accord.files.yaml import YamlDocument
-    from accord.missions.models import ExecutionMode, Status
+    from accord.missions.models import ExecutionMode, WorkPackageStatus
     from accord.missions.workspace import Mode
 
 
@@ -120,7 +120,7 @@ def is_rollback(event: StatusEvent) -> bool:
     return event.from_lane in ("for_review", "in_review") and event.to_lane == "in_progress" and bool(event.review_ref)
 
 
-def current_status(log: Log, wp_id: str, written: str) -> Status:
+def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
     """Tell where a work package is: by the log, else by ``written``, the status in its file in old missions."""
     event = log.latest.get(wp_id)
     if event:
@@ -201,7 +201,7 @@ class Mission:
             raise BrokenContract(message, findings=[Finding("unknown-work-package", message)])
         return self.work_packages[wp_id]
 
-    def status_of(self, wp_id: str) -> Status:
+    def status_of(self, wp_id: str) -> WorkPackageStatus:
         """Tell where a work package is in its life. Raises BrokenContract where the log cannot be read for it."""
         self.log.need(wp_id)
         work_package = self.work_packages.get(wp_id)

@@ -14,10 +14,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.config import JsonDict
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
-Status = Literal[
+WorkPackageStatus = Literal[
     "planned", "claimed", "in_progress", "for_review", "in_review", "approved", "done", "blocked", "canceled"
 ]
-STATUSES: tuple[Status, ...] = get_args(Status)
+STATUSES: tuple[WorkPackageStatus, ...] = get_args(WorkPackageStatus)
 SHARED_WORKSPACE = "planning_artifact_repo_root_shared_workspace"
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:)(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII | re.IGNORECASE)
@@ -136,7 +136,7 @@ Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
 """What becomes part of a path or a branch."""
 
 
-class OfFile(BaseModel):
+class MissionFileModel(BaseModel):
     """A part of a mission's files: open, and read leniently where older versions of a file were written so."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
@@ -161,7 +161,7 @@ def _text_or_nothing(value: Any) -> Any:
 LenientText = Annotated[str, BeforeValidator(_text_or_nothing)]
 
 
-class Frontmatter(OfFile):
+class Frontmatter(MissionFileModel):
     """The head of a work package's file."""
 
     work_package_id: WorkPackageId
@@ -176,7 +176,7 @@ class Frontmatter(OfFile):
     lane: LenientText = ""
 
 
-class Meta(OfFile):
+class Meta(MissionFileModel):
     """``meta.json``; ``mission`` is how old files name the type."""
 
     mission_type: LenientText = ""
@@ -184,7 +184,7 @@ class Meta(OfFile):
     target_branch: LenientText = ""
 
 
-class ExecutionLane(OfFile):
+class ExecutionLane(MissionFileModel):
     """Work packages that share one work tree and one branch."""
 
     lane_id: Name
@@ -200,7 +200,7 @@ def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
     return lanes
 
 
-class Lanes(OfFile):
+class Lanes(MissionFileModel):
     """``lanes.json``."""
 
     lanes: Annotated[list[ExecutionLane], AfterValidator(_distinct_lanes)]
@@ -209,7 +209,7 @@ class Lanes(OfFile):
     planning_artifact_wps: list[WorkPackageId] = []
 
 
-class WorkspaceContext(OfFile):
+class WorkspaceContext(MissionFileModel):
     """``.kittify/workspaces/SLUG-LANE.json``: what is remembered of a lane's work tree."""
 
     mission_slug: LenientText = ""
@@ -236,7 +236,7 @@ def _moment(value: Any) -> Any:
     return moment
 
 
-WireStatus = Annotated[Status, BeforeValidator(_status)]
+WireStatus = Annotated[WorkPackageStatus, BeforeValidator(_status)]
 
 
 class StatusEvent(BaseModel):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.missions.branches import OwnCommits
     from accord.missions.load import Mission
-    from accord.missions.models import ExecutionMode, Status
+    from accord.missions.models import ExecutionMode, WorkPackageStatus
 
 
 THROUGH = ("claimed", "in_review")
@@ -138,8 +138,8 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 
 
 def plan_move(
-    source: Status, target: Status, facts: MoveFacts, *, is_forced: bool = False
-) -> tuple[tuple[Status, Status], ...]:
+    source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool = False
+) -> tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...]:
     """Judge a move; return its steps, none when the work package is there already.
 
     Raises BrokenContract ``illegal-move``, naming the legal moves. Force takes any edge for an actor with a reason,
@@ -153,10 +153,10 @@ def plan_move(
         return ()
     if is_forced:
         return ((source, target),)
-    return tuple((cast("Status", a), cast("Status", b)) for a, b in _way(source, target))
+    return tuple((cast("WorkPackageStatus", a), cast("WorkPackageStatus", b)) for a, b in _way(source, target))
 
 
-def _refusal(source: Status, target: Status, facts: MoveFacts, *, is_forced: bool) -> str:
+def _refusal(source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool) -> str:
     if source == target:
         is_taken = source in THROUGH and facts.holder and facts.actor != facts.holder and not is_forced
         return f"{facts.holder} has it already. Take another one, or pass --force with --reason." if is_taken else ""
@@ -182,11 +182,11 @@ _FIRST_WORD = re.compile(r"\W*(\w+)")
 
 
 @dataclass(frozen=True)
-class Order:
+class MoveRequest:
     """What is asked for: where the work package goes, who says so, and why."""
 
     wp_id: str
-    target: Status
+    target: WorkPackageStatus
     actor: str
     feedback: str = ""
     review_ref: str = ""
@@ -199,15 +199,15 @@ class Order:
 class Moved:
     """A move that was made, or was made already: then there are no ``events``."""
 
-    source: Status
-    target: Status
+    source: WorkPackageStatus
+    target: WorkPackageStatus
     events: tuple[dict[str, Any], ...]
 
 
 def move(
     root: Path,
     slug: str,
-    order: Order,
+    order: MoveRequest,
     clock: Clock,
     *,
     redact: Callable[[str], str],
@@ -230,7 +230,7 @@ def move(
     return Moved(source, order.target, events)
 
 
-def _facts(mission: Mission, order: Order, source: Status) -> MoveFacts:
+def _facts(mission: Mission, order: MoveRequest, source: WorkPackageStatus) -> MoveFacts:
     """Gather what the guards look at; git is asked only for what this move needs."""
     work_package = mission.work_package(order.wp_id)
     is_code = work_package.mode.value == "code_change"
@@ -279,8 +279,8 @@ def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
 
 def _events(
     mission: Mission,
-    order: Order,
-    steps: tuple[tuple[Status, Status], ...],
+    order: MoveRequest,
+    steps: tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...],
     now: datetime,
     redact: Callable[[str], str],
 ) -> tuple[dict[str, Any], ...]:
@@ -312,11 +312,11 @@ def _events(
     return tuple(events)
 
 
-def _reason(order: Order, redact: Callable[[str], str]) -> str | None:
+def _reason(order: MoveRequest, redact: Callable[[str], str]) -> str | None:
     return redact(order.reason or order.feedback or order.override_reason) or None
 
 
-def _evidence(order: Order, source: Status, redact: Callable[[str], str]) -> dict[str, Any] | None:
+def _evidence(order: MoveRequest, source: WorkPackageStatus, redact: Callable[[str], str]) -> dict[str, Any] | None:
     """Return the review that a move rests on."""
     is_accepted = order.target in ("approved", "done")
     is_sent_back = source in ("for_review", "in_review", "approved") and order.target in ("in_progress", "planned")
@@ -327,7 +327,7 @@ def _evidence(order: Order, source: Status, redact: Callable[[str], str]) -> dic
     return {"review": {"reviewer": redact(order.actor), "verdict": verdict, "reference": reference}}
 
 
-def _policy(order: Order, redact: Callable[[str], str]) -> dict[str, Any] | None:
+def _policy(order: MoveRequest, redact: Callable[[str], str]) -> dict[str, Any] | None:
     if order.target != "done" or not order.override_reason:
         return None
     return {"merge_ancestry": "overridden", "override_reason": redact(order.override_reason)}

@@ -11,7 +11,7 @@ from accord.core.errors import BrokenContract
 from accord.core.kinds import read_shape
 from accord.missions.branches import DEFAULT_MINUTES, git_of, stale_of
 from accord.missions.models import NextQueryResponse
-from accord.missions.runs import DEFAULT_TYPE, RunState, read_run, stand, steps_of
+from accord.missions.runs import DEFAULT_TYPE, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
     mission.need("meta.json")
     kept = read_run(mission)
     steps, origin = steps_of(mission, kept)
-    standing = stand(steps, kept.state or RunState(), kept.mission_type)
+    standing = position_of(steps, kept.state or RunState(), kept.mission_type)
     decision = standing.decision
     answer = {
         "kind": "query",

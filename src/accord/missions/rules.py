@@ -9,7 +9,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning, with_lines
 from accord.core.graph import find_cycle
 from accord.missions.load import FILE, lines_of
-from accord.missions.runs import RunBroken, RunState, read_run, stand, steps_of
+from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
         found |= kept.findings
         steps, origin = steps_of(mission, kept)
         file = mission.root / origin["template"] if origin else file
-        stand(steps, kept.state or RunState(), kept.mission_type)
+        position_of(steps, kept.state or RunState(), kept.mission_type)
     except BrokenContract as broken:
         found.setdefault(broken.file if isinstance(broken, RunBroken) else file, []).extend(broken.findings)
     return found

@@ -15,7 +15,7 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_mapping
-from accord.missions.models import LenientText, Listed, Name, OfFile, Text
+from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _LINE = (
 )
 
 
-class Step(OfFile):
+class MissionStep(MissionFileModel):
     """One step of a mission type."""
 
     id: Text
@@ -49,13 +49,13 @@ class Step(OfFile):
     requires_inputs: Listed = Field([])
 
 
-class Template(OfFile):
+class Template(MissionFileModel):
     """``mission-runtime.yaml``: the steps of a mission type, in their order."""
 
-    steps: list[Step]
+    steps: list[MissionStep]
 
 
-class RunState(OfFile):
+class RunState(MissionFileModel):
     """``state.json`` of a run."""
 
     run_id: LenientText = ""
@@ -67,11 +67,11 @@ class RunState(OfFile):
     blocked_reason: str | None = None
 
 
-SOFTWARE_DEV = tuple(Step(id=name, depends_on=list(_LINE[max(0, i - 1) : i])) for i, name in enumerate(_LINE))
+SOFTWARE_DEV = tuple(MissionStep(id=name, depends_on=list(_LINE[max(0, i - 1) : i])) for i, name in enumerate(_LINE))
 
 
 @dataclass(frozen=True)
-class Decision:
+class MissionDecision:
     """A question that a run waits for."""
 
     id: str
@@ -82,17 +82,17 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunPosition:
     """Where a run stands. ``preview_step`` is the step that would be issued next."""
 
     mission_state: str
     step_id: str | None = None
     preview_step: str | None = None
     reason: str | None = None
-    decision: Decision | None = None
+    decision: MissionDecision | None = None
 
 
-def stand(steps: Sequence[Step], state: RunState, mission_type: str) -> Standing:
+def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> RunPosition:
     """Tell where a run stands. Raises BrokenContract ``no-first-step`` for a fresh one that cannot begin.
 
     A block comes before a question, and a question before the next step.
@@ -105,25 +105,25 @@ def stand(steps: Sequence[Step], state: RunState, mission_type: str) -> Standing
     preview = following.id if following else None
     decision = _pending(state)
     if state.blocked_reason:
-        return Standing(issued or preview or "blocked", issued, preview, state.blocked_reason)
+        return RunPosition(issued or preview or "blocked", issued, preview, state.blocked_reason)
     if decision:
-        return Standing(issued or decision.step_id or preview or "waiting", issued, preview, None, decision)
+        return RunPosition(issued or decision.step_id or preview or "waiting", issued, preview, None, decision)
     if issued:
-        return Standing(issued, issued, preview)
+        return RunPosition(issued, issued, preview)
     if following:
         missing = _missing_input(following, state)
         if not done:
-            return Standing("not_started", None, preview, None, missing)
-        return Standing(following.id, None, preview, None, missing)
+            return RunPosition("not_started", None, preview, None, missing)
+        return RunPosition(following.id, None, preview, None, missing)
     if not done:
         message = f'The mission type "{mission_type}" has no issuable first step. Fix the steps in its template.'
         raise BrokenContract(message, findings=[Finding("no-first-step", message)])
     if all(step.id in done for step in steps):
-        return Standing("done")
-    return Standing("blocked", reason="No step can be issued: each waits for one that never comes.")
+        return RunPosition("done")
+    return RunPosition("blocked", reason="No step can be issued: each waits for one that never comes.")
 
 
-def _pending(state: RunState) -> Decision | None:
+def _pending(state: RunState) -> MissionDecision | None:
     """Return the pending decision with the lowest id."""
     if not state.pending_decisions:
         return None
@@ -132,7 +132,7 @@ def _pending(state: RunState) -> Decision | None:
     told = value if isinstance(value, dict) else {"question": value}
     options = told.get("options")
     key = told.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
-    return Decision(
+    return MissionDecision(
         name,
         _text(key),
         _text(told.get("question")),
@@ -145,11 +145,11 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _missing_input(step: Step, state: RunState) -> Decision | None:
+def _missing_input(step: MissionStep, state: RunState) -> MissionDecision | None:
     missing = next((name for name in step.requires_inputs if name not in state.inputs), None)
     if missing is None:
         return None
-    return Decision(f"input:{missing}", missing, f'The step {step.id} needs the input "{missing}". What is it?')
+    return MissionDecision(f"input:{missing}", missing, f'The step {step.id} needs the input "{missing}". What is it?')
 
 
 _TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
@@ -164,7 +164,7 @@ class RunBroken(BrokenContract):
         self.file = file
 
 
-class _RunEntry(OfFile):
+class _RunEntry(MissionFileModel):
     run_id: Name
     run_dir: LenientText = ""
     mission_type: LenientText = ""
@@ -172,7 +172,7 @@ class _RunEntry(OfFile):
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRun:
     """The run that is kept of a mission, None where there is none, and the mission's type with the place that names it.
 
     ``findings`` are doubts about the run's files, by file; sound ones have none.
@@ -186,14 +186,14 @@ class Kept:
     findings: Mapping[Path, list[Finding]]
 
 
-def read_run(mission: Mission) -> Kept:
+def read_run(mission: Mission) -> StoredRun:
     """Read what is kept of a mission's run. Raises RunBroken: ``run-invalid`` or ``run-mismatch``."""
     index = mission.root / ".kittify" / "runtime" / "feature-runs.json"
     entries = _read(index) if index.is_file() else {}
     if mission.slug not in entries:
         own, key = _own_type(mission)
         findings: dict[Path, list[Finding]] = {index: []} if entries else {}
-        return Kept(None, None, own or DEFAULT_TYPE, mission.folder / "meta.json", pointer(key), findings)
+        return StoredRun(None, None, own or DEFAULT_TYPE, mission.folder / "meta.json", pointer(key), findings)
     entry = _shaped(_RunEntry, entries[mission.slug], index, pointer(mission.slug))
     path = _state_file(mission.root, entry, index, mission.slug)
     state = _shaped(RunState, _read(path), path)
@@ -206,7 +206,7 @@ def read_run(mission: Mission) -> Kept:
     return _kept(mission, index, entry, path, state)
 
 
-def _kept(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: RunState) -> Kept:
+def _kept(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: RunState) -> StoredRun:
     """Settle the mission's type: as the run's entry says, else its state, else ``meta.json``."""
     own, key = _own_type(mission)
     named = [
@@ -224,7 +224,7 @@ def _kept(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: Ru
                 f'The type is "{shown(other)}" here and "{shown(kind)}" in {file.name}, which counts. Correct one.'
             )
             findings.setdefault(where, []).append(warning("run-type-differs", message, at))
-    return Kept(state, entry.run_id, kind, file, place, findings)
+    return StoredRun(state, entry.run_id, kind, file, place, findings)
 
 
 def _own_type(mission: Mission) -> tuple[str, str]:
@@ -265,7 +265,7 @@ def _unreadable(path: Path, broken: BrokenContract, place: str = "") -> RunBroke
     return RunBroken(message, path, Finding("run-invalid", first.message, place, line=first.line))
 
 
-def steps_of(mission: Mission, kept: Kept) -> tuple[Sequence[Step], dict[str, Any]]:
+def steps_of(mission: Mission, kept: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
     """Return the steps of a mission's type, and where they come from.
 
     Raises RunBroken: ``run-invalid`` for a template that cannot be read, ``mission-type-unknown`` where there is none.

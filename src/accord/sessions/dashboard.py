@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import Task
+    from accord.sessions.models import SessionTask
 
 SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
 _NEXT = {
@@ -51,7 +51,7 @@ def next_step(session: Session) -> str:
     return "nothing: it is done" if session.status.current_state == "DONE" else _NEXT[resumed(session).next]
 
 
-def reviews(session: Session, task: Task) -> str:
+def reviews(session: Session, task: SessionTask) -> str:
     """Say what the reviews said of a task as it is now."""
     return ", ".join(f"{role} {status}" for role, status in reviews_of(task, session.outputs).items())
 

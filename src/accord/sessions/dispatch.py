@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import Task
+    from accord.sessions.models import SessionTask
 
 
 TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
@@ -190,7 +190,7 @@ def _relied_on(session: Session, role: str) -> list[str]:
     return [*REQUIRED[role], *there]
 
 
-def context_files(session: Session, role: str, task: Task | None) -> list[str]:
+def context_files(session: Session, role: str, task: SessionTask | None) -> list[str]:
     """Name all files that an agent must read: those of its role, the user's decisions, and those of the task."""
     names = [_path(session, name) for name in REQUIRED[role]]
     for name in WHERE_THERE.get(role, ()):

@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.kinds import Kind
-    from accord.sessions.models import Acceptance, HistoryEntry, Mode, OutputEntry, Status, Task, Tasks
+    from accord.sessions.models import (
+        Acceptance,
+        DecisionHistoryEntry,
+        Mode,
+        OutputEntry,
+        SessionStatus,
+        SessionTask,
+        SessionTasks,
+    )
 
 STATUS_FILE = "status.json"
 TASKS_FILE = "tasks.yaml"
@@ -135,18 +143,18 @@ class Session:
         return self.folder.absolute().parent.parent
 
     @property
-    def status(self) -> Status | None:
+    def status(self) -> SessionStatus | None:
         """``status.json``, None where it is missing or has another shape."""
-        model: Status | None = self.parts[STATUS_FILE].model
+        model: SessionStatus | None = self.parts[STATUS_FILE].model
         return model
 
     @property
-    def tasks(self) -> Tasks | None:
+    def tasks(self) -> SessionTasks | None:
         """``tasks.yaml``, None where it is missing or has another shape."""
-        model: Tasks | None = self.parts[TASKS_FILE].model
+        model: SessionTasks | None = self.parts[TASKS_FILE].model
         return model
 
-    def task(self, task_id: str) -> Task | None:
+    def task(self, task_id: str) -> SessionTask | None:
         """Return the task with this id, None also where ``tasks.yaml`` has no shape."""
         return self.tasks.task(task_id) if self.tasks else None
 
@@ -157,7 +165,7 @@ class Session:
         return model
 
     @property
-    def history(self) -> Sequence[HistoryEntry]:
+    def history(self) -> Sequence[DecisionHistoryEntry]:
         """The entries of the design gate's history, oldest first."""
         return self.parts[HISTORY_FILE].model or ()
 
@@ -182,7 +190,7 @@ class Session:
         return self.parts[name].defect
 
 
-def status_of(session: Session) -> Status:
+def status_of(session: Session) -> SessionStatus:
     """Return a session's status. Raises BrokenContract where it cannot be read."""
     if session.status is None:
         raise refuse("The session cannot be read.", list(session.parts[STATUS_FILE].findings))

@@ -14,7 +14,7 @@ from accord.core.documents import shown
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.core.kinds import read_shape
-from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, HistoryEntry, OutputEntry
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY, DecisionHistoryEntry, OutputEntry
 from accord.sessions.moments import moment_findings
 from accord.sessions.rules import asks_changes, is_inside, passes_gate, session_name_findings
 from accord.sessions.stages import files_needed, is_at_least, open_gates, working_state
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import Status, Tasks
+    from accord.sessions.models import SessionStatus, SessionTasks
     from accord.text.markdown import Section
 
 
@@ -49,13 +49,13 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
     return found
 
 
-def _names(session: Session, status: Status) -> Iterator[Finding]:
+def _names(session: Session, status: SessionStatus) -> Iterator[Finding]:
     if status.session != session.name:
         message = f'status.json is of the session "{shown(status.session)}", but lies in "{shown(session.name)}".'
         yield Finding("session-mismatch", message + " Give both one name.", "/status.json/session")
 
 
-def _artifacts(session: Session, status: Status) -> Iterator[Finding]:
+def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
     state = working_state(status)
     for name in files_needed(state, session.mode):
         if session.parts[name].is_missing:
@@ -63,7 +63,7 @@ def _artifacts(session: Session, status: Status) -> Iterator[Finding]:
             yield Finding("artifact-missing", message, pointer(name))
 
 
-def gate_defect(status: Status, decision_id: str) -> str:
+def gate_defect(status: SessionStatus, decision_id: str) -> str:
     """Say why a gate's question does not let a session pass; empty when it does."""
     decision = status.decision(decision_id)
     if decision is None:
@@ -76,7 +76,7 @@ def gate_defect(status: Status, decision_id: str) -> str:
     return f"{decision_id} is not answered with {wanted[decision_id]}."
 
 
-def _gates(session: Session, status: Status) -> Iterator[Finding]:
+def _gates(session: Session, status: SessionStatus) -> Iterator[Finding]:
     state = working_state(status)
     for decision_id, gate in GATES.items():
         is_past = is_at_least(state, gate, session.mode) and state != gate
@@ -90,7 +90,7 @@ def _gates(session: Session, status: Status) -> Iterator[Finding]:
             yield Finding("gate-cancelled", message, "/status.json/current_state")
 
 
-def _history(session: Session, status: Status) -> Iterator[Finding]:
+def _history(session: Session, status: SessionStatus) -> Iterator[Finding]:
     decision = status.decision(APPROVE_DESIGN)
     answer = decision.answer if decision and decision.status == "answered" else None
     if answer and asks_changes(answer) and answer not in [entry.answer for entry in session.history]:
@@ -101,7 +101,7 @@ def _history(session: Session, status: Status) -> Iterator[Finding]:
         yield warning("history-without-question", message, "/status.json/user_decisions")
 
 
-def _tasks_by_state(session: Session, status: Status, tasks: Tasks) -> Iterator[Finding]:
+def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     state = working_state(status)
     unfinished = [task.id for task in tasks.tasks if task.status != "completed"]
     begun = [task.id for task in tasks.tasks if task.status in ("in-progress", "implemented", "completed")]
@@ -113,14 +113,14 @@ def _tasks_by_state(session: Session, status: Status, tasks: Tasks) -> Iterator[
         yield Finding("tasks-open", message, "/status.json/current_state")
 
 
-def _counted_tasks(status: Status, tasks: Tasks) -> Iterator[Finding]:
+def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
             message = f'Retries are counted for "{shown(name)}", which is no task. Correct the id.'
             yield warning("task-unknown", message, pointer("status.json", "retry_counts", name))
 
 
-def _reviews(session: Session, tasks: Tasks) -> Iterator[Finding]:
+def _reviews(session: Session, tasks: SessionTasks) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         if task.status == "completed" and (gates := open_gates(task, session.outputs)):
             message = (
@@ -129,7 +129,7 @@ def _reviews(session: Session, tasks: Tasks) -> Iterator[Finding]:
             yield warning("review-open", message, pointer("tasks.yaml", "tasks", i, "status"))
 
 
-def _context_files(tasks: Tasks, missing: Collection[str]) -> Iterator[Finding]:
+def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         for j, path in enumerate(task.context_files):
             if path in missing and is_inside(path):
@@ -154,7 +154,7 @@ REPORT = {
 }
 """Wanted section, and how its heading may read in lower case without numbering."""
 
-Line = TypeVar("Line", HistoryEntry, OutputEntry)
+Line = TypeVar("Line", DecisionHistoryEntry, OutputEntry)
 
 _NUMBERING = re.compile(r"^[\W\d_]+")
 
@@ -195,12 +195,12 @@ def _says_something(found: list[Section], position: int) -> bool:
     return False
 
 
-def read_history(raw: bytes) -> tuple[list[HistoryEntry], list[Finding]]:
+def read_history(raw: bytes) -> tuple[list[DecisionHistoryEntry], list[Finding]]:
     """Read the lines of ``approve-design-history.jsonl``; a line that cannot be read is a finding with its number.
 
     A line with an error is no entry: it must not be taken for an answer of the user.
     """
-    entries, found = _read_lines(raw, HistoryEntry, _history_findings)
+    entries, found = _read_lines(raw, DecisionHistoryEntry, _history_findings)
     return [entry for entry in entries if not has_errors(_history_findings(entry))], found
 
 
@@ -231,7 +231,7 @@ def _read_lines(
     return entries, found
 
 
-def _history_findings(entry: HistoryEntry) -> Iterator[Finding]:
+def _history_findings(entry: DecisionHistoryEntry) -> Iterator[Finding]:
     yield from moment_findings(entry.at, "")
     if entry.decision_id != APPROVE_DESIGN or not asks_changes(entry.answer):
         message = "The history holds answers to UD-APPROVE-DESIGN that ask for changes, and nothing else."

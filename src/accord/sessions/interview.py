@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.files.store import Disk
-    from accord.sessions.models import Decision
+    from accord.sessions.models import UserDecision
 
-    Put = Callable[[Decision, str], str | None]
+    Put = Callable[[UserDecision, str], str | None]
     """Puts a question to the user, with what was wrong with the last answer. Returns None at the end of the input."""
     from collections.abc import Collection, Iterable, Mapping
 
     from accord.github.comments import Comment
-    from accord.sessions.models import Status
+    from accord.sessions.models import SessionStatus
 
 
 DEFER = "/defer"
@@ -53,7 +53,7 @@ def interview(folder: Path, put: Put, *, clock: Clock, disk: Disk = DISK) -> boo
     is_heard = False
     settled: Settled = "open"
 
-    def heard(decision: Decision, wrong: str) -> str | None:
+    def heard(decision: UserDecision, wrong: str) -> str | None:
         nonlocal is_heard
         said = put(decision, wrong)
         is_heard = is_heard or said is not None
@@ -71,7 +71,7 @@ def interview(folder: Path, put: Put, *, clock: Clock, disk: Disk = DISK) -> boo
     return is_heard
 
 
-def _settle(folder: Path, decision: Decision, put: Put, clock: Clock, disk: Disk) -> Settled:
+def _settle(folder: Path, decision: UserDecision, put: Put, clock: Clock, disk: Disk) -> Settled:
     """Put one question, again while it must be answered and is not; a gate without an answer blocks the session."""
     name, wrong = decision.decision_id, ""
     tries = 1 + MOST_ASKED if must_be_answered(name, decision.category) else 1
@@ -137,7 +137,7 @@ _HOW: Mapping[str, How] = {"answer": "answer", "defer": "defer"}
 
 
 @dataclass(frozen=True)
-class Said:
+class AnswerCommand:
     """One command of a comment; ``text`` is the answer, or the reason for putting the question off."""
 
     decision_id: str
@@ -146,7 +146,7 @@ class Said:
     comment: Comment
 
 
-class Asked(NamedTuple):
+class AskedAt(NamedTuple):
     """When a question was put, and the newest comment of that time; what counts comes after it."""
 
     at: str
@@ -154,52 +154,54 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ignored:
+class IgnoredCommand:
     """A command that changes nothing, and why."""
 
-    said: Said
+    said: AnswerCommand
     reason: Reason
     message: str
 
 
 @dataclass(frozen=True)
-class Heard:
+class SelectedAnswers:
     """What the comments say: for each question the first valid answer or deferral, and what does not count."""
 
-    taken: Mapping[str, Said]
-    ignored: tuple[Ignored, ...]
+    taken: Mapping[str, AnswerCommand]
+    ignored: tuple[IgnoredCommand, ...]
 
 
-def commands(comment: Comment) -> list[Said]:
+def parse_commands(comment: Comment) -> list[AnswerCommand]:
     """Read the commands of a comment."""
     text = comment.body.replace("\r\n", "\n")
     found = list(_COMMAND.finditer(blank_code(text)))
     starts = [*(match.start() for match in found), len(text)]
     return [
-        Said((match[2] or "").upper(), _HOW[match[1].lower()], text[match.end() : end].strip(), comment)
+        AnswerCommand((match[2] or "").upper(), _HOW[match[1].lower()], text[match.end() : end].strip(), comment)
         for match, end in zip(found, starts[1:], strict=True)
     ]
 
 
-def authors(status: Status, asked: Mapping[str, Asked], said: Iterable[Said]) -> set[str]:
+def authors_to_check(status: SessionStatus, asked: Mapping[str, AskedAt], said: Iterable[AnswerCommand]) -> set[str]:
     """Name whose right to answer has to be known."""
     return {one.comment.author for one in said if one.comment.author and _beside(one, status, asked) is None}
 
 
-def hear(status: Status, asked: Mapping[str, Asked], said: Iterable[Said], writers: Collection[str]) -> Heard:
+def select_answers(
+    status: SessionStatus, asked: Mapping[str, AskedAt], said: Iterable[AnswerCommand], writers: Collection[str]
+) -> SelectedAnswers:
     """Choose what counts. ``asked`` are the questions that were put there, ``said`` all commands, oldest first."""
-    taken: dict[str, Said] = {}
+    taken: dict[str, AnswerCommand] = {}
     ignored = []
     for one in said:
         reason = _beside(one, status, asked) or _invalid(one, taken, writers)
         if reason:
-            ignored.append(Ignored(one, *reason))
+            ignored.append(IgnoredCommand(one, *reason))
         else:
             taken[one.decision_id] = one
-    return Heard(taken, tuple(ignored))
+    return SelectedAnswers(taken, tuple(ignored))
 
 
-def _beside(one: Said, status: Status, asked: Mapping[str, Asked]) -> tuple[Reason, str] | None:
+def _beside(one: AnswerCommand, status: SessionStatus, asked: Mapping[str, AskedAt]) -> tuple[Reason, str] | None:
     """Say why a command concerns no question that waits, or comes from no person; None when it does."""
     name, place = one.decision_id, asked.get(one.decision_id)
     decision = status.decision(name)
@@ -215,7 +217,9 @@ def _beside(one: Said, status: Status, asked: Mapping[str, Asked]) -> tuple[Reas
     return None
 
 
-def _invalid(one: Said, taken: Mapping[str, Said], writers: Collection[str]) -> tuple[Reason, str] | None:
+def _invalid(
+    one: AnswerCommand, taken: Mapping[str, AnswerCommand], writers: Collection[str]
+) -> tuple[Reason, str] | None:
     """Say why a command on an open question does not count; None when it does."""
     name = one.decision_id
     if one.comment.author not in writers:

@@ -16,7 +16,14 @@ from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.once import send_once
 from accord.sessions.folder import read_session, status_of
-from accord.sessions.interview import Asked, Heard, Ignored, authors, commands, hear
+from accord.sessions.interview import (
+    AskedAt,
+    IgnoredCommand,
+    SelectedAnswers,
+    authors_to_check,
+    parse_commands,
+    select_answers,
+)
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.questions import answer, ask, close
 from accord.sessions.rules import is_about_security
@@ -33,9 +40,9 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity
-    from accord.sessions.interview import Asked
-    from accord.sessions.models import Decision, Status
-    from accord.sessions.protocol import Question
+    from accord.sessions.interview import AskedAt
+    from accord.sessions.models import SessionStatus, UserDecision
+    from accord.sessions.protocol import UserQuestion
     from accord.text.redaction import Redactor
 
 
@@ -53,19 +60,19 @@ _ANSWERS = {
 }
 
 
-def read_asked(body: str, session: str) -> dict[str, Asked] | None:
+def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
     """Read since when the questions of a session are asked in a comment; None where it is none of this session."""
     for fields in find_markers(body, MARKER):
         if fields.get("session") == session:
             try:
                 known = json.loads(fields.get("asked", "{}"))
-                return {str(name): Asked(str(at), int(after)) for name, (at, after) in known.items()}
+                return {str(name): AskedAt(str(at), int(after)) for name, (at, after) in known.items()}
             except (ValueError, TypeError, AttributeError):
                 return {}
     return None
 
 
-def still_asked(status: Status, asked: Mapping[str, Asked], comments: Iterable[Comment]) -> dict[str, Asked]:
+def still_asked(status: SessionStatus, asked: Mapping[str, AskedAt], comments: Iterable[Comment]) -> dict[str, AskedAt]:
     """Return where each question stands once the comment shows it: what is new counts from the newest comment on.
 
     So many questions are open there at most that the comment has room for them whatever they say.
@@ -77,16 +84,20 @@ def still_asked(status: Status, asked: Mapping[str, Asked], comments: Iterable[C
     places = {name: asked[name] for name in resolved}
     for decision in waiting:
         name = decision.decision_id
-        places[name] = asked[name] if name in known else Asked(decision.asked_at, newest)
+        places[name] = asked[name] if name in known else AskedAt(decision.asked_at, newest)
     return places
 
 
-def _at(asked: Mapping[str, Asked], name: str) -> str | None:
+def _at(asked: Mapping[str, AskedAt], name: str) -> str | None:
     return asked[name].at if name in asked else None
 
 
 def write_questions(
-    session: str, status: Status, asked: Mapping[str, Asked], ignored: Sequence[Ignored], secrets: Redactor
+    session: str,
+    status: SessionStatus,
+    asked: Mapping[str, AskedAt],
+    ignored: Sequence[IgnoredCommand],
+    secrets: Redactor,
 ) -> str:
     """Write the comment: the open questions, how to answer, which answers do not count, what is resolved."""
     waiting = [decision for decision in status.pending if decision.decision_id in asked]
@@ -112,7 +123,7 @@ _HOW = (
 _NOTED = ("unknown", "bot", "no-write-permission", "no-answer")
 
 
-def _question(decision: Decision, secrets: Redactor) -> str:
+def _question(decision: UserDecision, secrets: Redactor) -> str:
     said = secrets(decision.question)[:_LOOKED_AT]
     whole, _ = defuse(sanitise(said, secrets=secrets).text)
     text = whole if len(whole) <= QUESTION_CHARACTERS else cut(whole, QUESTION_CHARACTERS)[0]
@@ -126,7 +137,7 @@ def _question(decision: Decision, secrets: Redactor) -> str:
     return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
 
 
-def _note(ignored: Ignored, secrets: Redactor) -> str:
+def _note(ignored: IgnoredCommand, secrets: Redactor) -> str:
     said = ignored.said
     who, what = cell(secrets(said.comment.author)), f" to {cell(said.decision_id)}" if said.decision_id else ""
     return f"- The answer of {who}{what} does not count. {cell(secrets(ignored.message))}"
@@ -136,7 +147,7 @@ Action = Literal["created", "updated", "unchanged", "none"]
 
 
 @dataclass(frozen=True)
-class Place:
+class IssueThread:
     """Where a session asks: the folder, and the issue or pull request ``number``."""
 
     folder: Path
@@ -148,7 +159,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PostedComment:
     """What became of the comment; ``url`` is empty where there is none."""
 
     action: Action
@@ -156,26 +167,26 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class _Thread:
+class _QuestionThread:
     """The comments of an issue, oldest first; ``ours`` are those that ask for this session, with what they ask."""
 
     identity: Identity
     comments: tuple[Comment, ...]
-    ours: tuple[tuple[Comment, dict[str, Asked]], ...]
+    ours: tuple[tuple[Comment, dict[str, AskedAt]], ...]
 
     @property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, AskedAt]:
         return self.ours[0][1] if self.ours else {}
 
 
-def ask_on(place: Place, questions: Sequence[Question]) -> Shown:
+def ask_on(place: IssueThread, questions: Sequence[UserQuestion]) -> PostedComment:
     """Write questions as pending, then put all that wait into the comment. Nothing is written without the issue."""
     thread = _read(place)
     ask(place.folder, questions, clock=place.clock, disk=place.disk)
     return _show(place, thread, _heard(place, thread))
 
 
-def answer_from(place: Place) -> tuple[Heard, Shown]:
+def answer_from(place: IssueThread) -> tuple[SelectedAnswers, PostedComment]:
     """Take the answers from the comments, then bring our comment in step with what still waits."""
     thread = _read(place)
     heard = _heard(place, thread)
@@ -188,7 +199,7 @@ def answer_from(place: Place) -> tuple[Heard, Shown]:
     return heard, _show(place, thread, heard)
 
 
-def _read(place: Place) -> _Thread:
+def _read(place: IssueThread) -> _QuestionThread:
     name = place.folder.absolute().name
     identity = place.github.identity()
     comments = tuple(sorted(place.github.comments(place.number), key=lambda comment: comment.id))
@@ -197,21 +208,21 @@ def _read(place: Place) -> _Thread:
         for comment in comments
         if identity.counts(comment.author) and (asked := read_asked(comment.body, name)) is not None
     ]
-    return _Thread(identity, comments, tuple(ours))
+    return _QuestionThread(identity, comments, tuple(ours))
 
 
-def _heard(place: Place, thread: _Thread) -> Heard:
+def _heard(place: IssueThread, thread: _QuestionThread) -> SelectedAnswers:
     our_ids = {comment.id for comment, _ in thread.ours}
-    said = [one for comment in thread.comments if comment.id not in our_ids for one in commands(comment)]
+    said = [one for comment in thread.comments if comment.id not in our_ids for one in parse_commands(comment)]
     status = status_of(read_session(place.folder))
-    writers = [login for login in sorted(authors(status, thread.asked, said)) if place.github.may_write(login)]
-    return hear(status, thread.asked, said, writers)
+    writers = [login for login in sorted(authors_to_check(status, thread.asked, said)) if place.github.may_write(login)]
+    return select_answers(status, thread.asked, said, writers)
 
 
-def _show(place: Place, thread: _Thread, heard: Heard) -> Shown:
+def _show(place: IssueThread, thread: _QuestionThread, heard: SelectedAnswers) -> PostedComment:
     status = status_of(read_session(place.folder))
     if not thread.ours and not status.pending:
-        return Shown("none")
+        return PostedComment("none")
     asked = still_asked(status, thread.asked, thread.comments)
     body = write_questions(place.folder.absolute().name, status, asked, heard.ignored, place.secrets)
     if not thread.ours:
@@ -221,10 +232,10 @@ def _show(place: Place, thread: _Thread, heard: Heard) -> Shown:
             place.clock,
         )
         refuse_lost(place.github, made, is_ours=thread.identity.counts(made.author))
-        return Shown("created", made.url)
+        return PostedComment("created", made.url)
     first = thread.ours[0][0]
     for spare, _ in thread.ours[1:]:
         place.github.delete_comment(spare.id)
     if first.body == body:
-        return Shown("unchanged", first.url)
-    return Shown("updated", place.github.change_comment(first.id, body).url)
+        return PostedComment("unchanged", first.url)
+    return PostedComment("updated", place.github.change_comment(first.id, body).url)

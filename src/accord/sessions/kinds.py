@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.kinds import FolderKind, Kind
 from accord.files.yaml import read_mapping
-from accord.sessions.models import Acceptance, AgentInput, AgentOutput, Status, Tasks
+from accord.sessions.models import Acceptance, AgentInput, AgentOutput, SessionStatus, SessionTasks
 from accord.sessions.rules import (
     acceptance_findings,
     input_findings,
@@ -42,8 +42,8 @@ OUTPUT = Kind(
     is_alone=True,
     rules_for=output_findings,
 )
-STATUS = Kind("session-status", Status, status_findings, {"current_state": _is_text}, is_alone=True)
-TASKS = Kind("session-tasks", Tasks, tasks_findings, {"tasks": _is_list}, read_mapping)
+STATUS = Kind("session-status", SessionStatus, status_findings, {"current_state": _is_text}, is_alone=True)
+TASKS = Kind("session-tasks", SessionTasks, tasks_findings, {"tasks": _is_list}, read_mapping)
 ACCEPTANCE = Kind(
     "session-acceptance", Acceptance, acceptance_findings, {"acceptance_criteria": _is_list}, is_alone=True
 )

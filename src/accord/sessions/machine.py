@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SessionFacts:
     """What the guards of a session look at.
 
     ``defects`` says of each file why it cannot be relied on, ``gates`` of each gate's decision why it is not passed,
@@ -43,11 +43,11 @@ class Facts:
     reopens: bool = False
 
 
-def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> Facts:
+def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> SessionFacts:
     """Gather the facts of a session whose status can be read; ``task`` is the one that a loop of fixes is for."""
     status = status_of(session)
     tasks = session.tasks.tasks if session.tasks else []
-    return Facts(
+    return SessionFacts(
         defects={name: session.defect(name) for name in session.parts},
         gates={decision_id: gate_defect(status, decision_id) for decision_id in GATES},
         pending={decision.decision_id: decision.state_context for decision in status.pending},
@@ -61,46 +61,46 @@ def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> Fact
     )
 
 
-def _files(target: str, mode: Mode) -> Callable[[Facts], str]:
+def _files(target: str, mode: Mode) -> Callable[[SessionFacts], str]:
     names = files_needed(target, mode)
 
-    def guard(facts: Facts) -> str:
+    def guard(facts: SessionFacts) -> str:
         missing = [facts.defects.get(name, "") for name in names]
         return " ".join(said for said in missing if said)
 
     return guard
 
 
-def _resolved(facts: Facts) -> str:
+def _resolved(facts: SessionFacts) -> str:
     if not facts.pending:
         return ""
     return f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first."
 
 
-def _approved(facts: Facts) -> str:
+def _approved(facts: SessionFacts) -> str:
     return facts.gates.get(APPROVE_DESIGN, "")
 
 
-def _strategy_chosen(facts: Facts) -> str:
+def _strategy_chosen(facts: SessionFacts) -> str:
     return facts.gates.get(REVIEW_STRATEGY, "")
 
 
-def _all_completed(facts: Facts) -> str:
+def _all_completed(facts: SessionFacts) -> str:
     return f"Not completed are: {', '.join(facts.unfinished)}." if facts.unfinished else ""
 
 
-def _not_red(facts: Facts) -> str:
+def _not_red(facts: SessionFacts) -> str:
     return "CI is red. Fix the build in FIX_BUILD first." if facts.ci_result == "red" else ""
 
 
-def _reopened(facts: Facts) -> str:
+def _reopened(facts: SessionFacts) -> str:
     return (
         "" if facts.reopens else "A session that is done is read only. Reopen it by accord session reopen to change it."
     )
 
 
-def _has_question(source: str) -> Callable[[Facts], str]:
-    def guard(facts: Facts) -> str:
+def _has_question(source: str) -> Callable[[SessionFacts], str]:
+    def guard(facts: SessionFacts) -> str:
         if source in facts.pending.values():
             return ""
         return f"No question that came up in {source} waits for the user. Write the question first."
@@ -108,8 +108,8 @@ def _has_question(source: str) -> Callable[[Facts], str]:
     return guard
 
 
-def _came_from(target: str) -> Callable[[Facts], str]:
-    def guard(facts: Facts) -> str:
+def _came_from(target: str) -> Callable[[SessionFacts], str]:
+    def guard(facts: SessionFacts) -> str:
         if facts.returns_to == target:
             return ""
         return f"The questions came up in {facts.returns_to or 'no state'}; the session goes back there, to no other."
@@ -117,8 +117,8 @@ def _came_from(target: str) -> Callable[[Facts], str]:
     return guard
 
 
-def _blocked_in(target: str) -> Callable[[Facts], str]:
-    def guard(facts: Facts) -> str:
+def _blocked_in(target: str) -> Callable[[SessionFacts], str]:
+    def guard(facts: SessionFacts) -> str:
         if facts.blocked_from == target:
             return ""
         if not facts.blocked_from:
@@ -128,8 +128,8 @@ def _blocked_in(target: str) -> Callable[[Facts], str]:
     return guard
 
 
-def _budget(loop: str) -> Callable[[Facts], str]:
-    def guard(facts: Facts) -> str:
+def _budget(loop: str) -> Callable[[SessionFacts], str]:
+    def guard(facts: SessionFacts) -> str:
         if not facts.task:
             return f"{loop} is for one task, and none is named. Name it."
         if facts.retries.get(loop, 0) < MOST_RETRIES:
@@ -142,11 +142,11 @@ def _budget(loop: str) -> Callable[[Facts], str]:
     return guard
 
 
-def _all(*guards: Callable[[Facts], str]) -> Callable[[Facts], str]:
+def _all(*guards: Callable[[SessionFacts], str]) -> Callable[[SessionFacts], str]:
     return lambda facts: " ".join(said for said in (guard(facts) for guard in guards) if said)
 
 
-_STEPS: dict[tuple[str, str], tuple[str, Callable[[Facts], str]]] = {
+_STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
     ("APPROVE_DESIGN", "PLAN"): ("design approved", _approved),
     ("REVIEW_STRATEGY", "IMPLEMENT_LOOP"): ("strategy chosen", _all(_approved, _strategy_chosen)),
     ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed", _all_completed),
@@ -157,21 +157,21 @@ _STEPS: dict[tuple[str, str], tuple[str, Callable[[Facts], str]]] = {
 """What single moves ask for besides valid files and no question that waits."""
 
 
-def _way(mode: Mode) -> Iterator[Edge[Facts]]:
+def _way(mode: Mode) -> Iterator[Edge[SessionFacts]]:
     order = ORDER[mode]
     for source, target in pairwise(order):
         needs, guard = _STEPS.get((source, target), ("files are valid", lambda _: ""))
         yield Edge(source, target, needs, _all(_resolved, _files(target, mode), guard))
 
 
-def _loops(mode: Mode) -> Iterator[Edge[Facts]]:
+def _loops(mode: Mode) -> Iterator[Edge[SessionFacts]]:
     for loop, base in LOOP_BASE.items():
         needs = f"at most {MOST_RETRIES} times a task"
         yield Edge(base, loop, needs, _all(_resolved, _files(loop, mode), _budget(loop)))
         yield Edge(loop, base, "", _all(_resolved, _files(base, mode)))
 
 
-def _detours(mode: Mode) -> Iterator[Edge[Facts]]:
+def _detours(mode: Mode) -> Iterator[Edge[SessionFacts]]:
     working = [*ORDER[mode][:-1], *LOOP_BASE]
     for state in working:
         yield Edge(state, "ASK_USER", "a question waits", _has_question(state))
@@ -182,7 +182,7 @@ def _detours(mode: Mode) -> Iterator[Edge[Facts]]:
     yield Edge("DONE", "IMPLEMENT_LOOP", "reopened", _all(_reopened, _files("IMPLEMENT_LOOP", mode)))
 
 
-def _machine(name: str, mode: Mode) -> Machine[Facts]:
+def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
     edges = (*_way(mode), *_loops(mode), *_detours(mode))
     return Machine(name, ORDER[mode][0], frozenset({"DONE"}), edges)
 
@@ -191,7 +191,7 @@ SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
 
 
-def machine_of(mode: Mode) -> Machine[Facts]:
+def machine_of(mode: Mode) -> Machine[SessionFacts]:
     """Return the machine of a full or of a lean session."""
     return {"full": SESSION, "lean": LEAN}[mode]
 

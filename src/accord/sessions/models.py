@@ -104,13 +104,13 @@ Text = Annotated[str, AfterValidator(_with_text)]
 """A text that says something."""
 
 
-class Open(BaseModel):
+class OpenModel(BaseModel):
     """A part of a document that may hold more than the contract names."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
-class ChangedFile(Open):
+class ChangedFile(OpenModel):
     """A file that the session changed so far."""
 
     path: Text = Field(description="Path of the file, relative to the repository.")
@@ -118,7 +118,7 @@ class ChangedFile(Open):
     old_path: str | None = Field(None, description="Where it was before; required when it was renamed.")
 
 
-class InputTask(Open):
+class InputTask(OpenModel):
     """What the agent is to do."""
 
     id: str = Field(pattern=_TASK_OR_META, description="The task's id, T-XXX; meta for the session as a whole.")
@@ -134,7 +134,7 @@ class InputTask(Open):
     risk_flags: list[RiskFlag] = Field(description="What to be careful about.")
 
 
-class RepositoryState(Open):
+class RepositoryState(OpenModel):
     """The repository as the agent finds it."""
 
     branch: Text = Field(description="The branch that is worked on.")
@@ -142,7 +142,7 @@ class RepositoryState(Open):
     last_failed_step: str | None = Field(None, description="The step that failed last, if any.")
 
 
-class AgentInput(Open):
+class AgentInput(OpenModel):
     """What an agent is given: one JSON object."""
 
     task: InputTask = Field(description="What the agent is to do.")
@@ -153,7 +153,7 @@ class AgentInput(Open):
     agent: Role | None = Field(None, description="The agent that is meant, where the sender says so.")
 
 
-class OutputArtifacts(Open):
+class OutputArtifacts(OpenModel):
     """What the agent made and found. Roles add keys of their own."""
 
     files_to_create_or_update: list[str] = Field([], description="Files that are still to be written.")
@@ -166,7 +166,7 @@ class OutputArtifacts(Open):
     notes: list[str] = Field(description="Assumptions, trade-offs, links to files.")
 
 
-class OutputGates(Open):
+class OutputGates(OpenModel):
     """What the agent says about the gates that follow."""
 
     meets_definition_of_done: bool = Field(description="Whether the definition of done is met.")
@@ -175,7 +175,7 @@ class OutputGates(Open):
     security_concerns: list[Entry] = Field(description="Concerns about security, as texts or objects.")
 
 
-class Next(Open):
+class OutputNext(OpenModel):
     """Who should go on with what."""
 
     recommended_agent: Role = Field(description="The agent to go on, by its canonical name.")
@@ -185,7 +185,7 @@ class Next(Open):
     reason: str = Field(description="Why, in short.")
 
 
-class AgentOutput(Open):
+class AgentOutput(OpenModel):
     """What an agent gives back: one JSON object and nothing around it."""
 
     status: OutputStatus = Field(
@@ -194,11 +194,11 @@ class AgentOutput(Open):
     summary: Text = Field(description="What happened, in one to three sentences.")
     artifacts: OutputArtifacts = Field(description="What the agent made and found.")
     gates: OutputGates = Field(description="What the agent says about the gates that follow.")
-    next: Next = Field(description="Who should go on with what.")
+    next: OutputNext = Field(description="Who should go on with what.")
     agent: Role | None = Field(None, description="The agent that speaks, where it says so.")
 
 
-class Decision(Open):
+class UserDecision(OpenModel):
     """A question to the user, and what became of it. ``category: security`` marks what only a person may resolve."""
 
     decision_id: str = Field(pattern=_DECISION_ID, description="UD-<N>, UD-APPROVE-DESIGN or UD-REVIEW-STRATEGY.")
@@ -212,7 +212,7 @@ class Decision(Open):
     category: str | None = Field(None, description="What the question is about; security has a rule of its own.")
 
 
-class CorrectionDispatch(Open):
+class CorrectionDispatch(OpenModel):
     """The last agent that was sent to correct the design."""
 
     agent: Corrector | None = Field(None, description="The agent.")
@@ -220,14 +220,14 @@ class CorrectionDispatch(Open):
     at: str | None = Field(None, description="When, ISO-8601.")
 
 
-class DesignApproval(Open):
+class DesignApproval(OpenModel):
     """How far the correction is that the user asked for; null and missing mean none."""
 
     correction_status: CorrectionStatus | None = Field(None, description="How far the correction is.")
     last_correction_dispatch: CorrectionDispatch | None = Field(None, description="Who was sent, and when.")
 
 
-class GateTracking(Open):
+class GateTracking(OpenModel):
     """What the Orchestrator remembers of the gate APPROVE_DESIGN."""
 
     approve_design: DesignApproval | None = Field(
@@ -235,14 +235,14 @@ class GateTracking(Open):
     )
 
 
-class RuntimeFlags(Open):
+class RuntimeFlags(OpenModel):
     """What the Orchestrator found out about the repository."""
 
     copilot_instructions_exists: bool = Field(description="Whether there are instructions for Copilot.")
     copilot_checked_at: str = Field(description="When that was looked up, ISO-8601.")
 
 
-class RetryCounts(Open):
+class RetryCounts(OpenModel):
     """How often a task went into each loop of fixes."""
 
     fix_review: int = Field(0, ge=0, alias="FIX_REVIEW", description="After a review.")
@@ -256,13 +256,13 @@ class RetryCounts(Open):
         return count
 
 
-class Status(Open):
+class SessionStatus(OpenModel):
     """``status.json``: where the session stands. What becomes of single tasks is kept in ``tasks.yaml`` alone."""
 
     current_state: State = Field(description="Where the session stands.")
     session: str = Field(description="The session's name, as its folder: YYYY-MM-DD_short-slug.")
     assumptions: list[str] = Field(description="What is taken for granted.")
-    user_decisions: list[Decision] = Field(description="What the user was asked.")
+    user_decisions: list[UserDecision] = Field(description="What the user was asked.")
     gate_tracking: GateTracking | None = Field(None, description="Written by the Orchestrator alone.")
     runtime_flags: RuntimeFlags | None = Field(None, description="Written by the Orchestrator alone.")
     retry_counts: dict[str, RetryCounts] = Field(description="Loops of fixes, for each task.")
@@ -274,12 +274,12 @@ class Status(Open):
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
     reopened_at: str | None = Field(None, description="When a session that was done was opened again, ISO-8601.")
 
-    def decision(self, decision_id: str) -> Decision | None:
+    def decision(self, decision_id: str) -> UserDecision | None:
         """Return the decision with this id."""
         return next((decision for decision in self.user_decisions if decision.decision_id == decision_id), None)
 
     @property
-    def pending(self) -> tuple[Decision, ...]:
+    def pending(self) -> tuple[UserDecision, ...]:
         """The decisions that wait for the user."""
         return tuple(decision for decision in self.user_decisions if decision.status == "pending")
 
@@ -300,14 +300,14 @@ class Status(Open):
         return counts.of(loop) if counts else 0
 
 
-class Project(Open):
+class SessionProject(OpenModel):
     """What the tasks belong to."""
 
     name: str | None = Field(None, description="The project's name.")
     definition_of_done: list[str] = Field([], description="What holds for every task.")
 
 
-class Task(Open):
+class SessionTask(OpenModel):
     """One task. ``deps`` is read as ``depends_on``; an unquoted ``- cmd: npm test`` is read as the text it means."""
 
     id: str = Field(pattern=_TASK_ID, description="The task's id, T-XXX.")
@@ -326,23 +326,23 @@ class Task(Open):
     done_when: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="When the task is done.")
 
 
-class Tasks(Open):
+class SessionTasks(OpenModel):
     """``tasks.yaml``: the plan, and how far each task is."""
 
-    project: Project | None = Field(None, description="What the tasks belong to.")
-    tasks: list[Task] = Field(min_length=1, description="The tasks.")
+    project: SessionProject | None = Field(None, description="What the tasks belong to.")
+    tasks: list[SessionTask] = Field(min_length=1, description="The tasks.")
 
-    def task(self, task_id: str) -> Task | None:
+    def task(self, task_id: str) -> SessionTask | None:
         """Return the task with this id."""
         return next((task for task in self.tasks if task.id == task_id), None)
 
-    def waits_for(self, task: Task) -> tuple[str, ...]:
+    def waits_for(self, task: SessionTask) -> tuple[str, ...]:
         """Return the dependencies of a task that are not implemented yet."""
         ready = {other.id for other in self.tasks if other.status in ("implemented", "completed")}
         return tuple(name for name in task.depends_on if name not in ready)
 
 
-class Criterion(Open):
+class AcceptanceCriterion(OpenModel):
     """One acceptance criterion and how it is verified."""
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
@@ -350,13 +350,13 @@ class Criterion(Open):
     verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(min_length=1, description="How it is verified.")
 
 
-class Acceptance(Open):
+class Acceptance(OpenModel):
     """``acceptance.json``: what the session's result is held against."""
 
-    acceptance_criteria: list[Criterion] = Field(min_length=1, description="The criteria.")
+    acceptance_criteria: list[AcceptanceCriterion] = Field(min_length=1, description="The criteria.")
 
 
-class HistoryEntry(Open):
+class DecisionHistoryEntry(OpenModel):
     """A line of ``approve-design-history.jsonl``: one time that the user asked for changes of the design."""
 
     at: str = Field(description="When, ISO-8601.")
@@ -365,7 +365,7 @@ class HistoryEntry(Open):
     state_context: State = Field(description="The state of the session then.")
 
 
-class OutputEntry(Open):
+class OutputEntry(OpenModel):
     """A line of ``outputs.jsonl``: what an agent gave back for a task, as far as the task's gates depend on it."""
 
     at: str = Field(description="When it was taken, ISO-8601.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.files.store import Disk
     from accord.sessions.folder import Session
-    from accord.sessions.models import Status, Tasks
+    from accord.sessions.models import SessionStatus, SessionTasks
 
 
 def advance(
@@ -35,7 +35,7 @@ def advance(
     task: str = "",
     blocker: str = "",
     disk: Disk = DISK,
-) -> Status:
+) -> SessionStatus:
     """Move a session to a state, once its guards allow it; one that is there already, DONE included, stays there."""
     now = read_session(folder).status
     if now and now.current_state == target == "DONE":
@@ -48,14 +48,14 @@ def advance(
     return change_status(folder, step, role=role, clock=clock, disk=disk)
 
 
-def start_fix(folder: Path, task: str, loop: str, *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
+def start_fix(folder: Path, task: str, loop: str, *, role: str, clock: Clock, disk: Disk = DISK) -> SessionStatus:
     """Enter a loop of fixes for a task, and count it; the fourth time is refused."""
     if loop not in LOOPS:
         raise WrongUsage(f"{loop} is no loop of fixes.", hint=f"Name one of {', '.join(LOOPS)}.")
     return change_status(folder, lambda session: moved(session, loop, task=task), role=role, clock=clock, disk=disk)
 
 
-def resume_done(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:
+def resume_done(folder: Path, *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
     """Open a session again that was done: it goes back to IMPLEMENT_LOOP, where it may be already."""
     return reopen(folder, lambda session: reopened(session, now=clock.now()), clock=clock, disk=disk)
 
@@ -68,7 +68,7 @@ def move_task(
     role: str,
     clock: Clock,
     disk: Disk = DISK,
-) -> Tasks:
+) -> SessionTasks:
     """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it."""
     return change_tasks(folder, lambda _: {task: target}, role=role, clock=clock, disk=disk)
 

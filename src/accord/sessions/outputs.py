@@ -16,8 +16,8 @@ from accord.sessions.folder import read_session, status_of
 from accord.sessions.models import CORRECTORS
 from accord.sessions.moments import is_before
 from accord.sessions.moves import move_task
-from accord.sessions.policy import Place, forbidden_path, refuse, task_unknown
-from accord.sessions.protocol import Question
+from accord.sessions.policy import WriteContext, forbidden_path, refuse, task_unknown
+from accord.sessions.protocol import UserQuestion
 from accord.sessions.questions import ROLE, ask, complete_correction
 from accord.sessions.rules import SECURITY, is_about_security
 from accord.sessions.stages import working_state
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Taken:
+class OutputEffects:
     """What follows an output. ``task_status`` is the task's next one, each step of the way to it.
 
     ``findings`` are warnings: files that the agent says it changed, and that are not its to change.
     """
 
     task_status: tuple[str, ...] = ()
-    question: Question | None = None
+    question: UserQuestion | None = None
     completes_correction: bool = False
     findings: tuple[Finding, ...] = ()
 
@@ -53,14 +53,14 @@ class Taken:
         return [*found, *(["the user is asked"] if self.question else [])]
 
 
-def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
+def follows(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
     """Decide what an output changes."""
     return replace(_follows(session, task_id, role, output), findings=tuple(_not_its_own(session, role, output)))
 
 
 def _not_its_own(session: Session, role: str, output: AgentOutput) -> Iterator[Finding]:
     """Find the files that an agent says it changed, and that the contract keeps from it."""
-    place = Place(session.name, working_state(status_of(session)), session.mode == "lean")
+    place = WriteContext(session.name, working_state(status_of(session)), session.mode == "lean")
     for i, path in enumerate(output.artifacts.files_changed):
         inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
         if said := forbidden_path(role, inside, place):
@@ -68,28 +68,28 @@ def _not_its_own(session: Session, role: str, output: AgentOutput) -> Iterator[F
             yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i))
 
 
-def _follows(session: Session, task_id: str, role: str, output: AgentOutput) -> Taken:
+def _follows(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
     task = session.task(task_id)
     if task is None and task_id != "meta":
         raise refuse("There is no such task.", task_unknown(session, task_id))
     if output.status == "NEEDS_DECISION":
-        return Taken(question=_question(session, task_id, output))
+        return OutputEffects(question=_question(session, task_id, output))
     if output.status in ("BLOCKED", "FAIL"):
         is_stuck = task is not None and task.status in ("not-started", "in-progress", "implemented")
         is_workers = output.status == "BLOCKED" or role == "Coder"
-        return Taken(task_status=("blocked",) if is_stuck and is_workers else ())
+        return OutputEffects(task_status=("blocked",) if is_stuck and is_workers else ())
     if output.status != "OK":
-        return Taken()
+        return OutputEffects()
     if role == "Coder" and task is not None:
         begun = ("in-progress", "implemented")
         ways = {"blocked": begun, "not-started": begun, "in-progress": begun[1:]}
-        return Taken(task_status=ways.get(task.status, ()))
+        return OutputEffects(task_status=ways.get(task.status, ()))
     status = status_of(session)
     is_sent = status.current_state == "APPROVE_DESIGN" and status.correction_status == "dispatched"
-    return Taken(completes_correction=role in CORRECTORS and task_id == "meta" and is_sent)
+    return OutputEffects(completes_correction=role in CORRECTORS and task_id == "meta" and is_sent)
 
 
-def _question(session: Session, task_id: str, output: AgentOutput) -> Question | None:
+def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuestion | None:
     """Return what Security asks; None when just that was asked since another output for the task was taken."""
     text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
     others = [one for one in session.outputs if one.task_id == task_id]
@@ -101,10 +101,12 @@ def _question(session: Session, task_id: str, output: AgentOutput) -> Question |
     ]
     if any(not others or is_before(others[-1].at, at) for at in asked):
         return None
-    return Question(text, category=SECURITY)
+    return UserQuestion(text, category=SECURITY)
 
 
-def take(folder: Path, task_id: str, role: str, output: AgentOutput, *, clock: Clock, disk: Disk = DISK) -> Taken:
+def apply_output(
+    folder: Path, task_id: str, role: str, output: AgentOutput, *, clock: Clock, disk: Disk = DISK
+) -> OutputEffects:
     """Take an output back into its session, and keep what its task's gates look at once all else is written.
 
     The same output again changes nothing more.

@@ -60,7 +60,7 @@ _DOCUMENTATION = frozenset({".md", ".rst", ".txt", ".adoc"})
 
 
 @dataclass(frozen=True)
-class Place:
+class WriteContext:
     """A session as a writer stands to it: its name, its state, and whether it is lean."""
 
     session: str
@@ -68,7 +68,7 @@ class Place:
     is_lean: bool = False
 
 
-def forbidden_path(role: str, path: str, place: Place) -> str:
+def forbidden_path(role: str, path: str, place: WriteContext) -> str:
     """Say which rule forbids a role to write a file of the repository in this session; empty when none does."""
     parts = PurePosixPath(path).parts
     if not parts or ".." in parts or path.startswith("/"):
@@ -88,7 +88,7 @@ def forbidden_path(role: str, path: str, place: Place) -> str:
 _SET_UP = frozenset({"spec.md", "acceptance.json"})
 
 
-def _forbidden_outside(role: str, path: str, place: Place) -> str:
+def _forbidden_outside(role: str, path: str, place: WriteContext) -> str:
     if role == "Docs" and PurePosixPath(path).suffix.lower() in _DOCUMENTATION:
         return ""
     if role not in _IMPLEMENTERS:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import Decision, Status
+    from accord.sessions.models import SessionStatus, UserDecision
 
 Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked"]
 
@@ -43,7 +43,7 @@ _SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
 
 
 @dataclass(frozen=True)
-class Question:
+class UserQuestion:
     """What is to be asked. Without ``decision_id`` it gets the next number; ``options`` become part of the text."""
 
     text: str
@@ -63,11 +63,11 @@ class Resumed:
 
     state: str
     next: Next
-    pending: tuple[Decision, ...] = ()
+    pending: tuple[UserDecision, ...] = ()
     reason: str = ""
 
 
-def asked(session: Session, questions: Sequence[Question], *, now: datetime) -> dict[str, Any]:
+def asked(session: Session, questions: Sequence[UserQuestion], *, now: datetime) -> dict[str, Any]:
     """Write one pending entry for each question; a question that waits already, in the same words, is not repeated.
 
     A session that works on something goes to ASK_USER; in a gate it stays where it is.
@@ -96,7 +96,7 @@ def asked(session: Session, questions: Sequence[Question], *, now: datetime) -> 
     return {**value, "current_state": "ASK_USER"}
 
 
-def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: Question, now: datetime) -> None:
+def _ask_gate(session: Session, value: dict[str, Any], gate_id: str, question: UserQuestion, now: datetime) -> None:
     """Ask a gate's question in its one entry, again where the last answer does not let the session pass."""
     gate = GATES[gate_id]
     if value["current_state"] != gate:
@@ -259,7 +259,7 @@ def resumed(session: Session) -> Resumed:
     return Resumed(state, "continue")
 
 
-def _resumed_gate(status: Status, gate_id: str) -> Resumed:
+def _resumed_gate(status: SessionStatus, gate_id: str) -> Resumed:
     state, decision = status.current_state, status.decision(gate_id)
     if decision is None:
         return Resumed(state, "ask", (), f"{gate_id} was never asked.")
@@ -311,7 +311,7 @@ def _open_entry(value: Mapping[str, Any], decision_id: str, text: str) -> Any:
     return entry
 
 
-def _number_of_same(value: Mapping[str, Any], question: Question) -> str:
+def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
     for entry in value["user_decisions"]:
         is_alike = is_about_security(entry.get("category")) == is_about_security(question.category)
         if entry["status"] == "pending" and entry["question"] == question.shown and is_alike:

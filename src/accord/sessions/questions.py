@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.files.store import Disk
     from accord.sessions.folder import Session
-    from accord.sessions.models import Status
-    from accord.sessions.protocol import Question
+    from accord.sessions.models import SessionStatus
+    from accord.sessions.protocol import UserQuestion
     from accord.sessions.store import StatusStep
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
 
 
-def ask(folder: Path, questions: Sequence[Question], *, clock: Clock, disk: Disk = DISK) -> Status:
+def ask(folder: Path, questions: Sequence[UserQuestion], *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
     """Write questions as pending and verify them, before anybody is asked."""
     return _write(folder, lambda session: asked(session, questions, now=clock.now()), clock, disk)
 
 
 def answer(
     folder: Path, answers: Mapping[str, str], *, is_all: bool = False, clock: Clock, disk: Disk = DISK
-) -> Status:
+) -> SessionStatus:
     """Keep answers. Changes that the user asks for reach the history first, so that they are never lost.
 
     What reached the history before a crash is taken for given first, so that the same answer again adds no line.
@@ -71,12 +71,12 @@ def close(
     *,
     clock: Clock,
     disk: Disk = DISK,
-) -> Status:
+) -> SessionStatus:
     """Keep that a question was cancelled or skipped."""
     return _write(folder, lambda session: closed(session, decision_id, how, reason, now=clock.now()), clock, disk)
 
 
-def complete_correction(folder: Path, *, clock: Clock, disk: Disk = DISK) -> Status:
+def complete_correction(folder: Path, *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
     """Keep that the correction of the design is complete."""
     return _write(folder, corrected, clock, disk)
 
@@ -103,5 +103,5 @@ def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resu
     return found
 
 
-def _write(folder: Path, step: StatusStep, clock: Clock, disk: Disk) -> Status:
+def _write(folder: Path, step: StatusStep, clock: Clock, disk: Disk) -> SessionStatus:
     return change_status(folder, step, role=ROLE, clock=clock, disk=disk)

@@ -20,7 +20,15 @@ from accord.sessions.moments import moment_findings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from accord.sessions.models import Acceptance, AgentInput, AgentOutput, Decision, Open, Status, Tasks
+    from accord.sessions.models import (
+        Acceptance,
+        AgentInput,
+        AgentOutput,
+        OpenModel,
+        SessionStatus,
+        SessionTasks,
+        UserDecision,
+    )
 
 MOST_RETRIES = 3
 """A loop of fixes is entered at most so often for one task; then the user is asked."""
@@ -61,7 +69,7 @@ def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
     ]
 
 
-def _said_role(document: Open) -> str:
+def _said_role(document: OpenModel) -> str:
     """Read the role that an open document names under a key of its own, if it is a canonical name."""
     extra = document.model_extra or {}
     dispatch = extra.get("dispatch")
@@ -127,7 +135,7 @@ def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
     return found
 
 
-def status_findings(status: Status) -> list[Finding]:
+def status_findings(status: SessionStatus) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
     return [
         *session_name_findings(status.session, "/session"),
@@ -151,7 +159,7 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
         yield Finding("session-name", message, path)
 
 
-def _moments(status: Status) -> Iterator[Finding]:
+def _moments(status: SessionStatus) -> Iterator[Finding]:
     yield from moment_findings(status.last_update, "/last_update")
     for i, decision in enumerate(status.user_decisions):
         yield from moment_findings(decision.asked_at, pointer("user_decisions", i, "asked_at"))
@@ -164,7 +172,7 @@ def _moments(status: Status) -> Iterator[Finding]:
         yield from moment_findings(approval.last_correction_dispatch.at, place)
 
 
-def _decisions(decisions: Sequence[Decision]) -> Iterator[Finding]:
+def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
     for i in _repeated(decision.decision_id for decision in decisions):
         message = f"{decisions[i].decision_id} is there twice. A gate's question is asked again in its one entry; "
         yield Finding("decision-repeated", message + "any other has a number of its own.", pointer("user_decisions", i))
@@ -183,7 +191,7 @@ def _repeated(names: Iterable[str]) -> Iterator[int]:
         seen.add(name)
 
 
-def _record(decision: Decision, place: str) -> Iterator[Finding]:
+def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
     """Decision record validity rules."""
     if decision.status == "pending":
         for key in ("answer", "resolved_at", "resolution_reason"):
@@ -220,7 +228,7 @@ def is_silence(reason: str) -> bool:
     return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
 
 
-def _context(decision: Decision, place: str) -> Iterator[Finding]:
+def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
     gate = GATES.get(decision.decision_id)
     if gate and decision.state_context != gate:
         message = f"{decision.decision_id} belongs to the gate {gate}. Set state_context to that."
@@ -230,7 +238,7 @@ def _context(decision: Decision, place: str) -> Iterator[Finding]:
         yield Finding("decision-context", message, f"{place}/state_context")
 
 
-def _gate_answer(decision: Decision, place: str) -> Iterator[Finding]:
+def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
     if decision.status != "answered" or not decision.answer:
         return
     if decision.decision_id == APPROVE_DESIGN and not (is_approval(decision.answer) or asks_changes(decision.answer)):
@@ -256,7 +264,7 @@ def passes_gate(decision_id: str, answer: str) -> bool:
     return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in _STRATEGIES
 
 
-def _retries(status: Status) -> Iterator[Finding]:
+def _retries(status: SessionStatus) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
@@ -264,7 +272,7 @@ def _retries(status: Status) -> Iterator[Finding]:
                 yield Finding("retry-budget", message, pointer("retry_counts", task, loop))
 
 
-def _state(status: Status) -> Iterator[Finding]:
+def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
     if status.mode and state in {"lean": FULL_ONLY, "full": LEAN_ONLY}[status.mode]:
         message = f"A {status.mode} session has no state {state}. Correct mode or current_state."
@@ -291,13 +299,13 @@ FULL_ONLY = frozenset({"INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STR
 LEAN_ONLY = frozenset({"INTAKE_LEAN"})
 
 
-def _duplicated_task_status(status: Status) -> Iterator[Finding]:
+def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
     for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
         message = "What becomes of tasks is kept in tasks.yaml alone. Remove the key."
         yield Finding("task-status-duplicated", message, pointer(key))
 
 
-def tasks_findings(tasks: Tasks) -> list[Finding]:
+def tasks_findings(tasks: SessionTasks) -> list[Finding]:
     """Check ``tasks.yaml``: ids, dependencies, checks."""
     found = []
     for i in _repeated(task.id for task in tasks.tasks):
@@ -319,7 +327,7 @@ def _known_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
             yield warning("risk-flag-unknown", message, place + pointer(i))
 
 
-def _dependencies(tasks: Tasks) -> Iterator[Finding]:
+def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     position = {task.id: i for i, task in enumerate(tasks.tasks)}
     for i, task in enumerate(tasks.tasks):
         for name in task.depends_on:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord.sessions.models import Mode, OutputEntry, Status, Task
+    from accord.sessions.models import Mode, OutputEntry, SessionStatus, SessionTask
 
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -66,7 +66,7 @@ def files_needed(state: str, mode: Mode) -> tuple[str, ...]:
     return tuple(name for name, first in _FIRST_NEEDED[mode].items() if is_at_least(state, first, mode))
 
 
-def return_state(status: Status) -> str:
+def return_state(status: SessionStatus) -> str:
     """Name the state that an answered session goes back to: where its last question came up; empty without one.
 
     Questions that wait count before those that are resolved, and among each the one with the latest place.
@@ -75,7 +75,7 @@ def return_state(status: Status) -> str:
     return asked[-1].state_context if asked else ""
 
 
-def working_state(status: Status) -> str:
+def working_state(status: SessionStatus) -> str:
     """Name the state that work is in, also while it waits for the user or is blocked; empty when nothing says."""
     state: str = status.current_state
     if state == "BLOCKED":
@@ -86,7 +86,7 @@ def working_state(status: Status) -> str:
 REVIEWS = ("Reviewer", "QA", "Security")
 
 
-def reviews_of(task: Task, outputs: Sequence[OutputEntry]) -> dict[str, str]:
+def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
     """Return what each review said last of a task as it is now; what the Coder gave back later makes it void.
 
     A review of the session as a whole, ``meta``, counts for each of its tasks.
@@ -100,7 +100,7 @@ def reviews_of(task: Task, outputs: Sequence[OutputEntry]) -> dict[str, str]:
     return said
 
 
-def open_gates(task: Task, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
+def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
     """Name the reviews that a task did not pass. None are named where the session keeps no output of any review.
 
     Security is required where the task is flagged, where an agent had a concern, and where Security spoke at all.
@@ -113,6 +113,6 @@ def open_gates(task: Task, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
     return tuple(role for role in required if said.get(role) != "OK")
 
 
-def _raises_security(output: OutputEntry, task: Task) -> bool:
+def _raises_security(output: OutputEntry, task: SessionTask) -> bool:
     is_about_it = output.task_id == task.id or (output.task_id == "meta" and output.agent in REVIEWS)
     return is_about_it and (output.agent == "Security" or output.security_concerns > 0)

@@ -32,7 +32,7 @@ from accord.sessions.folder import (
     Session,
     read_session,
 )
-from accord.sessions.models import ROLES, Status, Tasks
+from accord.sessions.models import ROLES, SessionStatus, SessionTasks
 from accord.sessions.plan import refused_tasks
 from accord.sessions.policy import CREATORS, forbidden_status, refuse, role_unknown
 
@@ -58,7 +58,7 @@ _INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 def change_status(
     folder: Path, step: StatusStep, *, role: str, clock: Clock, disk: Disk = DISK, history: LineStep | None = None
-) -> Status:
+) -> SessionStatus:
     """Change ``status.json`` and return it, with ``last_update``; where nothing changes, nothing is written.
 
     ``history`` makes the line of ``approve-design-history.jsonl`` that goes with the change and is written before it.
@@ -66,7 +66,7 @@ def change_status(
     return _change_status(folder, step, role, Storage(clock, disk), history=history)
 
 
-def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -> Status:
+def reopen(folder: Path, step: StatusStep, *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
     """Change ``status.json`` of a session that is done. The Orchestrator does so, because somebody asked for it."""
     return _change_status(folder, step, "Orchestrator", Storage(clock, disk), reopens=True)
 
@@ -79,7 +79,7 @@ def _change_status(
     *,
     reopens: bool = False,
     history: LineStep | None = None,
-) -> Status:
+) -> SessionStatus:
     def change(before: bytes) -> bytes:
         session = _readable(folder, STATUS_FILE, before)
         if not reopens:
@@ -98,17 +98,19 @@ def _change_status(
         return after
 
     written = _change(folder, STATUS_FILE, change, storage)
-    status: Status = Part(STATUS_FILE, written).model
+    status: SessionStatus = Part(STATUS_FILE, written).model
     return status
 
 
-def create_status(folder: Path, value: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK) -> Status:
+def create_status(
+    folder: Path, value: Mapping[str, Any], *, role: str, clock: Clock, disk: Disk = DISK
+) -> SessionStatus:
     """Begin a session: write its first ``status.json``. Raises BrokenContract when there is one already."""
     if role not in CREATORS:
         raise refuse("The role may not begin a session.", _not_by(role, STATUS_FILE, CREATORS))
     storage = Storage(clock, disk)
     data = _json({**value, "last_update": timestamp(clock.now())}, b"")
-    status: Status = _judged(STATUS_FILE, data)
+    status: SessionStatus = _judged(STATUS_FILE, data)
     folder.mkdir(parents=True, exist_ok=True)
     with _held(folder, storage):
         if (folder / STATUS_FILE).exists():
@@ -125,7 +127,7 @@ def change_tasks(
     role: str,
     clock: Clock,
     disk: Disk = DISK,
-) -> Tasks:
+) -> SessionTasks:
     """Change the status of tasks in ``tasks.yaml`` and return it; every other byte of the file stays."""
 
     def change(before: bytes) -> bytes:
@@ -141,7 +143,7 @@ def change_tasks(
         return after
 
     written = _change(folder, TASKS_FILE, change, Storage(clock, disk))
-    tasks: Tasks = Part(TASKS_FILE, written).model
+    tasks: SessionTasks = Part(TASKS_FILE, written).model
     return tasks
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord.sessions.models import Status
+    from accord.sessions.models import SessionStatus
 
 
 def touched_sessions(root: Path, start: str) -> list[Path]:
@@ -46,9 +46,9 @@ def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
             yield Finding("history-shortened", message)
 
 
-def _is_reopened(before: Status, folder: Path) -> bool:
+def _is_reopened(before: SessionStatus, folder: Path) -> bool:
     """Tell whether a session that was done was opened again since, also when it is done once more."""
-    now: Status | None = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
+    now: SessionStatus | None = Part(STATUS_FILE, _now(folder / STATUS_FILE)).model
     return now is not None and (now.current_state != "DONE" or now.reopened_at != before.reopened_at)
 
 
