@@ -22,12 +22,12 @@ from accord.core.clock import SystemClock
 from accord.core.kinds import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.results.label_sync import plan_labels, sync_labels
+from accord.results.label_sync import apply_labels, plan_labels
 from accord.results.labels import shipped_labels
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Running, Settings, serving
 
@@ -42,7 +42,7 @@ def with_accord(server: Running, plan: dict[str, Any]) -> None:
     receipt = apply_plan(
         GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
         read_plan(read_shape(PlannerResult, plan)),
-        Setting(server.repository, SystemClock(), Redactor()),
+        RunOptions(server.repository, SystemClock(), Redactor()),
     )
     assert receipt.exit_code == 0, receipt.error
 
@@ -78,7 +78,7 @@ def prepared(server: Running) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda *_: None)
     actions, _ = plan_labels(shipped_labels(), adapter.labels(), ())
-    _, problem = sync_labels(adapter, actions, SystemClock(), lambda _: None)
+    _, problem = apply_labels(adapter, actions, SystemClock(), lambda _: None)
     assert problem is None, problem
 
 

@@ -25,7 +25,7 @@ from accord.github.models import Access
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Running, Settings, serving
 
@@ -62,7 +62,7 @@ def result(comments: int) -> dict[str, Any]:
 def with_accord(server: Running, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
-    setting = Setting(server.repository, SystemClock(), Redactor())
+    setting = RunOptions(server.repository, SystemClock(), Redactor())
     receipt = apply_review(adapter, read_shape(ReviewerResult, document), Reviewed(PULL), setting)
     assert receipt.exit_code == 0, receipt.error
 

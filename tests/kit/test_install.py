@@ -9,7 +9,7 @@ import pytest
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.files import store
 from accord.kit import install
-from accord.kit.install import carry_out, plan_folder
+from accord.kit.install import install_kit, plan_folder
 from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ AFTER = Kit("0.2.0", {ONE: TEXT.replace("c: 3", "c: 4"), TWO: TEXT.replace("c: 3
 
 def put(root: Path, kit: Kit, pin: Pin) -> str:
     plan = plan_folder(root, kit, pin)
-    carry_out(root, plan, lambda path: None)
+    install_kit(root, plan, lambda path: None)
     return " ".join(file.action.value for file in plan.files)
 
 

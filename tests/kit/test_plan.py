@@ -8,8 +8,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accord.kit.manifest import PLACE, Kit, Manifest, Pin, entry_of, manifest_text, read_manifest, repinned, shipped_kit
-from accord.kit.plan import DELETED, OWN, RETIRED, Action, Plan, merged, plan_kit
+from accord.kit.manifest import (
+    PLACE,
+    Kit,
+    Manifest,
+    Pin,
+    manifest_entry,
+    manifest_text,
+    read_manifest,
+    shipped_kit,
+    with_pin,
+)
+from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, merge_texts, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,11 +31,11 @@ EDITED, CLASHING = "ONE\ntwo\nthree\nfour\nfive\n", "one\ntwo\nthree\nfour\n5\n"
 USES = f"    uses: accord-ci/accord/.github/workflows/reusable-apply-result.yml@{'0' * 40} # v0.0.0\n"
 
 
-def planned(base: str | None, found: str | None, template: str | None, pin: Pin = NEW) -> Plan:
+def planned(base: str | None, found: str | None, template: str | None, pin: Pin = NEW) -> KitPlan:
     files = {} if template is None else {PATH: template}
-    held = {} if base is None else {PATH: entry_of(base)}
+    held = {} if base is None else {PATH: manifest_entry(base)}
     manifest = Manifest(version=OLD.version, commit=OLD.commit, files=held)
-    return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found}, merged)
+    return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found}, merge_texts)
 
 
 @pytest.mark.parametrize(
@@ -58,9 +68,9 @@ def test_a_file_that_neither_the_kit_nor_the_consumer_has_is_not_spoken_of() -> 
 
 
 def test_a_new_commit_is_no_conflict_with_who_moved_the_pins_before() -> None:
-    bumped = repinned(USES, Pin("c" * 40, "0.1.5"))
+    bumped = with_pin(USES, Pin("c" * 40, "0.1.5"))
     (file,) = planned(USES, bumped, USES).files
-    assert (file.action, file.after) == (Action.UPDATE, repinned(USES, NEW))
+    assert (file.action, file.after) == (Action.UPDATE, with_pin(USES, NEW))
     (file,) = planned(USES, f"# mine\n\n{bumped}", f"{USES}      more: 1\n").files
     assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{repinned(USES, NEW)}      more: 1\n")
 
@@ -74,10 +84,12 @@ def test_an_edited_file_follows_the_kit_and_one_whose_commit_somebody_chose_does
 
 
 def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> None:
-    own = repinned(USES, OLD).replace("uses:", "uses : ")
+    own = with_pin(USES, OLD).replace("uses:", "uses : ")
     first = planned(USES, own, USES.replace("uses:", "uses:  "))
     assert [(file.action, file.after) for file in first.files] == [(Action.CONFLICT, own)]
-    second = plan_kit(Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own}, merged)
+    second = plan_kit(
+        Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own}, merge_texts
+    )
     assert not second.is_change
 
 
@@ -90,7 +102,7 @@ def test_who_follows_a_tag_or_a_branch_goes_on_following_it(ref: str) -> None:
 
 def test_a_pin_of_a_fork_or_of_another_action_is_not_ours() -> None:
     others = f"uses: octo/accord/actions/check@{'d' * 40} # v1\nuses: not-accord-ci/accord-x@{'d' * 40}\n"
-    assert repinned(others, NEW) == others
+    assert with_pin(others, NEW) == others
 
 
 def test_windows_line_ends_are_no_edit_and_stay() -> None:
@@ -117,7 +129,7 @@ def held(found: Mapping[str, str | None]) -> dict[str, str]:
     return {path: text for path, text in found.items() if text is not None}
 
 
-def carried_out(plan: Plan) -> dict[str, str]:
+def carried_out(plan: KitPlan) -> dict[str, str]:
     return {file.path: file.after for file in plan.files if file.after is not None}
 
 
@@ -126,10 +138,10 @@ def carried_out(plan: Plan) -> dict[str, str]:
 def test_what_was_carried_out_has_nothing_left_to_do(
     templates: dict[str, str | None], bases: dict[str, str | None], found: dict[str, str | None], pin: Pin
 ) -> None:
-    before = Manifest(version="0", commit=OLD.commit, files={p: entry_of(t) for p, t in held(bases).items()})
+    before = Manifest(version="0", commit=OLD.commit, files={p: manifest_entry(t) for p, t in held(bases).items()})
     kit = Kit(pin.version, held(templates))
-    first = plan_kit(kit, pin, before, held(found), merged)
-    second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)}, merged)
+    first = plan_kit(kit, pin, before, held(found), merge_texts)
+    second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)}, merge_texts)
     removed = {file.path for file in first.of(Action.REMOVE)}
     assert {file.path for file in second.changes} <= removed  # those are there in this test, and gone in a repository
     assert second.manifest == first.manifest
@@ -148,7 +160,7 @@ def test_a_line_that_a_person_wrote_is_there_afterwards(
 
 @given(base=texts, found=texts, template=texts)
 def test_a_file_that_is_no_template_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
-    assume(repinned(found, NEW) not in (repinned(base, NEW), repinned(template, NEW)))
+    assume(with_pin(found, NEW) not in (with_pin(base, NEW), with_pin(template, NEW)))
     (file,) = planned(base, found, template).files
     assert file.action in (Action.KEEP, Action.MERGE, Action.CONFLICT)
     assert file.action is Action.MERGE or file.after == found
@@ -156,7 +168,9 @@ def test_a_file_that_is_no_template_is_written_only_by_a_merge(base: str, found:
 
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
 def test_a_manifest_is_read_as_it_was_written(found: dict[str, str]) -> None:
-    manifest = Manifest(version="1", commit="a" * 40, files={path: entry_of(text) for path, text in found.items()})
+    manifest = Manifest(
+        version="1", commit="a" * 40, files={path: manifest_entry(text) for path, text in found.items()}
+    )
     assert read_manifest(manifest_text(manifest)) == manifest
 
 

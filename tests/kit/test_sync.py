@@ -26,7 +26,7 @@ from support.killing import kill_at
 
 from accord.kit.consumers import blob_of
 from accord.kit.manifest import PLACE, Kit, Pin
-from accord.kit.sync import Outcome, sync_repository
+from accord.kit.sync import SyncOutcome, sync_repository
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_a_sync_proposes_the_new_kit_in_one_commit_and_one_pull_request(stage: S
     before = files_at(stage, "main")
     synced = sync(stage)
 
-    assert synced.outcome is Outcome.APPLIED, synced.error
+    assert synced.outcome is SyncOutcome.APPLIED, synced.error
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
     assert (pull["head"]["ref"], pull["base"]["ref"]) == ("accord/sync", "main")
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
@@ -88,14 +88,14 @@ def test_a_second_sync_writes_nothing(stage: Stage) -> None:
     first, after = sync(stage), seen(stage)
     before = writes(stage)
     second = sync(stage)
-    assert (second.outcome, writes(stage), seen(stage)) == (Outcome.UNCHANGED, before, after)
+    assert (second.outcome, writes(stage), seen(stage)) == (SyncOutcome.UNCHANGED, before, after)
     assert second.pull == first.pull
 
 
 def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     before = seen(stage)
     planned = sync(stage, is_dry_run=True)
-    assert (planned.outcome, writes(stage), seen(stage)) == (Outcome.PLANNED, 0, before)
+    assert (planned.outcome, writes(stage), seen(stage)) == (SyncOutcome.PLANNED, 0, before)
     assert planned.plan == sync(stage).plan
 
 
@@ -109,23 +109,23 @@ def test_a_token_without_the_workflows_permission_leaves_nothing_half_done_and_i
         before = seen(stage)
         github = stage.adapter(repo=CONSUMER, token="jobs")
         synced = sync_repository(github, CONSUMER, SHIPPED, NEW, stage.clock)
-        assert (synced.outcome, seen(stage)) == (Outcome.REFUSED, before)
+        assert (synced.outcome, seen(stage)) == (SyncOutcome.REFUSED, before)
         assert synced.error
         assert "workflows" in (synced.error.hint or "")
-        assert sync(stage).outcome is Outcome.APPLIED
+        assert sync(stage).outcome is SyncOutcome.APPLIED
 
 
 def test_a_repository_in_step_costs_five_requests_and_gets_nothing_written(tmp_path: Path) -> None:
     with consumer_stage(tmp_path, installed(tmp_path / "kit", SHIPPED, NEW)) as stage:
         synced = sync(stage)
-        assert (synced.outcome, synced.pull) == (Outcome.UNCHANGED, None)
+        assert (synced.outcome, synced.pull) == (SyncOutcome.UNCHANGED, None)
         assert [method for method, *_ in stage.server.requests] == ["GET"] * 5
 
 
 def test_newer_templates_update_the_same_pull_request(stage: Stage) -> None:
     sync(stage)
     newer = Kit("0.2.0", {**SHIPPED.files, LABELS: SHIPPED.files[LABELS] + "# more\n"})
-    assert sync(stage, kit=newer, pin=Pin("c" * 40, "0.2.0")).outcome is Outcome.APPLIED
+    assert sync(stage, kit=newer, pin=Pin("c" * 40, "0.2.0")).outcome is SyncOutcome.APPLIED
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls", state="all")
     assert pull["title"] == "Update the accord kit to v0.2.0"
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
@@ -138,7 +138,7 @@ def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
     assert pull
     stage.send("PUT", f"/repos/{CONSUMER}/pulls/{pull.number}/merge", merge_method="squash")
     before = writes(stage)
-    assert sync(stage).outcome is Outcome.UNCHANGED
+    assert sync(stage).outcome is SyncOutcome.UNCHANGED
     assert writes(stage) == before
 
 
@@ -147,10 +147,10 @@ def test_a_pull_request_that_people_closed_does_not_come_back_until_the_template
     assert pull
     stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", state="closed")
     before = writes(stage)
-    assert sync(stage).outcome is Outcome.DECLINED
+    assert sync(stage).outcome is SyncOutcome.DECLINED
     assert writes(stage) == before
     again = sync(stage, pin=Pin("c" * 40, "0.2.0"))
-    assert again.outcome is Outcome.APPLIED
+    assert again.outcome is SyncOutcome.APPLIED
     assert again.pull
     assert again.pull.number != pull.number
 
@@ -160,7 +160,7 @@ def test_what_people_write_into_the_pull_request_stays(stage: Stage) -> None:
     assert pull
     own = pull.body.replace("## Conflicts", "We take the 90 minutes.\n\n## Conflicts")
     stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", body=own)
-    assert sync(stage).outcome is Outcome.UNCHANGED
+    assert sync(stage).outcome is SyncOutcome.UNCHANGED
     assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
 
 
@@ -169,7 +169,7 @@ def test_a_commit_that_somebody_pushed_to_the_branch_is_not_overwritten(stage: S
     commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
     after = seen(stage)
     refused = sync(stage)
-    assert refused.outcome is Outcome.REFUSED
+    assert refused.outcome is SyncOutcome.REFUSED
     assert refused.error
     assert "not of accord" in refused.error.message
     assert seen(stage) == after
@@ -179,7 +179,7 @@ def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Sta
     sync(stage)
     commit(stage, "main", LABELS, "name: Ours by now\n")
     commit(stage, "main", ".github/labels.yml", "[]\n")
-    assert sync(stage).outcome is Outcome.APPLIED
+    assert sync(stage).outcome is SyncOutcome.APPLIED
     assert text_at(stage, ".github/labels.yml", "accord/sync") == "[]\n"
     assert text_at(stage, LABELS, "accord/sync") == "name: Ours by now\n"
     assert len(stage.get(f"/repos/{CONSUMER}/pulls")) == 1
@@ -198,7 +198,7 @@ def test_a_repository_that_cannot_be_synced_is_told_why(
 ) -> None:
     with consumer_stage(tmp_path, files, **more) as stage:
         synced = sync(stage)
-        assert (synced.outcome, writes(stage)) == (Outcome.REFUSED, 0)
+        assert (synced.outcome, writes(stage)) == (SyncOutcome.REFUSED, 0)
         assert synced.error
         assert said in str(synced.error)
 
@@ -209,7 +209,7 @@ def test_a_token_that_may_not_write_is_told_what_it_needs(tmp_path: Path) -> Non
     with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
         before = seen(stage)
         synced = sync_repository(stage.adapter(repo=CONSUMER, token="reader"), CONSUMER, SHIPPED, NEW, stage.clock)
-        assert synced.outcome is Outcome.REFUSED
+        assert synced.outcome is SyncOutcome.REFUSED
         assert "workflows to write" in str(synced.error)
         assert seen(stage) == before
 
@@ -217,8 +217,8 @@ def test_a_token_that_may_not_write_is_told_what_it_needs(tmp_path: Path) -> Non
 def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:
     with ThreadPoolExecutor() as pool:
         ended = [running.result() for running in [pool.submit(sync, stage) for _ in range(3)]]
-    assert {synced.outcome for synced in ended} <= {Outcome.APPLIED, Outcome.UNCHANGED, Outcome.STOPPED}
-    assert sync(stage).outcome in (Outcome.APPLIED, Outcome.UNCHANGED)
+    assert {synced.outcome for synced in ended} <= {SyncOutcome.APPLIED, SyncOutcome.UNCHANGED, SyncOutcome.STOPPED}
+    assert sync(stage).outcome in (SyncOutcome.APPLIED, SyncOutcome.UNCHANGED)
     (pull,) = stage.get(f"/repos/{CONSUMER}/pulls")
     assert len(stage.get(f"/repos/{CONSUMER}/pulls/{pull['number']}/commits")) == 1
 
@@ -231,13 +231,13 @@ def test_a_blob_has_the_name_that_git_gives_it() -> None:
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "secondary-403", "truncated"])
 def test_an_accident_at_any_request_ends_like_a_clean_run(stage: Stage, kind: str) -> None:
     put_back = stage.keep()
-    assert sync(stage).outcome is Outcome.APPLIED
+    assert sync(stage).outcome is SyncOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
     for nth in range(1, count + 1):
         put_back()
         stage.server.faults.add(Fault(kind, nth=nth))
         synced = sync(stage)
-        assert synced.outcome is Outcome.APPLIED, (nth, synced.error)
+        assert synced.outcome is SyncOutcome.APPLIED, (nth, synced.error)
         stage.server.faults.clear()
         assert seen(stage) == clean, nth
 
@@ -249,10 +249,10 @@ def test_a_killed_sync_is_finished_by_the_next_one(stage: Stage, begin: str) -> 
         sync(stage, pin=OLD)
     put_back = stage.keep()
     put_back()
-    assert sync(stage).outcome is Outcome.APPLIED
+    assert sync(stage).outcome is SyncOutcome.APPLIED
     count, clean = len(stage.server.requests), seen(stage)
     for nth in range(1, count + 1):
         put_back()
         kill_at(nth, ["sync", "--repo", CONSUMER, "--ref", NEW.commit], stage)
-        assert sync(stage).outcome in (Outcome.APPLIED, Outcome.UNCHANGED), nth
+        assert sync(stage).outcome in (SyncOutcome.APPLIED, SyncOutcome.UNCHANGED), nth
         assert seen(stage) == clean, nth

@@ -24,7 +24,7 @@ from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.receipts import Outcome, Receipt
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
@@ -118,7 +118,7 @@ def ended(outcome: str, summary: str) -> dict[str, Any]:
 
 
 def apply(stage: Stage, result: dict[str, Any], *, token: str = "", dry: bool = False, **work: Any) -> Receipt:
-    setting = Setting(stage.repository, stage.clock, Redactor(), is_dry_run=dry)
+    setting = RunOptions(stage.repository, stage.clock, Redactor(), is_dry_run=dry)
     model = read_shape(ImplementorResult, result)
     github = stage.adapter(token=token)
     return apply_implementation(github, model, Implementation(1, remote(stage), **work), setting)
@@ -356,7 +356,7 @@ def test_a_workflow_file_that_the_jobs_token_may_not_push_is_refused_whole_and_s
     (tree / "src" / "a.py").write_text("a = 2\n")
     before = state(stage)
     result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
-    setting = Setting(stage.repository, stage.clock, Redactor())
+    setting = RunOptions(stage.repository, stage.clock, Redactor())
     way_in = Remote(remote(stage).url, stage.server.url, INSTALLATION_TOKEN, stage.clock)
     github = stage.adapter(token=INSTALLATION_TOKEN)
     receipt = apply_implementation(github, result, Implementation(1, way_in), setting)
@@ -389,7 +389,7 @@ def test_a_secret_of_the_job_is_never_pushed(stage: Stage, tmp_path: Path, place
         name, content = {"text": ("f", secret), "binary": ("f", f"\0{secret}"), "name": (secret, "x")}[place]
         (tree / "src" / name).write_text(content)
     before = state(stage)
-    setting = Setting(stage.repository, stage.clock, Redactor((secret,)))
+    setting = RunOptions(stage.repository, stage.clock, Redactor((secret,)))
     result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
     receipt = apply_implementation(stage.adapter(), result, Implementation(1, remote(stage)), setting)
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"secret-in-patch"})

@@ -10,7 +10,7 @@ from support.killing import kill_at
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.github.models import Label
-from accord.results.label_sync import LabelAction, extend_record, plan_labels, read_record, sync_labels
+from accord.results.label_sync import LabelAction, apply_labels, extend_record, plan_labels, read_record
 from accord.results.labels import LabelEntry, parse_labels, shipped_labels
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.seed import STRANGER_TOKEN
@@ -34,7 +34,7 @@ def sync(
 ) -> tuple[list[LabelAction], AccordError | None]:
     github = github or stage.adapter()
     actions, _ = plan_labels(entries, github.labels(), removable)
-    return sync_labels(github, actions, stage.clock, lambda _: None)
+    return apply_labels(github, actions, stage.clock, lambda _: None)
 
 
 def changes(actions: Sequence[LabelAction]) -> dict[str, str]:
@@ -160,7 +160,7 @@ def test_a_record_that_cannot_be_read_is_no_reason_to_delete(tmp_path: Path, tex
 def test_one_refused_label_does_not_keep_the_others_back(stage: Stage) -> None:
     wanted = [Label("ok", "", "aabbcc"), Label("bad", "", "red"), Label("fine", "", "aabbcc")]
     actions = [LabelAction(label.name, "created", label) for label in wanted]
-    ended, problem = sync_labels(stage.adapter(), actions, stage.clock, lambda _: None)
+    ended, problem = apply_labels(stage.adapter(), actions, stage.clock, lambda _: None)
     assert problem is None
     assert [action.action for action in ended] == ["created", "failed", "created"]
     assert "422" in ended[1].error

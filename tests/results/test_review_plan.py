@@ -15,17 +15,17 @@ from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
 from accord.github.models import Identity, Pull, Review
 from accord.results.models import ReviewerResult
-from accord.results.operations import Status
-from accord.results.posted import Desk, posted_body, posted_paths, posted_review
+from accord.results.operations import OperationStatus
+from accord.results.posted import TextSanitizer, posted_body, posted_paths, posted_review
 from accord.results.reviewer import layout as review_layout
 from accord.results.reviewer.facts import ReviewFacts
 from accord.results.reviewer.layout import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
-    Draft,
-    Marks,
-    Piece,
-    Place,
+    BodyText,
+    DraftReview,
+    Placement,
+    ReviewMarks,
     anchors_of,
     bodies,
     draft_of,
@@ -36,7 +36,7 @@ from accord.results.reviewer.layout import (
 )
 from accord.results.reviewer.plan import (
     CommentOnFile,
-    FollowUp,
+    FollowUpComment,
     PostReview,
     plan_operations,
     start,
@@ -80,9 +80,9 @@ DIFF = anchors_of(
 )
 
 
-def draft(result: dict[str, Any]) -> Draft:
+def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
-    desk = Desk(Redactor())
+    desk = TextSanitizer(Redactor())
     return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
 
 
@@ -181,7 +181,7 @@ def test_one_form_of_the_marker_is_enough_to_lay_out_the_same_again(form: str) -
     lines = body.splitlines()
     kept = [line for line in lines if not line.startswith("[accord:" if form == "comment" else "<!--")]
     marks = marks_of("\r\n".join(kept), "accordtoken", 4)
-    assert marks == Marks("needs-changes", (Place.INLINE, Place.FILE, Place.BODY, Place.INLINE))
+    assert marks == ReviewMarks("needs-changes", (Placement.INLINE, Placement.FILE, Placement.BODY, Placement.INLINE))
     assert marks_of(body, "accordtoken", 3) is None, "the marker of another list of comments"
     assert marks_of(body, "accordother", 4) is None
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_refused_is_added_to_the_posted_body() -> None:
     posted = Review(9, "https://github.com/r", "reviewer", False, "", "CHANGES_REQUESTED", SHA)
     state = without_file(replace(state, review=posted), on_file.note, "422")
     assert [(operation.op, operation.found) for operation in plan_operations(known, state)] == [
-        ("post-review", Status.ADOPTED),
+        ("post-review", OperationStatus.ADOPTED),
         ("amend-review", None),
     ]
 
@@ -234,7 +234,7 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
     return needs_changes(*comments, summary=summary) if comments else approve(summary=summary)
 
 
-def joined(parts: Sequence[Sequence[Piece]], at: int | None) -> str:
+def joined(parts: Sequence[Sequence[BodyText]], at: int | None) -> str:
     """Join what stands of a comment: one piece as it is, several without the fences in which a cut may show them."""
     texts = [piece.text for part in parts for piece in part if piece.at == at]
     return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
@@ -262,13 +262,13 @@ def test_every_text_is_posted_exactly_once(
         state = without_anchors(state, "")
     if files_refused:
         for note in known.draft.notes:
-            if state.marks and state.marks.places[note.at] is Place.FILE:
+            if state.marks and state.marks.places[note.at] is Placement.FILE:
                 state = without_file(state, note, "")
     operations = plan_operations(known, state)
     post = next(op for op in operations if isinstance(op, PostReview))
     assert state.marks
     parts = lay_out(known.draft, state.marks)
-    texts = [post.review.body, *(op.body for op in operations if isinstance(op, FollowUp))]
+    texts = [post.review.body, *(op.body for op in operations if isinstance(op, FollowUpComment))]
     on_lines = [c.body for c in post.review.comments]
     on_files = {op.note.at: op.body for op in operations if isinstance(op, CommentOnFile)}
     for body in [*texts, *on_lines, *on_files.values()]:
@@ -282,18 +282,18 @@ def test_every_text_is_posted_exactly_once(
     for note in known.draft.notes:
         assert everything.count(unfenced(note.text)) == 1
         place = state.marks.places[note.at]
-        assert (note.text in on_lines) == (place is Place.INLINE)
-        assert (note.at in on_files) == (place is Place.FILE)
-        assert (joined(parts, note.at) in (note.text, unfenced(note.text))) == (place is Place.BODY)
+        assert (note.text in on_lines) == (place is Placement.INLINE)
+        assert (note.at in on_files) == (place is Placement.FILE)
+        assert (joined(parts, note.at) in (note.text, unfenced(note.text))) == (place is Placement.BODY)
 
 
 @pytest.mark.unmeasured
 @given(
-    st.lists(st.builds(Piece, TEXT.map(lambda t: t * 40), PATHS, st.sampled_from(["", "**Line 1**"])), max_size=12),
+    st.lists(st.builds(BodyText, TEXT.map(lambda t: t * 40), PATHS, st.sampled_from(["", "**Line 1**"])), max_size=12),
     st.integers(200, 4000),
     st.integers(200, 4000),
 )
-def test_packing_keeps_every_character_and_every_bound(pieces: list[Piece], first: int, room: int) -> None:
+def test_packing_keeps_every_character_and_every_bound(pieces: list[BodyText], first: int, room: int) -> None:
     pieces = [replace(piece, text=posted_body(piece.text, Redactor()).text, at=at) for at, piece in enumerate(pieces)]
     parts = pack(pieces, first, room)
     for piece in pieces:
@@ -304,7 +304,7 @@ def test_packing_keeps_every_character_and_every_bound(pieces: list[Piece], firs
 
 def test_follow_ups_say_what_they_continue() -> None:
     long = draft(approve(*(warn("absent.py", n, "x" * 30_000) for n in range(1, 6))))
-    marks = Marks("approve", (Place.BODY,) * 5)
+    marks = ReviewMarks("approve", (Placement.BODY,) * 5)
     first, second, third = bodies(long, marks, "https://github.com/accord/sandbox/pull/5#r1")
     assert second.startswith("_Part 2 of 3 of [the review](https://github.com/accord/sandbox/pull/5#r1) of c0ffeec._")
     assert [find_markers(text, "review-part")[0]["part"] for text in (second, third)] == ["1", "2"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from accord.kit.manifest import repinned
+from accord.kit.manifest import with_pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -320,7 +320,7 @@ def workflow_files() -> list[Path]:
 
 def template(name: str) -> str:
     """A workflow of the consumer kit, following the tag under which act knows this checkout."""
-    return repinned((TEMPLATES / f"accord-{name}.yml").read_text(encoding="utf-8"), PUBLISHED.partition("@")[2])
+    return with_pin((TEMPLATES / f"accord-{name}.yml").read_text(encoding="utf-8"), PUBLISHED.partition("@")[2])
 
 
 def action_files() -> list[Path]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from support.stage import Stage, staged
 
-from accord.kit.install import carry_out, plan_folder
+from accord.kit.install import install_kit, plan_folder
 from accord.kit.manifest import Kit, Pin, shipped_kit
-from accord.kit.sync import Synced, sync_repository
+from accord.kit.sync import SyncResult, sync_repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ def older_kit() -> Kit:
 
 def installed(folder: Path, kit: Kit, pin: Pin = OLD) -> dict[str, str]:
     """What a kit puts into an empty repository."""
-    carry_out(folder, plan_folder(folder, kit, pin), lambda path: None)
+    install_kit(folder, plan_folder(folder, kit, pin), lambda path: None)
     return {p.relative_to(folder).as_posix(): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
@@ -59,7 +59,7 @@ def consumer_stage(
         yield stage
 
 
-def sync(stage: Stage, *, kit: Kit = SHIPPED, pin: Pin = NEW, **options: Any) -> Synced:
+def sync(stage: Stage, *, kit: Kit = SHIPPED, pin: Pin = NEW, **options: Any) -> SyncResult:
     return sync_repository(stage.adapter(repo=CONSUMER), CONSUMER, kit, pin, stage.clock, **options)
 
 

@@ -14,7 +14,7 @@ from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def post(
 ) -> Receipt:
     """Apply a reviewer's result, by default to the pull request of another author."""
     model = read_shape(ReviewerResult, result)
-    said = Setting(stage.repository, stage.clock, Redactor(), **setting)
+    said = RunOptions(stage.repository, stage.clock, Redactor(), **setting)
     return apply_review(adapter or stage.adapter(), model, Reviewed(pull, work_item, commit), said)
 
 

@@ -21,7 +21,7 @@ from accord.github.models import Access
 from accord.results.models import PlannerResult
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Settings, serving
 
@@ -74,7 +74,7 @@ class Stage:
     def apply(self, result: dict[str, Any], *, adapter: GitHub | None = None, **setting: Any) -> Receipt:
         github = adapter or self.adapter()
         plan = read_plan(read_shape(PlannerResult, result))
-        return apply_plan(github, plan, Setting(self.repository, self.clock, Redactor(), **setting))
+        return apply_plan(github, plan, RunOptions(self.repository, self.clock, Redactor(), **setting))
 
     def get(self, path: str, **params: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.server.token}"}

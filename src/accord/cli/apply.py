@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
     from accord.results.models import ImplementorResult, ReviewerResult
     from accord.results.receipts import Receipt
-    from accord.results.setting import Setting
+    from accord.results.setting import RunOptions
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -117,7 +117,7 @@ def read_subject(raw: bytes, only: str | None = None) -> Subject:
     return replace(subject, findings=subject.placed(findings))
 
 
-def apply_subject(subject: Subject, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def apply_subject(subject: Subject, way: Way, setting: RunOptions, choices: Choices) -> Receipt:
     """Apply a checked document. Raises WrongUsage for a kind that cannot be applied, or a missing option."""
     if subject.kind not in _APPLIERS:
         message = f"A document of the kind {subject.kind} is checked, not applied."
@@ -126,13 +126,13 @@ def apply_subject(subject: Subject, way: Way, setting: Setting, choices: Choices
     return replace(receipt, findings=subject.placed(receipt.findings))
 
 
-def _planner(plan: Plan, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def _planner(plan: Plan, way: Way, setting: RunOptions, choices: Choices) -> Receipt:
     from accord.results.planner.run import apply_plan
 
     return apply_plan(way.github, plan, setting)
 
 
-def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def _implementor(result: ImplementorResult, way: Way, setting: RunOptions, choices: Choices) -> Receipt:
     from accord.git.branches import DEFAULT_AUTHOR, check_author
     from accord.git.paths import path_patterns
     from accord.results.implementor.facts import Implementation
@@ -154,7 +154,7 @@ def _implementor(result: ImplementorResult, way: Way, setting: Setting, choices:
     return apply_implementation(way.github, result, work, setting)
 
 
-def _reviewer(result: ReviewerResult, way: Way, setting: Setting, choices: Choices) -> Receipt:
+def _reviewer(result: ReviewerResult, way: Way, setting: RunOptions, choices: Choices) -> Receipt:
     from accord.results.reviewer.facts import Reviewed
     from accord.results.reviewer.run import apply_review
 
@@ -174,7 +174,7 @@ def _number(text: str | None, option: str) -> int:
     return number
 
 
-_APPLIERS: Mapping[str, Callable[[Any, Way, Setting, Choices], Receipt]] = {
+_APPLIERS: Mapping[str, Callable[[Any, Way, RunOptions, Choices], Receipt]] = {
     PLANNER.name: _planner,
     IMPLEMENTOR.name: _implementor,
     REVIEWER.name: _reviewer,
@@ -236,12 +236,12 @@ def apply(
 
 def _apply(subject: Subject, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.core.clock import SystemClock
-    from accord.results.setting import Setting
+    from accord.results.setting import RunOptions
 
     choices = Choices(**{name: options.pop(name) for name in Choices.__dataclass_fields__})
     progress = Progress()
     with github_for(**options) as way:
-        setting = Setting(
+        setting = RunOptions(
             way.repository,
             SystemClock(),
             redactor_for(os.environ),

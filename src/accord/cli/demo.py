@@ -23,13 +23,13 @@ from accord.github.models import Access
 from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
-from accord.results.label_sync import plan_labels, sync_labels
+from accord.results.label_sync import apply_labels, plan_labels
 from accord.results.labels import shipped_labels
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import Setting
+from accord.results.setting import RunOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.redaction import Redactor
 from accord_sandbox.seed import INSTALLATION_TOKEN
@@ -96,7 +96,7 @@ def example(name: str) -> Path:
 def show_all(server: Running) -> str:
     """Go all steps, saying each, and return the address of the pull request. Exits where a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
-    setting = Setting(server.repository, SystemClock(), Redactor())
+    setting = RunOptions(server.repository, SystemClock(), Redactor())
     _say(f"1. Bring the labels in step: {_sync(person)}\n")
 
     plan = read_plan(_read(PLANNER))
@@ -127,7 +127,7 @@ def _read(kind: Kind[Model]) -> Model:
 def _sync(github: GitHub) -> str:
     """Bring the labels in step, and say how many that made."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
-    ended, problem = sync_labels(github, actions, SystemClock(), Progress(len(actions)))
+    ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:
         raise problem
     return f"{sum(action.is_change for action in ended)} of {len(ended)} created"

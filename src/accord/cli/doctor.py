@@ -143,12 +143,12 @@ def counted(number: int, word: str) -> str:
 
 def _kit_check(directory: Path) -> CheckUp:
     """Compare the kit in the folder with that of this version, pinned as it is: what was edited is only counted."""
-    from accord.kit.install import installed, plan_folder
+    from accord.kit.install import plan_folder, read_installed
     from accord.kit.manifest import PLACE, Pin, shipped_kit
     from accord.kit.plan import Action
 
     try:
-        manifest = installed(directory)
+        manifest = read_installed(directory)
         if manifest is None:
             return CheckUp("kit", "none; accord init installs it")
         kit = shipped_kit()

@@ -13,9 +13,9 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
-    closed_item,
     detail_of,
     gather_item,
+    item_closed_by,
     item_of,
     move_work_item,
     pull_at,
@@ -69,7 +69,7 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
         if pull:
             leave_outputs({"base": redact(pull.base_branch)})
         try:
-            wanted = closed_item(pull, way.repository) if pull else _number(number)
+            wanted = item_closed_by(pull, way.repository) if pull else _number(number)
             item = detail_of(*gather_item(way.github, wanted)) | more
         except BrokenContract as broken:
             if output_format != "json":

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.kit.manifest import Pin
-    from accord.kit.plan import FilePlan, Plan
-    from accord.kit.sync import Synced
+    from accord.kit.plan import FilePlan, KitPlan
+    from accord.kit.sync import SyncResult
 
 
 COLORS = {
@@ -58,7 +58,7 @@ def init(ctx: click.Context, /, root: Path, ref: str | None, yes: bool, dry_run:
     never touched. Run twice, it changes nothing the second time.
     """
     from accord.cli.step import report_kit
-    from accord.kit.install import carry_out, plan_folder
+    from accord.kit.install import install_kit, plan_folder
     from accord.kit.manifest import pin_for, shipped_kit
 
     plan = plan_folder(root, shipped_kit(), pin_for(ref))
@@ -66,7 +66,7 @@ def init(ctx: click.Context, /, root: Path, ref: str | None, yes: bool, dry_run:
         _show(plan)
     if plan.is_change and not dry_run:
         _require_consent(yes, output_format)
-        carry_out(root, plan, lambda path: None)
+        install_kit(root, plan, lambda path: None)
     outcome = ("planned" if dry_run else "applied") if plan.is_change else "unchanged"
     if output_format == "json":
         print_json(_document(plan, outcome))
@@ -85,7 +85,7 @@ def _require_consent(yes: bool, output_format: str) -> None:
     click.confirm("Write this?", abort=True)
 
 
-def _document(plan: Plan, outcome: str) -> dict[str, object]:
+def _document(plan: KitPlan, outcome: str) -> dict[str, object]:
     from accord.kit.plan import diffs
 
     return {
@@ -97,15 +97,15 @@ def _document(plan: Plan, outcome: str) -> dict[str, object]:
     }
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: KitPlan) -> None:
     """Show the difference, and below it what happens to each file; conflicts with what the template changed."""
-    from accord.kit.plan import Action, diffs, unified
+    from accord.kit.plan import Action, diffs, unified_diff
 
     for diff in diffs(plan.files):
         _print_diff(diff)
     for file in plan.of(Action.CONFLICT):
         click.echo(click.style(f"{file.path} stays as it is. What the template changed:", fg="red"))
-        _print_diff(unified(*file.template, file.path))
+        _print_diff(unified_diff(*file.template, file.path))
     show_files(plan.files)
 
 
@@ -184,11 +184,11 @@ def _repositories(repos: Sequence[str], file: str | None) -> list[str]:
     return list(named.values())
 
 
-def _synced(repository: str, pin: Pin, is_dry_run: bool, sandbox: str | None, max_wait: int) -> Synced:
+def _synced(repository: str, pin: Pin, is_dry_run: bool, sandbox: str | None, max_wait: int) -> SyncResult:
     """Sync one; what is wrong with it does not keep the others from being synced."""
     from accord.core.clock import SystemClock
     from accord.kit.manifest import shipped_kit
-    from accord.kit.sync import Outcome, Synced, sync_repository
+    from accord.kit.sync import SyncOutcome, SyncResult, sync_repository
 
     try:
         with github_for(repository, sandbox, max_wait) as (github, name, *_):
@@ -196,7 +196,7 @@ def _synced(repository: str, pin: Pin, is_dry_run: bool, sandbox: str | None, ma
     except WrongUsage:
         raise
     except AccordError as error:
-        return Synced(repository, Outcome.STOPPED if error.exit_code == 3 else Outcome.REFUSED, error=error)
+        return SyncResult(repository, SyncOutcome.STOPPED if error.exit_code == 3 else SyncOutcome.REFUSED, error=error)
 
 
 def _outcome(outcomes: Sequence[str]) -> str:
@@ -207,7 +207,7 @@ def _outcome(outcomes: Sequence[str]) -> str:
     return "unchanged"
 
 
-def _show_sync(synced: Synced) -> None:
+def _show_sync(synced: SyncResult) -> None:
     pull: Any = f"  {synced.pull.url}" if synced.pull else ""
     outcome = click.style(synced.outcome.value, fg=_COLORS.get(synced.outcome.value))
     click.echo(f"{one_line(synced.repository)}  {outcome}{pull}")

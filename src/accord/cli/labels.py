@@ -13,7 +13,7 @@ from accord.cli.output import Progress, format_option, one_line, print_findings,
 from accord.cli.sources import Lines, github_for, read_bytes, repository_options
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
-from accord.results.label_sync import FAILED, LabelAction, plan_labels, sync_labels
+from accord.results.label_sync import FAILED, LabelAction, apply_labels, plan_labels
 from accord.results.labels import LabelEntry, parse_labels, shipped_labels
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def sync(
             ours = extend_record(record, ours, action)
             progress(action)
 
-        ended, problem = sync_labels(github, planned, SystemClock(), tell)
+        ended, problem = apply_labels(github, planned, SystemClock(), tell)
     _report(_outcome(ended, problem), ended, findings, file, output_format, problem)
     if problem or any(action.action == FAILED for action in ended):
         ctx.exit(problem.exit_code if problem else 4)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from accord.github.artifacts import Fetched
     from accord.kit.plan import FilePlan
-    from accord.kit.sync import Synced
+    from accord.kit.sync import SyncResult
     from accord.results.label_sync import LabelAction
 
 
@@ -146,7 +146,7 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
 
 
 def report_kit(
-    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[Synced] = ()
+    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[SyncResult] = ()
 ) -> None:
     """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
     leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})

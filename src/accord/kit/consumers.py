@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, with_lines
 from accord.files.yaml import read_yaml
-from accord.kit.manifest import FOLDER, PLACE, Manifest, Pin, read_manifest, repinned, require_known
+from accord.kit.manifest import FOLDER, PLACE, Manifest, Pin, check_version, read_manifest, with_pin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,7 +59,7 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
             hint="Run accord init in a checkout of it, and commit what it writes.",
         )
     manifest = read_manifest(_text(github, PLACE, commit))
-    require_known(manifest, kit.version)
+    check_version(manifest, kit.version)
     known = _known_texts(kit, pin, manifest)
     files = {}
     for path in sorted(kit.files.keys() | manifest.files.keys() | manifest.pending.keys()):
@@ -90,12 +90,12 @@ def _blob(entries: Mapping[str, TreeEntry], path: str) -> str:
 
 def _known_texts(kit: Kit, pin: Pin, manifest: Manifest) -> dict[str, str]:
     """Return the texts that need not be fetched, by the names of their blobs."""
-    texts = [repinned(entry.text, f"{manifest.commit} # v{manifest.version}") for entry in manifest.files.values()]
+    texts = [with_pin(entry.text, f"{manifest.commit} # v{manifest.version}") for entry in manifest.files.values()]
     return {blob_of(text): text for text in [*texts, *_pinned(kit.files.values(), pin)]}
 
 
 def _pinned(texts: Iterable[str], pin: Pin) -> list[str]:
-    return [repinned(text, pin) for text in texts]
+    return [with_pin(text, pin) for text in texts]
 
 
 def _text(github: GitHub, path: str, commit: str) -> str:

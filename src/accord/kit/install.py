@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
 from accord.files.store import can_be_written, write_whole
-from accord.kit.manifest import PLACE, Manifest, Pending, digest_of, manifest_text, read_manifest, require_known
-from accord.kit.plan import Plan, merged, plan_kit
+from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
+from accord.kit.plan import KitPlan, merge_texts, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,27 +20,27 @@ if TYPE_CHECKING:
     from accord.kit.manifest import Kit, Pin
 
 
-def plan_folder(root: Path, kit: Kit, pin: Pin) -> Plan:
+def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
     """Read a repository's folder, and plan the kit for it. Writes nothing.
 
     Raises BrokenContract for a manifest that cannot be read, WrongUsage where a link or a folder is in the way,
     Refused for the kit of a later version.
     """
-    manifest = installed(root)
+    manifest = read_installed(root)
     if manifest:
-        require_known(manifest, kit.version)
+        check_version(manifest, kit.version)
     paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
-    return plan_kit(kit, pin, manifest, found, merged)
+    return plan_kit(kit, pin, manifest, found, merge_texts)
 
 
-def installed(root: Path) -> Manifest | None:
+def read_installed(root: Path) -> Manifest | None:
     """Read the manifest of a repository's folder; None where there is none."""
     held = _read(root, PLACE)
     return None if held is None else read_manifest(held)
 
 
-def carry_out(root: Path, plan: Plan, tell: Callable[[str], None]) -> None:
+def install_kit(root: Path, plan: KitPlan, tell: Callable[[str], None]) -> None:
     """Write what the plan says; ``tell`` is called with each path that was written or removed.
 
     Raises WrongUsage before anything is written when one of the files could not be.
@@ -60,7 +60,7 @@ def carry_out(root: Path, plan: Plan, tell: Callable[[str], None]) -> None:
     tell(PLACE)
 
 
-def _with_pending(plan: Plan) -> Manifest:
+def _with_pending(plan: KitPlan) -> Manifest:
     """Return the manifest as it was, with what comes now."""
     pending = {
         file.path: Pending(written=digest_of(file.after), entry=plan.manifest.files[file.path])

@@ -78,7 +78,7 @@ def _checked_path(path: str) -> str:
     return path
 
 
-class Entry(BaseModel):
+class ManifestEntry(BaseModel):
     """A file of the kit: the template's text by lines, and the digest that holds it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -87,7 +87,7 @@ class Entry(BaseModel):
     base: tuple[str, ...]
 
     @model_validator(mode="after")
-    def _text_is_the_one_of_the_digest(self) -> Entry:
+    def _text_is_the_one_of_the_digest(self) -> ManifestEntry:
         if digest_of(self.text) != self.sha256:
             raise ValueError("base is not the text that sha256 is of")
         return self
@@ -104,7 +104,7 @@ class Pending(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     written: str = Field(pattern=_SHA256)
-    entry: Entry
+    entry: ManifestEntry
 
 
 _Path = Annotated[str, AfterValidator(_checked_path)]
@@ -118,13 +118,13 @@ class Manifest(BaseModel):
     format: Literal[1] = 1
     version: str = Field(pattern=r"^[\w.+-]{1,100}$")
     commit: str = Field(pattern=r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
-    files: dict[_Path, Entry]
+    files: dict[_Path, ManifestEntry]
     pending: dict[_Path, Pending] = Field(default_factory=dict)
 
 
-def entry_of(template: str) -> Entry:
+def manifest_entry(template: str) -> ManifestEntry:
     """Make the entry of a template."""
-    return Entry(sha256=digest_of(template), base=tuple(template.split("\n")))
+    return ManifestEntry(sha256=digest_of(template), base=tuple(template.split("\n")))
 
 
 def read_manifest(text: str) -> Manifest:
@@ -140,7 +140,7 @@ def read_manifest(text: str) -> Manifest:
         ) from None
 
 
-def require_known(manifest: Manifest, version: str) -> None:
+def check_version(manifest: Manifest, version: str) -> None:
     """Raise Refused for the kit of a later version than this one: it would be taken back."""
     if _numbers(manifest.version) > _numbers(version):
         raise Refused(
@@ -185,7 +185,7 @@ class Pin:
         return f"{self.commit} # v{self.version}"
 
 
-def repinned(text: str, pin: Pin | str, *, only: str = "") -> str:
+def with_pin(text: str, pin: Pin | str, *, only: str = "") -> str:
     """Write every ``uses: accord-ci/accord…@COMMIT # vX`` of a file with this pin; ``only`` those with one commit.
 
     Only whole commits count. A tag, a branch or a fork is somebody's own choice, and stays.

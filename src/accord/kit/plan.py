@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.git.program import Git
-from accord.kit.manifest import Entry, Manifest, Pin, bases, entry_of, repinned
+from accord.kit.manifest import Manifest, ManifestEntry, Pin, bases, manifest_entry, with_pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ class FilePlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class KitPlan:
     """What happens to a repository: its files, and the manifest afterwards. ``before`` is None at first."""
 
     files: tuple[FilePlan, ...]
@@ -91,14 +91,14 @@ class Plan:
         return tuple(file for file in self.files if file.action is action)
 
 
-def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], merge: Merge) -> Plan:
+def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], merge: Merge) -> KitPlan:
     """Compare the kit with what is there. ``found`` has the files at the kit's and the manifest's paths, as they are.
 
     Planning again what was carried out finds nothing to do.
     """
     known = bases(manifest, found) if manifest else {}
     files = []
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ManifestEntry] = {}
     for path in sorted(kit.files.keys() | known.keys()):
         base, template = known.get(path), kit.files.get(path)
         last = manifest.commit if manifest else ""
@@ -107,9 +107,9 @@ def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, 
             continue
         files.append(file)
         if template is not None and file.note != OWN:
-            entries[path] = entry_of(template)
+            entries[path] = manifest_entry(template)
     after = Manifest(version=pin.version, commit=pin.commit, files=entries)
-    return Plan(tuple(files), after, manifest)
+    return KitPlan(tuple(files), after, manifest)
 
 
 def plan_file(
@@ -123,13 +123,13 @@ def plan_file(
     base, found, template = texts
     ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
     lines = found.replace("\r\n", "\n") if found and ends_in_crlf else found
-    then, own, now = [None if text is None else repinned(text, pin) for text in (base, lines, template)]
+    then, own, now = [None if text is None else with_pin(text, pin) for text in (base, lines, template)]
     decided = _without_template(then, own) if now is None else _with_template(then, own, now, merge)
     if decided is None:
         return None
     action, after, note = decided
     if note == EDITED and action is Action.KEEP and lines is not None:
-        after = repinned(lines, pin, only=last)
+        after = with_pin(lines, pin, only=last)
     if action is Action.CONFLICT or note in (OWN, RETIRED):
         after = found
     elif after is not None and ends_in_crlf:
@@ -182,7 +182,7 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def merged(own: str, base: str, template: str) -> str | None:
+def merge_texts(own: str, base: str, template: str) -> str | None:
     """Carry what changed from ``base`` to ``template`` into ``own``; None where both changed the same lines."""
     texts = {"own": own, "base": base, "template": template}
     if any("\0" in text for text in texts.values()):
@@ -197,7 +197,7 @@ def merged(own: str, base: str, template: str) -> str | None:
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def unified(before: str | None, after: str | None, path: str) -> str:
+def unified_diff(before: str | None, after: str | None, path: str) -> str:
     """Write a unified diff of one file; None is no file. Only a line feed ends a line, as for git."""
     old, new = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
     lines = difflib.unified_diff(_LINES.findall(before or ""), _LINES.findall(after or ""), old, new)
@@ -206,7 +206,7 @@ def unified(before: str | None, after: str | None, path: str) -> str:
 
 def diffs(files: tuple[FilePlan, ...]) -> Iterator[str]:
     """Write the diff of each file that changes."""
-    return (unified(file.before, file.after, file.path) for file in files if file.is_change)
+    return (unified_diff(file.before, file.after, file.path) for file in files if file.is_change)
 
 
 def _ended(line: str) -> str:

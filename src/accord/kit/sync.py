@@ -16,7 +16,7 @@ from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.consumers import Consumer, blob_of, kit_entries, read_consumer
 from accord.kit.manifest import PLACE, digest_of, manifest_text
-from accord.kit.plan import Action, Plan, merged, plan_kit, unified
+from accord.kit.plan import Action, KitPlan, merge_texts, plan_kit, unified_diff
 from accord.text.markdown import cell, fenced, table
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.kit.manifest import Kit, Pin
-    from accord.kit.plan import FilePlan, Plan
+    from accord.kit.plan import FilePlan, KitPlan
 
 
 BRANCH = "accord/sync"
@@ -34,17 +34,17 @@ SUBJECT = "Update the accord kit"
 _MARKER = "sync"
 
 
-def title(plan: Plan) -> str:
+def title(plan: KitPlan) -> str:
     """Return the title of the pull request, and the first line of its commit."""
     return f"{SUBJECT} to v{plan.manifest.version}"
 
 
-def commit_message(plan: Plan) -> str:
+def commit_message(plan: KitPlan) -> str:
     """Return the message of the one commit."""
     return f"{title(plan)}\n\nFrom accord {plan.manifest.commit}. What was edited here is kept.\n"
 
 
-def plan_digest(plan: Plan) -> str:
+def plan_digest(plan: KitPlan) -> str:
     """Name what the pull request proposes: the same plan is the same digest."""
     after = {file.path: None if file.after is None else digest_of(file.after) for file in plan.changes}
     held = json.dumps([after, manifest_text(plan.manifest)], sort_keys=True)
@@ -56,7 +56,7 @@ def digest_in(body: str) -> str:
     return next((found.get("plan", "") for found in find_markers(body, _MARKER)), "")
 
 
-def body(plan: Plan) -> str:
+def body(plan: KitPlan) -> str:
     """Describe the plan: every file, the conflicts with what the template changed, and what to do about them."""
     rows = [[cell(file.path), file.action.value, cell(file.note)] for file in plan.files]
     parts = [
@@ -83,7 +83,7 @@ def _conflicts(conflicts: Sequence[FilePlan]) -> str:
         ),
     ]
     for file in conflicts:
-        texts += [f"### {cell(file.path)}", fenced(unified(*file.template, file.path), "diff")]
+        texts += [f"### {cell(file.path)}", fenced(unified_diff(*file.template, file.path), "diff")]
     return "\n\n".join(texts)
 
 
@@ -103,7 +103,7 @@ _NEEDED = (
 REF = f"refs/heads/{BRANCH}"
 
 
-class Outcome(StrEnum):
+class SyncOutcome(StrEnum):
     """How it ended for one repository."""
 
     APPLIED = "applied"
@@ -115,12 +115,12 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Synced:
+class SyncResult:
     """What became of one repository; ``plan`` is None where it could not be read."""
 
     repository: str
-    outcome: Outcome
-    plan: Plan | None = None
+    outcome: SyncOutcome
+    plan: KitPlan | None = None
     pull: Pull | None = None
     error: AccordError | None = None
 
@@ -161,10 +161,10 @@ class Proposed:
 
 
 @dataclass(frozen=True)
-class Step:
+class SyncDecision:
     """What to do: move the branch, write the pull request, or neither and say why."""
 
-    outcome: Outcome
+    outcome: SyncOutcome
     pushes: bool = False
     writes_pull: bool = False
     refusal: str = field(default="")
@@ -172,33 +172,33 @@ class Step:
 
 def sync_repository(
     github: GitHub, repository: str, kit: Kit, pin: Pin, clock: Clock, *, is_dry_run: bool = False
-) -> Synced:
+) -> SyncResult:
     """Bring one repository's kit in step by a pull request. Raises nothing of ours: the result tells."""
     plan = None
     try:
         consumer = read_consumer(github, kit, pin)
-        plan = plan_kit(kit, pin, consumer.manifest, consumer.files, merged)
+        plan = plan_kit(kit, pin, consumer.manifest, consumer.files, merge_texts)
         if not plan.is_change:
-            return Synced(repository, Outcome.UNCHANGED, plan)
+            return SyncResult(repository, SyncOutcome.UNCHANGED, plan)
         proposed = _proposed(github, repository, plan)
         step = decide(plan, proposed)
         if step.refusal:
             raise Refused(step.refusal, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
-        if step.outcome is not Outcome.APPLIED or is_dry_run:
-            outcome = Outcome.PLANNED if step.outcome is Outcome.APPLIED else step.outcome
-            return Synced(repository, outcome, plan, proposed.pulls[0] if proposed.pulls else None)
+        if step.outcome is not SyncOutcome.APPLIED or is_dry_run:
+            outcome = SyncOutcome.PLANNED if step.outcome is SyncOutcome.APPLIED else step.outcome
+            return SyncResult(repository, outcome, plan, proposed.pulls[0] if proposed.pulls else None)
         if step.pushes:
             _push(github, consumer, plan, proposed, clock)
         pull = _write_pull(github, consumer, plan, proposed, clock) if step.writes_pull else proposed.open_pull
-        return Synced(repository, Outcome.APPLIED, plan, pull)
+        return SyncResult(repository, SyncOutcome.APPLIED, plan, pull)
     except Forbidden as error:
-        return Synced(repository, Outcome.REFUSED, plan, error=Refused(error.message, hint=_NEEDED))
+        return SyncResult(repository, SyncOutcome.REFUSED, plan, error=Refused(error.message, hint=_NEEDED))
     except AccordError as error:
-        outcome = Outcome.STOPPED if isinstance(error, Stopped) else Outcome.REFUSED
-        return Synced(repository, outcome, plan, error=error)
+        outcome = SyncOutcome.STOPPED if isinstance(error, Stopped) else SyncOutcome.REFUSED
+        return SyncResult(repository, outcome, plan, error=error)
 
 
-def decide(plan: Plan, proposed: Proposed) -> Step:
+def decide(plan: KitPlan, proposed: Proposed) -> SyncDecision:
     """Tell what is still to be done for a plan that changes something. Pure.
 
     A pull request that people closed declines its very plan; what they pushed to the branch is never overwritten.
@@ -206,16 +206,16 @@ def decide(plan: Plan, proposed: Proposed) -> Step:
     digest = plan_digest(plan)
     newest = next(iter(proposed.pulls), None)
     if newest and newest.state != "open" and not newest.is_merged and digest_in(newest.body) == digest:
-        return Step(Outcome.DECLINED)
+        return SyncDecision(SyncOutcome.DECLINED)
     current = proposed.open_pull
     pushes = not proposed.is_wanted
     if pushes and not proposed.is_ours:
-        return Step(Outcome.REFUSED, refusal=f"The branch {BRANCH} has commits that are not of accord.")
+        return SyncDecision(SyncOutcome.REFUSED, refusal=f"The branch {BRANCH} has commits that are not of accord.")
     writes_pull = current is None or digest_in(current.body) != digest
-    return Step(Outcome.APPLIED if pushes or writes_pull else Outcome.UNCHANGED, pushes, writes_pull)
+    return SyncDecision(SyncOutcome.APPLIED if pushes or writes_pull else SyncOutcome.UNCHANGED, pushes, writes_pull)
 
 
-def _proposed(github: GitHub, repository: str, plan: Plan) -> Proposed:
+def _proposed(github: GitHub, repository: str, plan: KitPlan) -> Proposed:
     found = github.pulls_from(BRANCH)
     pulls = tuple(pull for pull in found if pull.head_repository.lower() == repository.lower())
     tip = github.ref(REF)
@@ -226,7 +226,7 @@ def _proposed(github: GitHub, repository: str, plan: Plan) -> Proposed:
     return Proposed(tip, is_ours, _is_wanted(github, tip, plan), pulls)
 
 
-def _is_wanted(github: GitHub, tip: str, plan: Plan) -> bool:
+def _is_wanted(github: GitHub, tip: str, plan: KitPlan) -> bool:
     """Tell whether a commit has every file of the kit as the plan wants it."""
     _, entries = kit_entries(github, tip)
     wanted = {file.path: file.after for file in plan.files} | {PLACE: manifest_text(plan.manifest)}
@@ -236,7 +236,7 @@ def _is_wanted(github: GitHub, tip: str, plan: Plan) -> bool:
     )
 
 
-def _push(github: GitHub, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> None:
+def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposed: Proposed, clock: Clock) -> None:
     """Make the one commit on the default branch's newest, and point the branch to it."""
     changes = _changes(consumer, plan)
     tree = send_until_answered(lambda: github.create_tree_over(consumer.tree, changes), clock)
@@ -249,7 +249,7 @@ def _push(github: GitHub, consumer: Consumer, plan: Plan, proposed: Proposed, cl
         raise Stopped(f"Somebody else made the branch {BRANCH} meanwhile.", hint="Run the same command again.")
 
 
-def _changes(consumer: Consumer, plan: Plan) -> Mapping[str, tuple[str, str] | None]:
+def _changes(consumer: Consumer, plan: KitPlan) -> Mapping[str, tuple[str, str] | None]:
     changes: dict[str, tuple[str, str] | None] = {
         file.path: None if file.after is None else (consumer.modes.get(file.path, "100644"), file.after)
         for file in plan.changes
@@ -257,7 +257,7 @@ def _changes(consumer: Consumer, plan: Plan) -> Mapping[str, tuple[str, str] | N
     return {**changes, PLACE: ("100644", manifest_text(plan.manifest))}
 
 
-def _write_pull(github: GitHub, consumer: Consumer, plan: Plan, proposed: Proposed, clock: Clock) -> Pull:
+def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposed: Proposed, clock: Clock) -> Pull:
     text = body(plan)
     if proposed.open_pull:
         return github.change_pull(proposed.open_pull.number, title=title(plan), body=text)

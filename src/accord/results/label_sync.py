@@ -98,7 +98,7 @@ def _action(wanted: Label, found: Label | None) -> LabelAction:
     return LabelAction(wanted.name, UP_TO_DATE if found == wanted else UPDATED, wanted, found)
 
 
-def sync_labels(
+def apply_labels(
     github: GitHub, actions: Sequence[LabelAction], clock: Clock, tell: Callable[[LabelAction], None]
 ) -> tuple[list[LabelAction], AccordError | None]:
     """Carry the actions out; a refused label fails alone, an unreachable GitHub or a missing permission ends it.

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.results.setting import Tell
-    from accord.results.status import Move
+    from accord.results.status import StatusMove
 
 
-class Status(StrEnum):
+class OperationStatus(StrEnum):
     """What became of an operation. ``adopted`` and ``skipped`` found their work done by an earlier run."""
 
     PLANNED = "planned"
@@ -25,14 +25,14 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-def skipped(is_done: bool) -> Status | None:
+def skipped(is_done: bool) -> OperationStatus | None:
     """Return what is found where the work may be done already."""
-    return Status.SKIPPED if is_done else None
+    return OperationStatus.SKIPPED if is_done else None
 
 
-def adopted(is_there: bool) -> Status | None:
+def adopted(is_there: bool) -> OperationStatus | None:
     """Return what is found where an earlier run may have made what this one would."""
-    return Status.ADOPTED if is_there else None
+    return OperationStatus.ADOPTED if is_there else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Operation:
 
     op: ClassVar[str]
     key: str
-    found: Status | None
+    found: OperationStatus | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,21 @@ class MoveWorkItem(Operation):
     """Move the work item to the status that a verdict or an outcome asks for."""
 
     op: ClassVar[str] = "move-work-item"
-    move: Move
+    move: StatusMove
 
 
-def moving(move: Move) -> MoveWorkItem:
+def moving(move: StatusMove) -> MoveWorkItem:
     """Plan a move; one that changes nothing is skipped."""
     return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped(not move.is_change), move)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """What a receipt says of one operation; ``target`` is the number of the issue it is about."""
 
     op: str
     key: str
-    status: Status
+    status: OperationStatus
     target: str | None
 
     def as_json(self) -> dict[str, Any]:
@@ -74,20 +74,20 @@ class Entry:
 Op = TypeVar("Op", bound=Operation)
 
 
-def in_order(
-    operations: Sequence[Op], do: Callable[[Op], None], entry: Callable[[Op, Status], Entry], tell: Tell
-) -> tuple[list[Entry], AccordError | None]:
+def apply_in_order(
+    operations: Sequence[Op], do: Callable[[Op], None], entry: Callable[[Op, OperationStatus], LedgerEntry], tell: Tell
+) -> tuple[list[LedgerEntry], AccordError | None]:
     """Do what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     problem: AccordError | None = None
     for operation in operations:
-        status = operation.found or Status.PLANNED
-        if status is Status.PLANNED and problem is None:
+        status = operation.found or OperationStatus.PLANNED
+        if status is OperationStatus.PLANNED and problem is None:
             try:
                 do(operation)
-                status = Status.DONE
+                status = OperationStatus.DONE
             except AccordError as error:
-                problem, status = error, Status.FAILED
+                problem, status = error, OperationStatus.FAILED
         entries.append(entry(operation, status))
         try:
             tell(entries[-1], len(entries), len(operations))

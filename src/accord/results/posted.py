@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Desk:
+class TextSanitizer:
     """Where texts are made fit to be posted: it counts what was changed, and remembers who leaked a secret."""
 
     secrets: Redactor
@@ -91,7 +91,7 @@ def posted_message(text: str, secrets: Redactor) -> str:
     return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets).text.strip()
 
 
-def posted_plan(result: PlannerResult, desk: Desk) -> PlannerResult:
+def posted_plan(result: PlannerResult, desk: TextSanitizer) -> PlannerResult:
     """Return a planner's result with its texts as they are posted."""
     create = [
         item.model_copy(
@@ -111,12 +111,12 @@ def posted_plan(result: PlannerResult, desk: Desk) -> PlannerResult:
     return result.model_copy(update={"create": create, "update": update})
 
 
-def posted_summary(result: ImplementorResult, desk: Desk) -> ImplementorResult:
+def posted_summary(result: ImplementorResult, desk: TextSanitizer) -> ImplementorResult:
     """Return an implementor's result with its summary as it is posted. A patch is code, and stays."""
     return result.model_copy(update={"summary": desk.body(result.summary, pointer("summary"))})
 
 
-def posted_review(result: ReviewerResult, desk: Desk) -> ReviewerResult:
+def posted_review(result: ReviewerResult, desk: TextSanitizer) -> ReviewerResult:
     """Return a reviewer's result with its texts as they are posted; paths stay, as they are looked up."""
     review = result.review
     summary = desk.body(review.summary, pointer("review", "summary"))
@@ -127,7 +127,7 @@ def posted_review(result: ReviewerResult, desk: Desk) -> ReviewerResult:
     return result.model_copy(update={"review": review.model_copy(update={"summary": summary, "comments": comments})})
 
 
-def posted_paths(result: ReviewerResult, desk: Desk) -> tuple[str, ...]:
+def posted_paths(result: ReviewerResult, desk: TextSanitizer) -> tuple[str, ...]:
     """Return the path of each comment as it is shown."""
     paths = [comment.path for comment in result.review.comments]
     return tuple(desk.path(path, pointer("review", "comments", i, "path")) for i, path in enumerate(paths))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import Refused
-from accord.results.operations import Entry, Status
+from accord.results.operations import LedgerEntry, OperationStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,7 +47,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Dependency:
     """A dependency between two items, for pictures: ``waiting`` waits for ``blocker``."""
 
     waiting: str
@@ -68,13 +68,13 @@ class Receipt:
     repository: str
     findings: Sequence[Finding] = ()
     items: Mapping[str, Item] = field(default_factory=dict)
-    operations: Sequence[Entry] = ()
+    operations: Sequence[LedgerEntry] = ()
     reads: int = 0
     writes: int = 0
     error: AccordError | None = None
     estimated_seconds: float | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    edges: Sequence[Edge] = ()
+    edges: Sequence[Dependency] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     sanitised: Mapping[str, int] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class Receipt:
         return document
 
 
-def counted(github: GitHub, run: Callable[[], Receipt]) -> Receipt:
+def with_request_count(github: GitHub, run: Callable[[], Receipt]) -> Receipt:
     """Run, and write into the receipt how many requests that took."""
     before = replace(github.requests)
     receipt = run()
@@ -112,11 +112,11 @@ def counted(github: GitHub, run: Callable[[], Receipt]) -> Receipt:
     return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
 
 
-def outcome_of(entries: Sequence[Entry], error: AccordError | None) -> Outcome:
+def outcome_of(entries: Sequence[LedgerEntry], error: AccordError | None) -> Outcome:
     """Decide how a run ended that got as far as its operations."""
     if isinstance(error, Refused):
         return Outcome.REFUSED
     if error is not None:
         return Outcome.STOPPED
-    wrote = any(entry.status is Status.DONE for entry in entries)
+    wrote = any(entry.status is OperationStatus.DONE for entry in entries)
     return Outcome.APPLIED if wrote else Outcome.UNCHANGED

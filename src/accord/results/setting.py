@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from accord.core.clock import Clock
-    from accord.results.operations import Entry
+    from accord.results.operations import LedgerEntry
     from accord.text.redaction import Redactor
 
 Tell: TypeAlias = "Callable[[Entry, int, int], None]"
 """Called with each operation as it ends, how many ended, and how many there are."""
 
 
-def _say_nothing(entry: Entry, ended: int, total: int) -> None:
+def _say_nothing(entry: LedgerEntry, ended: int, total: int) -> None:
     """Report no progress."""
 
 
 @dataclass(frozen=True)
-class Setting:
+class RunOptions:
     """What a run is given besides its result. ``tell`` is called with each operation as it ends."""
 
     repository: str

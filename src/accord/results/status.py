@@ -31,28 +31,28 @@ CLOSED = "closed"
 
 
 @dataclass(frozen=True)
-class MoveFacts:
+class StatusFacts:
     """What the guards look at: open blockers by number, and whether a person asks for the move."""
 
     open_blockers: tuple[int, ...] = ()
     is_person: bool = False
 
 
-_NOTHING_KNOWN = MoveFacts()
+_NOTHING_KNOWN = StatusFacts()
 _LEFT_BY_PEOPLE = ("blocked", "needs-refinement")
 
 
-def _blockers_closed(facts: MoveFacts) -> str:
+def _blockers_closed(facts: StatusFacts) -> str:
     if not facts.open_blockers:
         return ""
     return f"It still waits for {', '.join(f'#{n}' for n in facts.open_blockers)}; close them first."
 
 
-def _person_asks(facts: MoveFacts) -> str:
+def _person_asks(facts: StatusFacts) -> str:
     return "" if facts.is_person else "Only a person may take it up again; use a person's token."
 
 
-WORK_ITEM: Machine[MoveFacts] = Machine(
+WORK_ITEM: Machine[StatusFacts] = Machine(
     "work item",
     "pending",
     frozenset({CLOSED}),
@@ -74,7 +74,7 @@ WORK_ITEM: Machine[MoveFacts] = Machine(
 
 
 @dataclass(frozen=True)
-class Move:
+class StatusMove:
     """A legal move, ready to be carried out. ``labels`` is the whole new list."""
 
     issue: Issue
@@ -118,21 +118,21 @@ def asks_for_person(issue: Issue, target: str = "") -> bool:
     return status in _LEFT_BY_PEOPLE and status != target
 
 
-def plan_move(issue: Issue, target: str, facts: MoveFacts = _NOTHING_KNOWN) -> Move:
+def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOTHING_KNOWN) -> StatusMove:
     """Judge a move. Raises BrokenContract, naming the legal moves, when it is illegal.
 
     Without ``facts`` the item's labels decide alone, which is enough for the moves that an agent's result asks for.
     """
     source = current_status(issue)
     if source == target:
-        return Move(issue, source, target, issue.labels)
+        return StatusMove(issue, source, target, issue.labels)
     refusal = WORK_ITEM.refusal(source, target, facts)
     if refusal:
         raise BrokenContract.of(Finding("illegal-move", f"#{issue.number} cannot move: {refusal}"))
-    return Move(issue, source, target, _labels_at(issue, target))
+    return StatusMove(issue, source, target, _labels_at(issue, target))
 
 
-def legal_moves(issue: Issue, facts: MoveFacts) -> list[str]:
+def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
     """List where an item may move now; nowhere while its labels are unclear."""
     source = status_if_clear(issue)
     targets = WORK_ITEM.targets(source) if source else ()
@@ -149,7 +149,7 @@ def _labels_at(issue: Issue, target: str) -> tuple[str, ...]:
     return kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
 
 
-def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> Move:
+def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> StatusMove:
     """Move a work item, in one request; a rehearsal only judges the move.
 
     Raises BrokenContract, naming the legal moves, when it is illegal.
@@ -157,13 +157,13 @@ def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool
     issue = find_work_item(github, number)
     move = plan_move(issue, target, move_facts(github, issue, target))
     if not is_dry_run:
-        carry_out_move(github, move)
+        apply_move(github, move)
     return move
 
 
-def move_facts(github: GitHub, issue: Issue, target: str) -> MoveFacts:
+def move_facts(github: GitHub, issue: Issue, target: str) -> StatusFacts:
     """Read what a move is judged by, and nothing that this one does not need."""
-    return MoveFacts(
+    return StatusFacts(
         tuple(open_blockers(github, issue)) if asks_for_blockers(issue, target) else (),
         asks_for_person(issue, target) and github.identity().is_person,
     )
@@ -178,7 +178,7 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     return issue
 
 
-def carry_out_move(github: GitHub, move: Move) -> None:
+def apply_move(github: GitHub, move: StatusMove) -> None:
     """Write a move in one request; nothing when the item is there already."""
     if not move.is_change:
         return
@@ -216,14 +216,14 @@ def pull_at(github: GitHub, number: int) -> Pull | None:
     return github.pull(number) if issue and issue.is_pull else None
 
 
-def gather_item(github: GitHub, number: int) -> tuple[Issue, MoveFacts]:
+def gather_item(github: GitHub, number: int) -> tuple[Issue, StatusFacts]:
     """Read a work item, and what its next move is judged by. Raises BrokenContract where there is none."""
     issue = find_work_item(github, number)
     blockers = tuple(open_blockers(github, issue))
-    return issue, MoveFacts(blockers, asks_for_person(issue) and github.identity().is_person)
+    return issue, StatusFacts(blockers, asks_for_person(issue) and github.identity().is_person)
 
 
-def closed_item(pull: Pull, repository: str) -> int:
+def item_closed_by(pull: Pull, repository: str) -> int:
     """Return the work item that a pull request closes. Raises BrokenContract where it does not close just one."""
     found = closing_references(pull.body, repository)
     if len(found) == 1:
@@ -252,7 +252,7 @@ def item_of(issue: Issue) -> dict[str, Any]:
     }
 
 
-def detail_of(issue: Issue, facts: MoveFacts) -> dict[str, Any]:
+def detail_of(issue: Issue, facts: StatusFacts) -> dict[str, Any]:
     """Write all that is told of an item: what it waits for too, and where it may move."""
     waits_for = [str(blocker) for blocker in facts.open_blockers]
     return {**item_of(issue), "waits_for": waits_for, "moves": legal_moves(issue, facts)}

@@ -17,8 +17,8 @@ from accord.results.implementor.plan import (
     WriteComment,
 )
 from accord.results.implementor.revision import our_comment, our_pull
-from accord.results.operations import Entry, MoveWorkItem, Status, in_order
-from accord.results.status import carry_out_move
+from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus, apply_in_order
+from accord.results.status import apply_move
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,11 @@ class State:
     pull: Pull | None
 
 
-def carry_out(
+def apply_operations(
     github: GitHub, operations: Sequence[ImplementOperation], facts: RevisionFacts, request: Request, state: State
-) -> tuple[list[Entry], AccordError | None]:
+) -> tuple[list[LedgerEntry], AccordError | None]:
     """Carry out the operations of an implementor's result."""
-    return in_order(
+    return apply_in_order(
         operations,
         lambda operation: _do(github, operation, facts, request, state),
         lambda operation, status: entry_of(operation, status, facts, state),
@@ -63,7 +63,7 @@ def _do(github: GitHub, operation: ImplementOperation, facts: RevisionFacts, req
         case WriteComment():
             _write_comment(github, operation, facts, clock)
         case MoveWorkItem():
-            carry_out_move(github, operation.move)
+            apply_move(github, operation.move)
 
 
 def _push(operation: PushBranch, facts: RevisionFacts, request: Request) -> None:
@@ -100,7 +100,7 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
     )
 
 
-def entry_of(operation: ImplementOperation, status: Status, facts: RevisionFacts, state: State) -> Entry:
+def entry_of(operation: ImplementOperation, status: OperationStatus, facts: RevisionFacts, state: State) -> LedgerEntry:
     """Write the receipt's line of an operation."""
     match operation:
         case PushBranch():
@@ -109,4 +109,4 @@ def entry_of(operation: ImplementOperation, status: Status, facts: RevisionFacts
             target = str(state.pull.number) if state.pull else None
         case WriteComment() | MoveWorkItem():
             target = str(facts.issue.number)
-    return Entry(operation.op, operation.key, status, target)
+    return LedgerEntry(operation.op, operation.key, status, target)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull
     from accord.results.models import ImplementorResult
-    from accord.results.posted import Desk
-    from accord.results.setting import Setting
+    from accord.results.posted import TextSanitizer
+    from accord.results.setting import RunOptions
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Request:
     result: ImplementorResult
     work: Implementation
     token: str
-    setting: Setting
-    desk: Desk
+    setting: RunOptions
+    desk: TextSanitizer
 
     @property
     def patch(self) -> bytes:
@@ -118,7 +118,7 @@ class Request:
         return (self.result.patch or "").encode()
 
 
-def gather(github: GitHub, request: Request, stack: ExitStack) -> RevisionFacts:
+def gather_facts(github: GitHub, request: Request, stack: ExitStack) -> RevisionFacts:
     """Read what the plan depends on. Git's repository lives as long as ``stack``.
 
     Raises BrokenContract where there is no such work item and for a patch that is none, Refused where nothing may be

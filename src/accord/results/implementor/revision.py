@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Pull
     from accord.results.implementor.scope import ScopeReport
-    from accord.results.posted import Desk
+    from accord.results.posted import TextSanitizer
 
 
 REVISION = "revision"
@@ -51,7 +51,7 @@ def pull_title(title: str) -> str:
 
 
 def pull_body(
-    summary: str, number: int, scope: ScopeReport, token: str, desk: Desk, earlier: Iterable[str] = ()
+    summary: str, number: int, scope: ScopeReport, token: str, desk: TextSanitizer, earlier: Iterable[str] = ()
 ) -> str:
     """Write summary, scope report and the reference that closes the work item; the marker says which run wrote it.
 
@@ -86,7 +86,7 @@ def runs_told(body: str, name: str) -> list[str]:
     return [*(fields.get("run", "") for fields in find_markers(body, name)), *runs_before(body, name)]
 
 
-def scope_report(scope: ScopeReport, desk: Desk) -> str:
+def scope_report(scope: ScopeReport, desk: TextSanitizer) -> str:
     """Show every touched path under what it is to the work item."""
     groups = (
         ("In scope", scope.in_scope),
@@ -103,7 +103,7 @@ def scope_report(scope: ScopeReport, desk: Desk) -> str:
     return "\n".join(lines).rstrip()
 
 
-def _code(path: str, desk: Desk) -> str:
+def _code(path: str, desk: TextSanitizer) -> str:
     """Write a path as code, whatever it holds: an agent chose it."""
     shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\n", "\\n").replace("\r", "\\r")
     return as_code(desk.path(shown))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import has_errors
 from accord.github.markers import run_token
-from accord.results.implementor.apply import State, carry_out, entry_of
-from accord.results.implementor.facts import Request, gather
+from accord.results.implementor.apply import State, apply_operations, entry_of
+from accord.results.implementor.facts import Request, gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.kinds import IMPLEMENTOR
-from accord.results.operations import Status
-from accord.results.posted import Desk, posted_summary, says_nothing
-from accord.results.receipts import Outcome, Receipt, counted, outcome_of
+from accord.results.operations import OperationStatus
+from accord.results.posted import TextSanitizer, posted_summary, says_nothing
+from accord.results.receipts import Outcome, Receipt, outcome_of, with_request_count
 from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
@@ -24,20 +24,22 @@ if TYPE_CHECKING:
     from accord.results.implementor.facts import Implementation, RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
-    from accord.results.setting import Setting
+    from accord.results.setting import RunOptions
 
 
-def apply_implementation(github: GitHub, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
+def apply_implementation(
+    github: GitHub, result: ImplementorResult, work: Implementation, setting: RunOptions
+) -> Receipt:
     """Check an implementor's result, and carry it out exactly once. Raises nothing of ours: the receipt tells."""
-    return counted(github, lambda: _applied(github, result, work, setting))
+    return with_request_count(github, lambda: _applied(github, result, work, setting))
 
 
-def _applied(github: GitHub, result: ImplementorResult, work: Implementation, setting: Setting) -> Receipt:
+def _applied(github: GitHub, result: ImplementorResult, work: Implementation, setting: RunOptions) -> Receipt:
     run_key = setting.run_key or default_run_key(result, setting.repository, work.number)
     receipt = Receipt(IMPLEMENTOR.name, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
     if has_errors(receipt.findings):
         return receipt
-    desk = Desk(setting.redact)
+    desk = TextSanitizer(setting.redact)
     posted = posted_summary(result, desk)
     unfit = says_nothing(implementor_findings(posted)) if desk.sanitised else []
     receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
@@ -46,7 +48,7 @@ def _applied(github: GitHub, result: ImplementorResult, work: Implementation, se
     request = Request(posted, work, run_token(setting.repository, run_key), setting, desk)
     with ExitStack() as stack:
         try:
-            facts = gather(github, request, stack)
+            facts = gather_facts(github, request, stack)
             plan = plan_revision(facts, request)
         except BrokenContract as broken:
             return replace(receipt, findings=[*receipt.findings, *broken.findings])
@@ -62,10 +64,10 @@ def _carried_out(
     receipt = replace(receipt, findings=findings, titles={"": facts.title}, sanitised=request.desk.sanitised)
     state = State(plan.pull)
     if request.setting.is_dry_run:
-        entries = [entry_of(entry, entry.found or Status.PLANNED, facts, state) for entry in plan.operations]
+        entries = [entry_of(entry, entry.found or OperationStatus.PLANNED, facts, state) for entry in plan.operations]
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries)
     else:
-        entries, problem = carry_out(github, plan.operations, facts, request, state)
+        entries, problem = apply_operations(github, plan.operations, facts, request, state)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
     return replace(receipt, details=_details(plan, facts, request, state))
 

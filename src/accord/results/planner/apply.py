@@ -20,7 +20,7 @@ from accord.results.bodies import (
     updated_body,
 )
 from accord.results.labels import Category, category_of, labels_after_update
-from accord.results.operations import Entry, Status, in_order
+from accord.results.operations import LedgerEntry, OperationStatus, apply_in_order
 from accord.results.planner.facts import own_items
 from accord.results.planner.plan import (
     AddDependency,
@@ -64,11 +64,11 @@ class Ledger:
         return {key: issue.number for key, issue in self.issues.items() if key in self.names}
 
 
-def carry_out(
+def apply_operations(
     github: GitHub, operations: Sequence[PlanOperation], ledger: Ledger, clock: Clock, tell: Tell
-) -> tuple[list[Entry], AccordError | None]:
+) -> tuple[list[LedgerEntry], AccordError | None]:
     """Carry out the operations of a planner's result."""
-    return in_order(
+    return apply_in_order(
         operations,
         lambda operation: _do(github, operation, ledger, clock),
         lambda operation, status: entry_of(operation, status, ledger),
@@ -170,7 +170,7 @@ def _write_body(github: GitHub, issue: Issue, parts: Parts) -> Issue:
     return replace(issue, body=body)
 
 
-def entry_of(operation: PlanOperation, status: Status, ledger: Ledger) -> Entry:
+def entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger) -> LedgerEntry:
     """Write the receipt's line of an operation."""
     match operation:
         case CreateWorkItem() | NameOwners():
@@ -179,4 +179,4 @@ def entry_of(operation: PlanOperation, status: Status, ledger: Ledger) -> Entry:
             issue = ledger.issues.get(operation.item)
         case CloseWorkItem() | UpdateWorkItem():
             issue = operation.issue
-    return Entry(operation.op, operation.key, status, str(issue.number) if issue else None)
+    return LedgerEntry(operation.op, operation.key, status, str(issue.number) if issue else None)

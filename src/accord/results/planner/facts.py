@@ -41,7 +41,7 @@ class PlanFacts:
     findings: tuple[Finding, ...] = ()
 
 
-def gather(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
+def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
     """Read what the plan depends on. Raises Refused where nothing could be written at all.
 
     Costs: one request each for who we are and what the repository is, one for each hundred items found by search,

@@ -10,9 +10,9 @@ from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.results.kinds import PLANNER
-from accord.results.operations import Status
-from accord.results.planner.apply import Ledger, carry_out, entry_of
-from accord.results.planner.facts import gather
+from accord.results.operations import OperationStatus
+from accord.results.planner.apply import Ledger, apply_operations, entry_of
+from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import (
     AddDependency,
     CreateWorkItem,
@@ -23,8 +23,8 @@ from accord.results.planner.plan import (
     rewritable,
 )
 from accord.results.planner.rules import with_texts
-from accord.results.posted import Desk, errors_as_posted, posted_plan
-from accord.results.receipts import Edge, Item, Outcome, Receipt, counted, outcome_of
+from accord.results.posted import TextSanitizer, errors_as_posted, posted_plan
+from accord.results.receipts import Dependency, Item, Outcome, Receipt, outcome_of, with_request_count
 from accord.results.setting import default_run_key
 
 if TYPE_CHECKING:
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from accord.results.planner.facts import PlanFacts
     from accord.results.planner.plan import PlanOperation
     from accord.results.planner.rules import Plan
-    from accord.results.setting import Setting
+    from accord.results.setting import RunOptions
     from accord.text.redaction import Redactor
 
 
-def apply_plan(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+def apply_plan(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
     """Carry out a plan that holds, exactly once. Raises nothing of accord's own: the receipt tells.
 
     Findings in the receipt have no lines; whoever read the file knows them.
     """
-    return counted(github, lambda: _applied(github, plan, setting))
+    return with_request_count(github, lambda: _applied(github, plan, setting))
 
 
-def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
+def _applied(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
     result = plan.result
     run_key = setting.run_key or default_run_key(result, setting.repository)
     receipt = Receipt(PLANNER.name, Outcome.REJECTED, run_key, setting.repository, plan.findings)
@@ -58,7 +58,7 @@ def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
     if has_errors(receipt.findings):
         return receipt
     try:
-        facts = gather(github, plan, run_token(setting.repository, run_key), setting.clock)
+        facts = gather_facts(github, plan, run_token(setting.repository, run_key), setting.clock)
     except AccordError as error:
         return replace(receipt, outcome=outcome_of((), error), error=error)
     receipt = replace(receipt, findings=[*receipt.findings, *fact_findings(plan, facts)])
@@ -69,7 +69,7 @@ def _applied(github: GitHub, plan: Plan, setting: Setting) -> Receipt:
 
 def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, Receipt]:
     """Make the texts fit to be posted, and hold what came out against the rules once more: lengths above all."""
-    desk = Desk(secrets)
+    desk = TextSanitizer(secrets)
     result = posted_plan(plan.result, desk)
     findings = [*receipt.findings, *name_findings(plan, secrets), *desk.findings]
     plan = with_texts(plan, result)
@@ -78,16 +78,16 @@ def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, R
     return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
 
 
-def _carried_out(github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, setting: Setting) -> Receipt:
+def _carried_out(github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, setting: RunOptions) -> Receipt:
     operations = plan_operations(plan, facts)
     receipt = replace(receipt, findings=[*receipt.findings, *adoption_findings(operations, facts.token)])
     ledger = Ledger(facts.token, facts.identity, facts.read_at, dict(facts.items), rewritable(plan))
     if setting.is_dry_run:
-        entries = [entry_of(operation, operation.found or Status.PLANNED, ledger) for operation in operations]
+        entries = [entry_of(operation, operation.found or OperationStatus.PLANNED, ledger) for operation in operations]
         seconds = estimate_seconds(*_planned_requests(operations))
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
     else:
-        entries, problem = carry_out(github, operations, ledger, setting.clock, setting.tell)
+        entries, problem = apply_operations(github, operations, ledger, setting.clock, setting.tell)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
     titles = {item.temp_id: item.title for item in plan.result.create}
     return replace(receipt, items=_items(plan, ledger), titles=titles, edges=_edges(operations))
@@ -98,8 +98,8 @@ def _items(plan: Plan, ledger: Ledger) -> dict[str, Item]:
     return {key: Item(str(ledger.issues[key].number), ledger.issues[key].url) for key in wanted if key in ledger.issues}
 
 
-def _edges(operations: Sequence[PlanOperation]) -> list[Edge]:
-    return [Edge(entry.item, entry.blocker) for entry in operations if isinstance(entry, AddDependency)]
+def _edges(operations: Sequence[PlanOperation]) -> list[Dependency]:
+    return [Dependency(entry.item, entry.blocker) for entry in operations if isinstance(entry, AddDependency)]
 
 
 def _planned_requests(operations: Sequence[PlanOperation]) -> tuple[int, int]:

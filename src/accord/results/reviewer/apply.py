@@ -9,7 +9,7 @@ from accord.core.errors import AccordError, Refused
 from accord.core.findings import warning
 from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
-from accord.results.operations import Entry, MoveWorkItem, Status
+from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
 from accord.results.reviewer.layout import COMMENT, PART
 from accord.results.reviewer.plan import (
@@ -18,16 +18,16 @@ from accord.results.reviewer.plan import (
     CommentOnFile,
     DeletePending,
     DismissReview,
-    FollowUp,
+    FollowUpComment,
     PostReview,
     ReviewOperation,
-    State,
+    ReviewState,
     plan_operations,
     without_anchors,
     without_file,
     without_verdict,
 )
-from accord.results.status import carry_out_move
+from accord.results.status import apply_move
 
 if TYPE_CHECKING:
     from accord.core.clock import Clock
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from accord.results.setting import Tell
 
 
-def carry_out(
-    github: GitHub, facts: ReviewFacts, state: State, clock: Clock, tell: Tell
-) -> tuple[State, list[Entry], AccordError | None]:
+def apply_operations(
+    github: GitHub, facts: ReviewFacts, state: ReviewState, clock: Clock, tell: Tell
+) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
     """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
     while True:
         operations = plan_operations(facts, state)
@@ -50,26 +50,28 @@ def carry_out(
         try:
             state = _do(github, operation, facts, state, clock)
         except AccordError as error:
-            failed = replace(operation, found=Status.FAILED)
+            failed = replace(operation, found=OperationStatus.FAILED)
             return state, entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
         name = (operation.op, operation.key)
         if name in state.done | state.failed:
-            status = Status.DONE if name in state.done else Status.FAILED
+            status = OperationStatus.DONE if name in state.done else OperationStatus.FAILED
             tell(entry_of(replace(operation, found=status), facts), position + 1, len(operations))
 
 
-def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[Entry]:
+def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[LedgerEntry]:
     """Write the receipt's lines."""
     return [entry_of(operation, facts) for operation in operations]
 
 
-def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> Entry:
+def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> LedgerEntry:
     """Write the receipt's line of an operation."""
     number = operation.move.issue.number if isinstance(operation, MoveWorkItem) else facts.pull.number
-    return Entry(operation.op, operation.key, operation.found or Status.PLANNED, str(number))
+    return LedgerEntry(operation.op, operation.key, operation.found or OperationStatus.PLANNED, str(number))
 
 
-def _do(github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: State, clock: Clock) -> State:
+def _do(
+    github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
+) -> ReviewState:
     number = facts.pull.number
     match operation:
         case DeletePending():
@@ -82,20 +84,20 @@ def _do(github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: S
             review = state.review
             changed = github.change_review(number, review.id, operation.body) if review else None
             state = replace(state, review=changed, is_stale=False)
-        case FollowUp():
+        case FollowUpComment():
             _follow_up(github, operation, facts, clock)
         case DismissReview():
             return _dismiss(github, operation, facts, state)
         case MoveWorkItem():
-            carry_out_move(github, operation.move)
+            apply_move(github, operation.move)
     return _with_done(state, operation)
 
 
-def _with_done(state: State, operation: ReviewOperation) -> State:
+def _with_done(state: ReviewState, operation: ReviewOperation) -> ReviewState:
     return replace(state, done=state.done | {(operation.op, operation.key)})
 
 
-def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: State, clock: Clock) -> State:
+def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: ReviewState, clock: Clock) -> ReviewState:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> Review | None:
@@ -115,7 +117,9 @@ def _post(github: GitHub, operation: PostReview, facts: ReviewFacts, state: Stat
     return _with_done(replace(state, review=review), operation)
 
 
-def _comment_on_file(github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: State, clock: Clock) -> State:
+def _comment_on_file(
+    github: GitHub, operation: CommentOnFile, facts: ReviewFacts, state: ReviewState, clock: Clock
+) -> ReviewState:
     number, draft, at = facts.pull.number, facts.draft, operation.note.at
 
     def find() -> str | None:
@@ -132,7 +136,7 @@ def _comment_on_file(github: GitHub, operation: CommentOnFile, facts: ReviewFact
     return _with_done(state, operation)
 
 
-def _follow_up(github: GitHub, operation: FollowUp, facts: ReviewFacts, clock: Clock) -> None:
+def _follow_up(github: GitHub, operation: FollowUpComment, facts: ReviewFacts, clock: Clock) -> None:
     number, token = facts.pull.number, facts.draft.token
 
     def find() -> str | None:
@@ -142,7 +146,7 @@ def _follow_up(github: GitHub, operation: FollowUp, facts: ReviewFacts, clock: C
     send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
 
 
-def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: State) -> State:
+def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:
     """Dismiss; where GitHub will not, the label still tells the verdict, so the run goes on and says so.
 
     A dismissal that is sent again after its answer was lost is refused, so a look tells whether it is done.

@@ -17,15 +17,15 @@ from accord.results.reviewer.layout import (
     PART,
     REVIEW,
     Anchors,
-    Draft,
-    Marks,
-    Place,
+    DraftReview,
+    Placement,
+    ReviewMarks,
     anchors_of,
     draft_of,
     lay_out,
     marks_of,
 )
-from accord.results.status import MoveFacts, find_work_item, move_facts
+from accord.results.status import StatusFacts, find_work_item, move_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,18 +78,18 @@ class ReviewFacts:
 
     identity: Identity
     pull: Pull
-    draft: Draft
+    draft: DraftReview
     may_dismiss: bool = True
     may_label: bool = True
     anchors: Anchors = field(default_factory=Anchors)
     mine: Review | None = None
-    marks: Marks | None = None
+    marks: ReviewMarks | None = None
     pending: Review | None = None
     standing: tuple[Review, ...] = ()
     on_files: frozenset[int] = frozenset()
     parts: frozenset[int] = frozenset()
     item: Issue | None = None
-    known: MoveFacts = field(default_factory=MoveFacts)
+    known: StatusFacts = field(default_factory=StatusFacts)
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class ReviewFacts:
         return self.mine is not None and any(review.id > self.mine.id for review in self.standing)
 
 
-def gather(github: GitHub, request: Request) -> ReviewFacts:
+def gather_facts(github: GitHub, request: Request) -> ReviewFacts:
     """Read what the plan depends on. Raises BrokenContract for what is not there, Refused where nothing may be said.
 
     Costs: one request each for who we are, what the repository is, the pull request, each hundred of its reviews, each
@@ -206,7 +206,7 @@ def _with_places(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
     if marks is None or facts.is_superseded:
         return facts
     token, number = facts.draft.token, facts.pull.number
-    on_files = {note.at for note in facts.draft.notes if marks.places[note.at] is Place.FILE}
+    on_files = {note.at for note in facts.draft.notes if marks.places[note.at] is Placement.FILE}
     if on_files:
         there = found_numbers(github.review_comments(number), COMMENT, "at", token, facts.identity)
         facts = replace(facts, on_files=there)
@@ -250,7 +250,7 @@ def _with_anchors(github: GitHub, facts: ReviewFacts) -> ReviewFacts:
 def _with_work_item(github: GitHub, facts: ReviewFacts, request: Request) -> ReviewFacts:
     """Read the work item, and what its move is judged by. One that the user named must be there."""
     number, finding = _work_item(facts.pull, request)
-    item, known = None, MoveFacts()
+    item, known = None, StatusFacts()
     if number and not facts.is_superseded:
         try:
             item = find_work_item(github, number)

@@ -49,7 +49,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _RUN = re.compile(r"([ifb])([1-9][0-9]{0,5})")
 
 
-class Place(StrEnum):
+class Placement(StrEnum):
     """A step of the ladder on which a comment stands."""
 
     INLINE = "inline"
@@ -72,7 +72,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftReview:
     """A review to be: what is said, of which commit of which pull request, in which run.
 
     ``same`` is the token that all runs of one result have in common, whatever commit they were told.
@@ -88,15 +88,15 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class ReviewMarks:
     """What the marker of a posted review says: how the verdict was applied, and where each comment went."""
 
     verdict: str
-    places: tuple[Place, ...]
+    places: tuple[Placement, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BodyText:
     """A text of the body, with what stands before it; ``at`` is its comment, None for what is no comment's."""
 
     text: str
@@ -105,31 +105,31 @@ class Piece:
     at: int | None = None
 
 
-def draft_of(result: ReviewerResult, names: Sequence[str], token: str, pull_url: str, commit: str) -> Draft:
+def draft_of(result: ReviewerResult, names: Sequence[str], token: str, pull_url: str, commit: str) -> DraftReview:
     """Take the texts of a result, which are as they are posted; ``names`` are the paths as they may be shown."""
     review = result.review
     notes = tuple(
         Note(at, comment.path, name, comment.line, comment.body)
         for at, (comment, name) in enumerate(zip(review.comments, names, strict=True))
     )
-    return Draft(review.verdict, review.summary, notes, token, pull_url, commit)
+    return DraftReview(review.verdict, review.summary, notes, token, pull_url, commit)
 
 
-def place_notes(notes: Sequence[Note], anchors: Anchors) -> tuple[Place, ...]:
+def place_notes(notes: Sequence[Note], anchors: Anchors) -> tuple[Placement, ...]:
     """Give each comment the highest step of the ladder that the diff and the bounds allow."""
-    places: list[Place] = []
+    places: list[Placement] = []
     on_files = 0
     for note in notes:
         anchor = anchors.find(note.path, note.line)
         if anchor is None or note.at >= MOST_PLACED or len(note.text) > BODY_CHARS - _LONGEST_PATH:
-            places.append(Place.BODY)
+            places.append(Placement.BODY)
         elif anchor.line is not None:
-            places.append(Place.INLINE)
+            places.append(Placement.INLINE)
         elif on_files < MOST_FILE_COMMENTS:
             on_files += 1
-            places.append(Place.FILE)
+            places.append(Placement.FILE)
         else:
-            places.append(Place.BODY)
+            places.append(Placement.BODY)
     return tuple(places)
 
 
@@ -138,17 +138,17 @@ def event_of(verdict: str) -> str:
     return _EVENTS[verdict]
 
 
-def marks_of(body: str, token: str, count: int) -> Marks | None:
+def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
     """Read what a review of this run says of itself; None when it is not of this run, or was edited."""
     for fields in find_markers(body, REVIEW):
         places = _read_places(fields.get("places", ""))
         verdict = fields.get("verdict", "")
         if fields.get("run") == token and verdict in _EVENTS and len(places) == count:
-            return Marks(verdict, places)
+            return ReviewMarks(verdict, places)
     return None
 
 
-def file_comment(draft: Draft, note: Note, path: str) -> str:
+def file_comment(draft: DraftReview, note: Note, path: str) -> str:
     """Write the comment on a whole file; ``path`` is how the diff calls it. It says which line was meant."""
     old_name = [_code(note.name)] if note.path.removeprefix("./") != path else []
     line = [f"Line {note.line}"] if note.line else []
@@ -156,7 +156,7 @@ def file_comment(draft: Draft, note: Note, path: str) -> str:
     return f"{lead}{note.text}\n\n{write_twice(COMMENT, run=draft.token, at=str(note.at))}"
 
 
-def bodies(draft: Draft, marks: Marks, review_url: str) -> list[str]:
+def bodies(draft: DraftReview, marks: ReviewMarks, review_url: str) -> list[str]:
     """Write the body of the review, and the follow-up comments for what it has no room for."""
     parts = lay_out(draft, marks)
     markers = [_marker(draft, marks.verdict, marks)]
@@ -168,36 +168,38 @@ def bodies(draft: Draft, marks: Marks, review_url: str) -> list[str]:
     return texts
 
 
-def _marker(draft: Draft, verdict: str, marks: Marks) -> str:
+def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
     places = _write_places(marks.places)
     return write_twice(REVIEW, run=draft.token, result=draft.same, verdict=verdict, places=places)
 
 
-def lay_out(draft: Draft, marks: Marks) -> list[list[Piece]]:
+def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     """Distribute the texts of the body over the body and its follow-ups, in order, each within GitHub's limit."""
     pieces = []
     if marks.verdict == _COMMENTED:
         verdict = _VERDICTS[draft.verdict]
-        pieces.append(Piece(f"**Verdict: {verdict}.** It is given as a comment, as GitHub takes no other review here."))
-    pieces.append(Piece(draft.summary))
-    in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Place.BODY]
+        pieces.append(
+            BodyText(f"**Verdict: {verdict}.** It is given as a comment, as GitHub takes no other review here.")
+        )
+    pieces.append(BodyText(draft.summary))
+    in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Placement.BODY]
     by_name: dict[str, list[Note]] = {}
     for note in in_body:
         by_name.setdefault(note.name, []).append(note)
     pieces += [
-        Piece(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
+        BodyText(note.text, note.name, _label(draft, note), note.at) for notes in by_name.values() for note in notes
     ]
     longest = _marker(draft, "needs-changes", marks)
     continued = _continued(draft, _MOST_PARTS, _MOST_PARTS, "x" * _LONGEST_LINK)
     return pack(pieces, BODY_CHARS - len(longest) - 2, BODY_CHARS - len(continued) - len(write_marker(PART)) - 200)
 
 
-def pack(pieces: Sequence[Piece], first_room: int, room: int) -> list[list[Piece]]:
+def pack(pieces: Sequence[BodyText], first_room: int, room: int) -> list[list[BodyText]]:
     """Fill parts in order; ``first_room`` and ``room`` are the characters of the first part and of the others.
 
     A piece that does not fit goes to the next part; one that fits into none is cut.
     """
-    parts: list[list[Piece]] = [[]]
+    parts: list[list[BodyText]] = [[]]
     free = first_room
     waiting = deque(pieces)
     while waiting:
@@ -219,7 +221,7 @@ def pack(pieces: Sequence[Piece], first_room: int, room: int) -> list[list[Piece
     return parts
 
 
-def _rendered(part: Iterable[Piece]) -> list[str]:
+def _rendered(part: Iterable[BodyText]) -> list[str]:
     blocks = []
     for name, pieces in groupby(part, key=lambda piece: piece.name):
         if name:
@@ -229,7 +231,7 @@ def _rendered(part: Iterable[Piece]) -> list[str]:
     return blocks
 
 
-def _frame(piece: Piece, before: Sequence[Piece]) -> int:
+def _frame(piece: BodyText, before: Sequence[BodyText]) -> int:
     """Count what a part grows by when a piece joins it, besides the piece's text: heading, label, empty lines."""
     is_first = not before or before[-1].name != piece.name
     heading = len(_heading(piece.name)) + 2 if piece.name and is_first else 0
@@ -240,7 +242,7 @@ def _heading(name: str) -> str:
     return f"### {_code(name)}"
 
 
-def _label(draft: Draft, note: Note) -> str:
+def _label(draft: DraftReview, note: Note) -> str:
     """Say which line is meant, linked to it where the address is not too long."""
     if note.line is None:
         return "**The file as a whole**"
@@ -250,7 +252,7 @@ def _label(draft: Draft, note: Note) -> str:
     return f"**[Line {note.line}]({link})**" if can_link else f"**Line {note.line}**"
 
 
-def _continued(draft: Draft, part: int, parts: int, review_url: str) -> str:
+def _continued(draft: DraftReview, part: int, parts: int, review_url: str) -> str:
     link = f"[the review]({review_url})" if 0 < len(review_url) <= _LONGEST_LINK else "the review"
     return f"_Part {part + 1} of {parts} of {link} of {draft.commit[:7]}._"
 
@@ -260,12 +262,12 @@ def _code(name: str) -> str:
     return as_code(_CONTROL.sub(" ", name)[:_LONGEST_PATH])
 
 
-def _write_places(places: Iterable[Place]) -> str:
+def _write_places(places: Iterable[Placement]) -> str:
     return "".join(f"{place.value[0]}{len(list(run))}" for place, run in groupby(places))
 
 
-def _read_places(text: str) -> tuple[Place, ...]:
-    by_letter = {place.value[0]: place for place in Place}
+def _read_places(text: str) -> tuple[Placement, ...]:
+    by_letter = {place.value[0]: place for place in Placement}
     runs = [(by_letter[letter], int(count)) for letter, count in _RUN.findall(text)]
     return tuple(place for place, count in runs for _ in range(count))
 

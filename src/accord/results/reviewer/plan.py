@@ -13,9 +13,9 @@ from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding, pointer, warning
 from accord.github.markers import find_markers
 from accord.github.models import InlineComment, NewReview
-from accord.results.operations import MoveWorkItem, Operation, Status, adopted, moving
+from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted, moving
 from accord.results.reviewer.facts import TARGETS
-from accord.results.reviewer.layout import REVIEW, Marks, Place, bodies, event_of, file_comment, place_notes
+from accord.results.reviewer.layout import REVIEW, Placement, ReviewMarks, bodies, event_of, file_comment, place_notes
 from accord.results.status import plan_move
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.layout import Note
-    from accord.results.status import Move
+    from accord.results.status import StatusMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class AmendReview(Operation):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowUp(Operation):
+class FollowUpComment(Operation):
     """Post what the body has no room for as a comment in the conversation; ``part`` counts from 1."""
 
     op: ClassVar[str] = "follow-up"
@@ -78,7 +78,9 @@ class DismissReview(Operation):
     review: Review
 
 
-ReviewOperation = DeletePending | PostReview | CommentOnFile | AmendReview | FollowUp | DismissReview | MoveWorkItem
+ReviewOperation = (
+    DeletePending | PostReview | CommentOnFile | AmendReview | FollowUpComment | DismissReview | MoveWorkItem
+)
 
 
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
@@ -88,37 +90,37 @@ COMMENT_ONLY = "comment"
 
 
 @dataclass(frozen=True)
-class State:
+class ReviewState:
     """How far a review is. ``review`` is the posted one, None before; ``is_stale`` when its body lacks something.
 
     ``done`` names the operations that this run carried out, by kind and key; ``failed`` those that GitHub refused and
     that nothing else depends on.
     """
 
-    marks: Marks | None
+    marks: ReviewMarks | None
     review: Review | None
     is_stale: bool = False
     done: frozenset[tuple[str, str]] = frozenset()
     failed: frozenset[tuple[str, str]] = frozenset()
     findings: tuple[Finding, ...] = ()
 
-    def became(self, operation: ReviewOperation) -> Status | None:
+    def became(self, operation: ReviewOperation) -> OperationStatus | None:
         """Return what became of an operation, in this run or before it; None where it is to do."""
         name = (operation.op, operation.key)
         if name in self.done:
-            return Status.DONE
-        return Status.FAILED if name in self.failed else operation.found
+            return OperationStatus.DONE
+        return OperationStatus.FAILED if name in self.failed else operation.found
 
 
-def start(facts: ReviewFacts) -> State:
+def start(facts: ReviewFacts) -> ReviewState:
     """Begin where an earlier run stopped, or before anything is posted."""
     if facts.mine:
-        return State(facts.marks, facts.mine)
+        return ReviewState(facts.marks, facts.mine)
     verdict = facts.draft.verdict
     findings: tuple[Finding, ...] = ()
     if facts.pull.author.lower() == facts.identity.login.lower():
         verdict, findings = COMMENT_ONLY, (as_comment("GitHub takes no verdict on one's own pull request"),)
-    return State(Marks(verdict, place_notes(facts.draft.notes, facts.anchors)), None, findings=findings)
+    return ReviewState(ReviewMarks(verdict, place_notes(facts.draft.notes, facts.anchors)), None, findings=findings)
 
 
 def as_comment(reason: str) -> Finding:
@@ -126,29 +128,29 @@ def as_comment(reason: str) -> Finding:
     return warning("verdict-as-comment", f"{reason}; the review is posted as a comment.", pointer("review", "verdict"))
 
 
-def without_verdict(state: State, reason: str) -> State:
+def without_verdict(state: ReviewState, reason: str) -> ReviewState:
     """Take the next step after GitHub refused to let us approve or request changes."""
     marks = replace(_marks(state), verdict=COMMENT_ONLY)
     return replace(state, marks=marks, findings=(*state.findings, as_comment(reason)))
 
 
-def without_anchors(state: State, reason: str) -> State:
+def without_anchors(state: ReviewState, reason: str) -> ReviewState:
     """Take the next step after GitHub refused the review for a line of the diff; it does not say which.
 
     Trying them one by one would cost a request each, so all of them go into the body, with path and line.
     """
-    places = tuple(Place.BODY if place is Place.INLINE else place for place in _marks(state).places)
+    places = tuple(Placement.BODY if place is Placement.INLINE else place for place in _marks(state).places)
     message = f"No comment could be posted on its line, so they are in the review's body. {reason}"
     finding = warning("anchors-refused", message, pointer("review", "comments"))
-    return replace(state, marks=Marks(_marks(state).verdict, places), findings=(*state.findings, finding))
+    return replace(state, marks=ReviewMarks(_marks(state).verdict, places), findings=(*state.findings, finding))
 
 
-def without_file(state: State, note: Note, reason: str) -> State:
+def without_file(state: ReviewState, note: Note, reason: str) -> ReviewState:
     """Take the next step after GitHub refused a comment on a file: its text is added to the body."""
-    places = tuple(Place.BODY if at == note.at else place for at, place in enumerate(_marks(state).places))
+    places = tuple(Placement.BODY if at == note.at else place for at, place in enumerate(_marks(state).places))
     message = f"The comment could not be posted on its file, so it is in the review's body. {reason}"
     finding = warning("anchors-refused", message, pointer("review", "comments", note.at))
-    marks = Marks(_marks(state).verdict, places)
+    marks = ReviewMarks(_marks(state).verdict, places)
     return replace(state, marks=marks, is_stale=True, findings=(*state.findings, finding))
 
 
@@ -165,7 +167,7 @@ def plan_findings(facts: ReviewFacts) -> Iterator[Finding]:
         yield finding
 
 
-def planned_move(facts: ReviewFacts) -> tuple[Move | None, Finding | None]:
+def planned_move(facts: ReviewFacts) -> tuple[StatusMove | None, Finding | None]:
     """Plan the move of the work item. Only one that is in review, or there already, is touched; all else is said."""
     if facts.item is None:
         return None, None
@@ -203,12 +205,12 @@ def require_allowed(facts: ReviewFacts) -> None:
         )
 
 
-def plan_operations(facts: ReviewFacts, state: State) -> list[ReviewOperation]:
+def plan_operations(facts: ReviewFacts, state: ReviewState) -> list[ReviewOperation]:
     """List all operations in order, those that are done too, each with what became of it so far."""
     return [replace(operation, found=state.became(operation)) for operation in _planned(facts, state)]
 
 
-def _planned(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
+def _planned(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperation]:
     """Plan all operations, each with what an earlier run made of it."""
     if facts.pending and not facts.mine:
         yield DeletePending(f"review {facts.pending.id}", None, facts.pending)
@@ -224,11 +226,11 @@ def _planned(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
         yield moving(move)
 
 
-def _comments(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
+def _comments(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperation]:
     """Plan what hangs on the posted review: comments on files, an amended body, follow-ups."""
     draft, marks = facts.draft, _marks(state)
     for note, place in zip(draft.notes, marks.places, strict=True):
-        if place is Place.FILE:
+        if place is Placement.FILE:
             anchor = facts.anchors.find(note.path, None)
             path = anchor.path if anchor else note.path
             found = adopted(note.at in facts.on_files)
@@ -240,23 +242,23 @@ def _comments(facts: ReviewFacts, state: State) -> Iterator[ReviewOperation]:
     if state.is_stale or state.became(amend):
         yield amend
     for part, text in enumerate(rest, 1):
-        yield FollowUp(f"follow-up {part}", adopted(part in facts.parts), part, text)
+        yield FollowUpComment(f"follow-up {part}", adopted(part in facts.parts), part, text)
 
 
-def _new_review(facts: ReviewFacts, state: State) -> NewReview:
-    marks = state.marks or Marks(facts.draft.verdict, ())
+def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
+    marks = state.marks or ReviewMarks(facts.draft.verdict, ())
     if state.review:
         return NewReview(event_of(marks.verdict), state.review.body, facts.draft.commit, ())
     comments = []
     for note, place in zip(facts.draft.notes, marks.places, strict=True):
         anchor = facts.anchors.find(note.path, note.line)
-        if place is Place.INLINE and anchor and anchor.line is not None:
+        if place is Placement.INLINE and anchor and anchor.line is not None:
             comments.append(InlineComment(anchor.path, anchor.line, anchor.side, note.text))
     body = bodies(facts.draft, marks, "")[0]
     return NewReview(event_of(marks.verdict), body, facts.draft.commit, tuple(comments))
 
 
-def _marks(state: State) -> Marks:
+def _marks(state: ReviewState) -> ReviewMarks:
     if state.marks is None:
         raise ValueError("a review that does not say where its comments are has no next step")
     return state.marks

@@ -10,14 +10,14 @@ from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.results.kinds import REVIEWER
-from accord.results.posted import Desk, posted_paths, posted_review, says_nothing
-from accord.results.receipts import Outcome, Receipt, counted, outcome_of
-from accord.results.reviewer.apply import carry_out, entries_of
-from accord.results.reviewer.facts import Request, gather
-from accord.results.reviewer.layout import Place, lay_out
+from accord.results.posted import TextSanitizer, posted_paths, posted_review, says_nothing
+from accord.results.receipts import Outcome, Receipt, outcome_of, with_request_count
+from accord.results.reviewer.apply import apply_operations, entries_of
+from accord.results.reviewer.facts import Request, gather_facts
+from accord.results.reviewer.layout import Placement, lay_out
 from accord.results.reviewer.plan import (
     CommentOnFile,
-    FollowUp,
+    FollowUpComment,
     PostReview,
     ReviewOperation,
     plan_findings,
@@ -34,26 +34,26 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
     from accord.results.reviewer.facts import Reviewed, ReviewFacts
-    from accord.results.reviewer.plan import State
-    from accord.results.setting import Setting
+    from accord.results.reviewer.plan import ReviewState
+    from accord.results.setting import RunOptions
 
 
-def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
+def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:
     """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
 
     A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
     commit, what stands at any commit counts, so that no verdict reaches a head that nobody read.
     """
-    return counted(github, lambda: _applied(github, result, reviewed, setting))
+    return with_request_count(github, lambda: _applied(github, result, reviewed, setting))
 
 
-def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: Setting) -> Receipt:
+def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:
     digest = default_run_key(result, setting.repository)
     run_key = setting.run_key or digest
     receipt = Receipt(REVIEWER.name, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
     if has_errors(receipt.findings):
         return receipt
-    desk = Desk(setting.redact)
+    desk = TextSanitizer(setting.redact)
     posted = posted_review(result, desk)
     names = posted_paths(result, desk)
     unfit = says_nothing(reviewer_findings(posted)) if desk.sanitised else []
@@ -69,7 +69,7 @@ def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting
         names,
     )
     try:
-        facts = gather(github, request)
+        facts = gather_facts(github, request)
         require_allowed(facts)
     except BrokenContract as broken:
         return replace(receipt, findings=[*receipt.findings, *broken.findings])
@@ -79,7 +79,7 @@ def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting
     return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
 
 
-def _carried_out(github: GitHub, facts: ReviewFacts, receipt: Receipt, setting: Setting) -> Receipt:
+def _carried_out(github: GitHub, facts: ReviewFacts, receipt: Receipt, setting: RunOptions) -> Receipt:
     state = start(facts)
     if setting.is_dry_run:
         operations = plan_operations(facts, state)
@@ -87,13 +87,13 @@ def _carried_out(github: GitHub, facts: ReviewFacts, receipt: Receipt, setting: 
         entries = entries_of(operations, facts)
         receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
     else:
-        state, entries, problem = carry_out(github, facts, state, setting.clock, setting.tell)
+        state, entries, problem = apply_operations(github, facts, state, setting.clock, setting.tell)
         receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
     details = {"review": _details(facts, state, is_dry_run=setting.is_dry_run)}
     return replace(receipt, findings=[*receipt.findings, *state.findings], details=details)
 
 
-def _details(facts: ReviewFacts, state: State, *, is_dry_run: bool) -> dict[str, Any]:
+def _details(facts: ReviewFacts, state: ReviewState, *, is_dry_run: bool) -> dict[str, Any]:
     """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
@@ -104,9 +104,9 @@ def _details(facts: ReviewFacts, state: State, *, is_dry_run: bool) -> dict[str,
         "commit": facts.draft.commit,
         "verdict_requested": facts.draft.verdict,
         "verdict_applied": marks.verdict if marks and (review or is_dry_run) else None,
-        "inline": places.count(Place.INLINE) if marks else None,
-        "file_level": places.count(Place.FILE) if marks else None,
-        "in_body": places.count(Place.BODY) if marks else None,
+        "inline": places.count(Placement.INLINE) if marks else None,
+        "file_level": places.count(Placement.FILE) if marks else None,
+        "in_body": places.count(Placement.BODY) if marks else None,
         "follow_ups": len(lay_out(facts.draft, marks)) - 1 if marks else None,
         "comments": [
             {"path": note.name, "line": note.line, "place": place.value}
@@ -118,5 +118,5 @@ def _details(facts: ReviewFacts, state: State, *, is_dry_run: bool) -> dict[str,
 def _planned_requests(operations: Sequence[ReviewOperation]) -> tuple[int, int]:
     """Count the requests to come: those that create content, and the other writes."""
     coming = [operation for operation in operations if operation.found is None]
-    content = sum(isinstance(operation, PostReview | CommentOnFile | FollowUp) for operation in coming)
+    content = sum(isinstance(operation, PostReview | CommentOnFile | FollowUpComment) for operation in coming)
     return content, len(coming) - content
