@@ -23,9 +23,9 @@ from accord.core.kinds import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import ReviewerResult
+from accord.results.operations import RunOptions
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Running, Settings, serving
 

@@ -17,7 +17,7 @@ from accord.github.limits import BODY_CHARS
 from accord.github.models import IssueChange
 from accord.handoffs.issues import Place, change, load, read_block, with_block, without_block
 from accord.handoffs.plan import decide_move, decide_patch
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault
 

@@ -24,9 +24,8 @@ from support.consumers import (
 )
 from support.killing import kill_at
 
-from accord.kit.consumers import blob_of
 from accord.kit.manifest import PLACE, Kit, Pin
-from accord.kit.sync import SyncOutcome, sync_repository
+from accord.kit.sync import SyncOutcome, blob_of, sync_repository
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:

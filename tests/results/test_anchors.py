@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.reviews import changed
 
-from accord.results.reviewer.layout import LEFT, RIGHT, Anchor, anchors_of, shown_lines
+from accord.results.reviewer.placement import LEFT, RIGHT, Anchor, anchors_of, shown_lines
 
 HUNKS = """@@ -1,4 +1,5 @@ def first():
  one

@@ -6,7 +6,7 @@ import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, staged
 
-from accord.results.receipts import Outcome, Receipt
+from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
 
 STRANGER = "accord-sandbox-stranger-token"

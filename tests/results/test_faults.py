@@ -8,7 +8,7 @@ import pytest
 from support.exactly_once import Clean, Work
 from support.plans import plan, refinement, task, task_body, update
 
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 from accord_sandbox.faults import KINDS, Fault
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from accord.github.markers import find_markers
 from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
-from accord.results.receipts import Outcome, Receipt
-from accord.results.setting import RunOptions
+from accord.results.operations import Outcome, Receipt, RunOptions
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault

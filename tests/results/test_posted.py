@@ -30,10 +30,10 @@ from support.stage import Stage, staged
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, find_markers, take_markers
+from accord.results.bodies import read_body
 from accord.results.implementor.scope import audit_scope
-from accord.results.posted import posted_body
-from accord.results.receipts import Outcome, Receipt
-from accord.results.templates import read_body
+from accord.results.operations import Outcome, Receipt
+from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 

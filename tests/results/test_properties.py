@@ -12,7 +12,7 @@ from support.plans import plan, refinement, task, update
 
 from accord.cli.check import check_document
 from accord.core.findings import has_errors
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:

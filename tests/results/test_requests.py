@@ -10,7 +10,7 @@ from support.plans import plan, task, update
 from support.reviews import FINDING, comment, needs_changes, post, review_stage
 from support.stage import Stage, staged
 
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

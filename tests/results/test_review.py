@@ -30,7 +30,7 @@ from support.reviews import (
 
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers
-from accord.results.receipts import Outcome, Receipt
+from accord.results.operations import Outcome, Receipt
 from accord.results.reviewer import run as review_run
 from accord_sandbox.faults import Fault
 

@@ -9,7 +9,7 @@ from support.exactly_once import Clean, Work
 from support.reviews import FINDING, approve, comment, needs_changes, post, review_stage, snapshot, warn
 
 from accord.github.limits import BODY_CHARS
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ from accord.github.markers import find_markers, take_markers
 from accord.github.models import Identity, Pull, Review
 from accord.results.models import ReviewerResult
 from accord.results.operations import OperationStatus
-from accord.results.posted import TextSanitizer, posted_body, posted_paths, posted_review
-from accord.results.reviewer import layout as review_layout
+from accord.results.reviewer import placement as review_layout
 from accord.results.reviewer.facts import ReviewFacts
-from accord.results.reviewer.layout import (
+from accord.results.reviewer.placement import (
     MOST_FILE_COMMENTS,
     MOST_PLACED,
     BodyText,
@@ -44,6 +43,7 @@ from accord.results.reviewer.plan import (
     without_file,
     without_verdict,
 )
+from accord.results.texts import TextSanitizer, posted_body, posted_paths, posted_review
 from accord.text.markdown import unfenced
 from accord.text.redaction import Redactor
 

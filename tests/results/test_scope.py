@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from accord.core.errors import WrongUsage
 from accord.results.implementor.revision import scope_report
 from accord.results.implementor.scope import ScopeReport, audit_scope, is_test_of
-from accord.results.posted import TextSanitizer
+from accord.results.texts import TextSanitizer
 from accord.text.redaction import Redactor
 
 CO_LOCATED = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.plans import refinement_body, task_body
 
+from accord.results.bodies import body_findings, likely_kind, read_body
 from accord.results.labels import ItemKind
-from accord.results.templates import body_findings, likely_kind, read_body
 
 
 def codes(body: str, kind: ItemKind = ItemKind.TASK) -> set[str]:

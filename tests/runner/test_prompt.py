@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
-from accord.results.templates import body_findings, read_body
 from accord.runner.classify import AgentNotStarted
 from accord.runner.prompt import assemble, prompt_for, read_data, read_prompt, shipped_prompt
 from accord.text.hidden import strip_hidden

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from support.killing import kill_at
 
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from support.stage import Stage
 
-    from accord.results.receipts import Receipt
+    from accord.results.operations import Receipt
 
 
 class Clean(NamedTuple):

@@ -12,9 +12,9 @@ from support.stage import Stage, staged
 from accord.core.kinds import read_shape
 from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
+from accord.results.operations import RunOptions
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.github.client import GitHub
-    from accord.results.receipts import Receipt
+    from accord.results.operations import Receipt
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 

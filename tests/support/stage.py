@@ -19,16 +19,16 @@ from accord.core.kinds import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import PlannerResult
+from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.setting import RunOptions
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Settings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accord.results.receipts import Receipt
+    from accord.results.operations import Receipt
     from accord_sandbox.server import Running
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

@@ -16,9 +16,9 @@ from markdown_it import MarkdownIt
 
 from accord.cli.check import check_document
 from accord.files.yaml import read_yaml
+from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
-from accord.results.posted import posted_body
-from accord.results.templates import body_findings, read_body
+from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def quoted(workflow: Path) -> str:
     """Show a template of the kit, with a pin to fill in."""
-    return f"```yaml\n{repinned(workflow.read_text(encoding='utf-8'), f'<sha> # v{__version__}')}```"
+    return f"```yaml\n{with_pin(workflow.read_text(encoding='utf-8'), f'<sha> # v{__version__}')}```"
 
 
 def contract_inputs() -> str:

@@ -23,8 +23,8 @@ from accord.core.kinds import read_shape
 from accord.files.store import can_be_written, write_whole
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.models import PlannerResult
+from accord.results.operations import Outcome, Receipt
 from accord.results.planner.rules import Plan, item_number, read_plan
-from accord.results.receipts import Outcome, Receipt
 from accord.text.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from accord.core.documents import Document
     from accord.core.findings import Finding
     from accord.results.models import ImplementorResult, ReviewerResult
-    from accord.results.receipts import Receipt
-    from accord.results.setting import RunOptions
+    from accord.results.operations import Receipt, RunOptions
 
 
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -236,7 +235,7 @@ def apply(
 
 def _apply(subject: Subject, run_key: str, dry_run: bool, options: dict[str, Any]) -> Receipt:
     from accord.core.clock import SystemClock
-    from accord.results.setting import RunOptions
+    from accord.results.operations import RunOptions
 
     choices = Choices(**{name: options.pop(name) for name in Choices.__dataclass_fields__})
     progress = Progress()

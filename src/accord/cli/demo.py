@@ -25,11 +25,11 @@ from accord.results.implementor.run import apply_implementation
 from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.label_sync import apply_labels, plan_labels
 from accord.results.labels import shipped_labels
+from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
-from accord.results.setting import RunOptions
 from accord.results.status import current_status, move_work_item
 from accord.text.redaction import Redactor
 from accord_sandbox.seed import INSTALLATION_TOKEN
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from accord.core.kinds import Kind, Model
-    from accord.results.receipts import Receipt
+    from accord.results.operations import Receipt
     from accord_sandbox.server import Running
 
 

@@ -19,14 +19,14 @@ from accord.cli.step import (
     rest_line,
 )
 from accord.cli.step import redacted_cell as cell
-from accord.results.receipts import Outcome
+from accord.results.operations import Outcome
 from accord.text.markdown import mermaid_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accord.results.receipts import Receipt
+    from accord.results.operations import Receipt
 
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}

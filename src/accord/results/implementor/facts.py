@@ -22,8 +22,8 @@ from accord.git.branches import (
 from accord.git.links import escaping_links
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.results.implementor.revision import commit_message, is_over, was_followed
-from accord.results.posted import posted_message, require_writable
 from accord.results.status import find_work_item
+from accord.results.texts import posted_message, require_writable
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Issue, Pull
     from accord.results.models import ImplementorResult
-    from accord.results.posted import TextSanitizer
-    from accord.results.setting import RunOptions
+    from accord.results.operations import RunOptions
+    from accord.results.texts import TextSanitizer
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, warning
+from accord.results.bodies import read_body
 from accord.results.implementor.revision import (
     OUTCOME,
     REVISION,
@@ -22,7 +23,6 @@ from accord.results.implementor.revision import (
 from accord.results.implementor.scope import audit_scope
 from accord.results.operations import MoveWorkItem, Operation, adopted, moving, skipped
 from accord.results.status import plan_move
-from accord.results.templates import read_body
 
 if TYPE_CHECKING:
     from accord.github.comments import Comment

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import find_markers, write_marker
-from accord.results.posted import as_code
+from accord.results.texts import as_code
 from accord.text.cuts import cut
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accord.github.comments import Comment
     from accord.github.models import Identity, Pull
     from accord.results.implementor.scope import ScopeReport
-    from accord.results.posted import TextSanitizer
+    from accord.results.texts import TextSanitizer
 
 
 REVISION = "revision"

@@ -14,17 +14,15 @@ from accord.results.implementor.facts import Request, gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
 from accord.results.kinds import IMPLEMENTOR
-from accord.results.operations import OperationStatus
-from accord.results.posted import TextSanitizer, posted_summary, says_nothing
-from accord.results.receipts import Outcome, Receipt, outcome_of, with_request_count
-from accord.results.setting import default_run_key
+from accord.results.operations import OperationStatus, Outcome, Receipt, default_run_key, outcome_of, with_request_count
+from accord.results.texts import TextSanitizer, posted_summary, says_nothing
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.results.implementor.facts import Implementation, RevisionFacts
     from accord.results.implementor.plan import RevisionPlan
     from accord.results.models import ImplementorResult
-    from accord.results.setting import RunOptions
+    from accord.results.operations import RunOptions
 
 
 def apply_implementation(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Identity, Issue
-    from accord.results.setting import Tell
+    from accord.results.operations import Tell
 
 
 STALE_SECONDS = 30

@@ -12,7 +12,7 @@ from accord.github.limits import SEARCH_LAG_SECONDS
 from accord.github.models import NotThere
 from accord.results.bodies import item_id, split_body
 from accord.results.planner.rules import item_number
-from accord.results.posted import require_writable
+from accord.results.texts import require_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,13 +11,16 @@ from accord.github.limits import BODY_CHARS
 from accord.results.bodies import (
     CLOSED,
     UPDATED,
+    body_findings,
     body_room,
     closing_body,
     content_digest,
     digest_of,
+    likely_kind,
     longest_named,
     name_owners,
     owners_named,
+    read_body,
     split_body,
     update_room,
     was_touched,
@@ -33,7 +36,6 @@ from accord.results.labels import (
 )
 from accord.results.operations import Operation, adopted, skipped
 from accord.results.planner.rules import Plan, item_number, length_findings
-from accord.results.templates import body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

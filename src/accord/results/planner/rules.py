@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import ancestors, find_cycle
 from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
-from accord.results.bodies import body_room
+from accord.results.bodies import Body, body_findings, body_room, likely_kind, read_body
 from accord.results.labels import ItemKind, creation_findings, kind_of, update_findings
-from accord.results.templates import Body, body_findings, likely_kind, read_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

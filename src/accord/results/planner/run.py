@@ -10,7 +10,16 @@ from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.results.kinds import PLANNER
-from accord.results.operations import OperationStatus
+from accord.results.operations import (
+    Dependency,
+    Item,
+    OperationStatus,
+    Outcome,
+    Receipt,
+    default_run_key,
+    outcome_of,
+    with_request_count,
+)
 from accord.results.planner.apply import Ledger, apply_operations, entry_of
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import (
@@ -23,18 +32,16 @@ from accord.results.planner.plan import (
     rewritable,
 )
 from accord.results.planner.rules import with_texts
-from accord.results.posted import TextSanitizer, errors_as_posted, posted_plan
-from accord.results.receipts import Dependency, Item, Outcome, Receipt, outcome_of, with_request_count
-from accord.results.setting import default_run_key
+from accord.results.texts import TextSanitizer, errors_as_posted, posted_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.github.client import GitHub
+    from accord.results.operations import RunOptions
     from accord.results.planner.facts import PlanFacts
     from accord.results.planner.plan import PlanOperation
     from accord.results.planner.rules import Plan
-    from accord.results.setting import RunOptions
     from accord.text.redaction import Redactor
 
 

@@ -11,7 +11,7 @@ from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
 from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
-from accord.results.reviewer.layout import COMMENT, PART
+from accord.results.reviewer.placement import COMMENT, PART
 from accord.results.reviewer.plan import (
     OPPOSABLE,
     AmendReview,
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Review
+    from accord.results.operations import Tell
     from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.setting import Tell
 
 
 def apply_operations(

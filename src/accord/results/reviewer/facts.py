@@ -11,8 +11,7 @@ from accord.github.limits import COMPARED_FILES, PULL_FILES
 from accord.github.markers import find_markers
 from accord.github.models import NotThere
 from accord.github.pulls import closing_references
-from accord.results.posted import require_unarchived
-from accord.results.reviewer.layout import (
+from accord.results.reviewer.placement import (
     COMMENT,
     PART,
     REVIEW,
@@ -26,6 +25,7 @@ from accord.results.reviewer.layout import (
     marks_of,
 )
 from accord.results.status import StatusFacts, find_work_item, move_facts
+from accord.results.texts import require_unarchived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -15,7 +15,15 @@ from accord.github.markers import find_markers
 from accord.github.models import InlineComment, NewReview
 from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted, moving
 from accord.results.reviewer.facts import TARGETS
-from accord.results.reviewer.layout import REVIEW, Placement, ReviewMarks, bodies, event_of, file_comment, place_notes
+from accord.results.reviewer.placement import (
+    REVIEW,
+    Placement,
+    ReviewMarks,
+    bodies,
+    event_of,
+    file_comment,
+    place_notes,
+)
 from accord.results.status import plan_move
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 
     from accord.github.models import NewReview, Review
     from accord.results.reviewer.facts import ReviewFacts
-    from accord.results.reviewer.layout import Note
+    from accord.results.reviewer.placement import Note
     from accord.results.status import StatusMove
 
 

@@ -10,11 +10,10 @@ from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.results.kinds import REVIEWER
-from accord.results.posted import TextSanitizer, posted_paths, posted_review, says_nothing
-from accord.results.receipts import Outcome, Receipt, outcome_of, with_request_count
+from accord.results.operations import Outcome, Receipt, default_run_key, outcome_of, with_request_count
 from accord.results.reviewer.apply import apply_operations, entries_of
 from accord.results.reviewer.facts import Request, gather_facts
-from accord.results.reviewer.layout import Placement, lay_out
+from accord.results.reviewer.placement import Placement, lay_out
 from accord.results.reviewer.plan import (
     CommentOnFile,
     FollowUpComment,
@@ -26,16 +25,16 @@ from accord.results.reviewer.plan import (
     start,
 )
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.setting import default_run_key
+from accord.results.texts import TextSanitizer, posted_paths, posted_review, says_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
+    from accord.results.operations import RunOptions
     from accord.results.reviewer.facts import Reviewed, ReviewFacts
     from accord.results.reviewer.plan import ReviewState
-    from accord.results.setting import RunOptions
 
 
 def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:

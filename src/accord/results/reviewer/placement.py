@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, write_marker, write_twice
-from accord.results.posted import as_code
+from accord.results.texts import as_code
 from accord.text.cuts import cut
 
 if TYPE_CHECKING:
