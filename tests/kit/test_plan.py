@@ -72,13 +72,13 @@ def test_a_new_commit_is_no_conflict_with_who_moved_the_pins_before() -> None:
     (file,) = planned(USES, bumped, USES).files
     assert (file.action, file.after) == (Action.UPDATE, with_pin(USES, NEW))
     (file,) = planned(USES, f"# mine\n\n{bumped}", f"{USES}      more: 1\n").files
-    assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{repinned(USES, NEW)}      more: 1\n")
+    assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{with_pin(USES, NEW)}      more: 1\n")
 
 
 def test_an_edited_file_follows_the_kit_and_one_whose_commit_somebody_chose_does_not() -> None:
-    (file,) = planned(USES, f"# mine\n{repinned(USES, OLD)}", USES).files
-    assert (file.action, file.after) == (Action.MERGE, f"# mine\n{repinned(USES, NEW)}")
-    chosen = f"# mine\n{repinned(USES, Pin('c' * 40, '0.1.5'))}"
+    (file,) = planned(USES, f"# mine\n{with_pin(USES, OLD)}", USES).files
+    assert (file.action, file.after) == (Action.MERGE, f"# mine\n{with_pin(USES, NEW)}")
+    chosen = f"# mine\n{with_pin(USES, Pin('c' * 40, '0.1.5'))}"
     (file,) = planned(USES, chosen, USES).files
     assert (file.action, file.after) == (Action.KEEP, chosen)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import __version__
+from accord.kit.manifest import with_pin
 from accord.text.markdown import table
 from accord.workflows import conform as contract
 from reference.text import default, plain
