@@ -103,7 +103,7 @@ def test_a_step_that_takes_the_patch_says_how_the_result_ends_now(
     accord.monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
 
-    assert accord("patch", "--base", "HEAD", "--dir", tree, "--into", "result.json").code == 0
+    assert accord("patch", "--base", "HEAD", "--root", tree, "--into", "result.json").code == 0
     assert outputs(tmp_path / "output") == {"outcome": outcome}
     assert f"Files in the patch: {count}." in (tmp_path / "summary").read_text()
     assert json.loads((tmp_path / "result.json").read_text())["outcome"] == outcome

@@ -34,7 +34,7 @@ def statuses(document: dict[str, list[dict[str, str]]]) -> dict[str, str]:
 
 
 def test_a_repository_in_order_passes_without_asking_anybody(accord: Accord, repository: Path) -> None:
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 0
     assert ended.document["ok"] is True
     assert ended.document["documents"] == []
@@ -43,7 +43,7 @@ def test_a_repository_in_order_passes_without_asking_anybody(accord: Accord, rep
 
 
 def test_this_repository_is_in_order(accord: Accord) -> None:
-    ended = accord("doctor", "--dir", ROOT)
+    ended = accord("doctor", "--root", ROOT)
     assert ended.code == 0, ended.out
     assert "0 errors" in ended.out
 
@@ -53,7 +53,7 @@ def test_a_finding_is_told_with_its_file_line_and_hint(accord: Accord, repositor
     file.write_text(
         edited(RUNNER, ("contents: read", "contents: write"), ('agent < "$PROMPT"', 'codex exec - < "$PROMPT"'))
     )
-    ended = accord("doctor", "--dir", repository)
+    ended = accord("doctor", "--root", repository)
     assert ended.code == 1
     line = next(n for n, text in enumerate(file.read_text().splitlines(), 1) if "    permissions:" in text)
     assert f".github/workflows/run.yml:{line}: error agent-may-write" in ended.out
@@ -64,7 +64,7 @@ def test_a_finding_is_told_with_its_file_line_and_hint(accord: Accord, repositor
 def test_a_workflow_that_cannot_be_read_does_not_hide_the_others(accord: Accord, repository: Path) -> None:
     (repository / ".github/workflows/a.yaml").write_text("on: [")
     (repository / ".github/workflows/z.yml").write_text("on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     found = {d["path"]: [f["code"] for f in d["findings"]] for d in ended.document["documents"]}
     assert found[".github/workflows/a.yaml"] == ["not-yaml"]
     assert set(found[".github/workflows/z.yml"]) == {"unpinned-action", "permissions-open", "workflow-unnamed"}
@@ -74,7 +74,7 @@ def test_a_workflow_that_cannot_be_read_does_not_hide_the_others(accord: Accord,
 @pytest.mark.parametrize("name", [".github/workflows/f.yml", ".github/agents/registry.yml", ".github/labels.yml"])
 def test_a_folder_in_the_place_of_a_file_is_a_finding(accord: Accord, repository: Path, name: str) -> None:
     (repository / name).mkdir(parents=True)
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 1
     (document,) = ended.document["documents"]
     assert (document["path"], [finding["code"] for finding in document["findings"]]) == (name, ["file-unreadable"])
@@ -99,7 +99,7 @@ def test_nothing_outside_of_the_repository_is_read_where_a_branch_brings_a_link(
         shutil.rmtree(place)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(outside if name.endswith("workflows") else outside / "f.yml")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 1
     assert ("correct" in ended.out, "correct" in ended.err) == (False, False)
     found = {d["path"]: [f["code"] for f in d["findings"]] for d in ended.document["documents"]}
@@ -110,7 +110,7 @@ def test_a_link_to_another_file_of_the_repository_is_followed(accord: Accord, re
     (repository / "shared.yml").write_text("on: push\njobs: {a: {steps: [{uses: actions/x@v1}]}}\n")
     (repository / ".github/workflows/l.yml").symlink_to("../../shared.yml")
     (repository / ".github/workflows/round.yml").symlink_to("round.yml")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     found = {d["path"]: {f["code"] for f in d["findings"]} for d in ended.document["documents"]}
     assert "unpinned-action" in found[".github/workflows/l.yml"]
     assert found[".github/workflows/round.yml"] == {"file-unreadable"}
@@ -121,13 +121,13 @@ def test_an_agent_of_the_repositorys_own_registry_is_known_by_its_command(accord
     (repository / ".github/agents/registry.yml").write_text("agents: {mine: {command: [helper, go]}}\n")
     file = repository / ".github/workflows/run.yml"
     file.write_text(edited(RUNNER, ("contents: read", "contents: write"), ("agent <", "sudo -u a helper go <")))
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert statuses(ended.document)["agent jobs"] == "error"
 
 
 def test_a_label_file_that_does_not_hold_is_an_error(accord: Accord, repository: Path) -> None:
     (repository / ".github/labels.yml").write_text("- {name: bug}\n")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 1
     assert statuses(ended.document)["label file"] == "error"
     assert ended.document["documents"][0]["findings"][0]["line"] == 1
@@ -140,7 +140,7 @@ def registry(repository: Path, text: str) -> None:
 
 def test_a_registry_that_does_not_hold_is_an_error_on_its_line(accord: Accord, repository: Path) -> None:
     registry(repository, "agents:\n  codex:\n    codec: morse\n")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 1
     assert statuses(ended.document)["registry"] == "error"
     (document,) = ended.document["documents"]
@@ -152,7 +152,7 @@ def test_an_agent_of_the_registry_whose_secrets_nobody_passes_is_found(
     accord: Accord, repository: Path, is_enabled: str, codes: list[str]
 ) -> None:
     registry(repository, f"agents:\n  gemini:\n    enabled: {is_enabled}\n")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 0
     found = [finding["code"] for document in ended.document["documents"] for finding in document["findings"]]
     assert found == codes
@@ -161,7 +161,7 @@ def test_an_agent_of_the_registry_whose_secrets_nobody_passes_is_found(
 def test_labels_out_of_step_on_github_are_a_warning(accord: Accord, repository: Path, stage: Stage) -> None:
     (repository / ".github/labels.json").write_text(json.dumps(LABELS))
     accord.on(stage)
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 0
     assert statuses(ended.document)["labels on GitHub"] == "warning"
     assert [f["code"] for f in ended.document["documents"][0]["findings"]] == ["label-drift"]
@@ -169,7 +169,7 @@ def test_labels_out_of_step_on_github_are_a_warning(accord: Accord, repository: 
 
 def test_github_that_refuses_to_tell_is_a_warning(accord: Accord, repository: Path, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN="expired")
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert ended.code == 0
     assert ended.document["documents"][0]["findings"][0]["code"] == "labels-unknown"
 
@@ -189,7 +189,7 @@ def test_the_owner_is_told_by_the_remote(
         git = Git(repository)
         git("init", "--quiet")
         git("remote", "add", "origin", origin)
-    ended = accord("doctor", "--dir", repository, "--format", "json")
+    ended = accord("doctor", "--root", repository, "--format", "json")
     assert (ended.code == 1) is is_foreign
 
 
@@ -197,7 +197,7 @@ def test_a_step_gets_a_summary_with_the_table(accord: Accord, repository: Path, 
     accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     accord.monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     (repository / ".github/workflows/x.yml").write_text("on: push\npermissions: {}\njobs: {}\n")
-    assert accord("doctor", "--dir", repository).code == 0
+    assert accord("doctor", "--root", repository).code == 0
     summary = (tmp_path / "summary").read_text()
     assert "| names | ⚠️ warning |" in summary
     assert "#### .github/workflows/x.yml" in summary
@@ -205,4 +205,4 @@ def test_a_step_gets_a_summary_with_the_table(accord: Accord, repository: Path, 
 
 
 def test_a_folder_that_is_not_there_is_wrong_usage(accord: Accord) -> None:
-    assert accord("doctor", "--dir", "nowhere").code == 2
+    assert accord("doctor", "--root", "nowhere").code == 2

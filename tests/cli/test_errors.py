@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from conftest import Accord
 
 FAILS = """import click
-from accord.cli.output import format_option, print_json
+from accord.cli.options import format_option
+from accord.cli.output import print_json
 
 @click.command()
 @click.option("--late", is_flag=True)
@@ -29,7 +30,7 @@ def fails(late, output_format):
     [
         ("run", "--bogus"),
         ("schema", "nope"),
-        ("doctor", "--dir", "/nonexist"),
+        ("doctor", "--root", "/nonexist"),
         ("nonsense",),
         ("items", "nonsense"),
         ("apply", "--max-wait", "soon"),
@@ -48,7 +49,7 @@ def test_wrong_usage_is_one_document(accord: Accord, arguments: tuple[str, ...],
 def test_json_that_the_environment_asks_for_is_given_for_wrong_usage_too(accord: Accord) -> None:
     accord.monkeypatch.setenv("ACCORD_DOCTOR_OUTPUT_FORMAT", "json")
     assert accord("doctor", "--bogus").document["outcome"] == "usage"
-    assert accord("doctor", "--dir", str(accord.home)).document["ok"] is True
+    assert accord("doctor", "--root", str(accord.home)).document["ok"] is True
     assert accord("doctor", "--bogus", "--format", "text").out == ""
     assert accord("check", "--bogus").out == ""
 

@@ -67,7 +67,7 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Any) -> None:
     ]
     for target, role, change in stations:
         more = ("--patch", accord.file("patch.json", change)) if change else ()
-        ended = accord("handoff", "move", path, "--to", target, "--role", role, *more, "--write", "--format", "json")
+        ended = accord("handoff", "move", path, "--to", target, "--role", role, *more, "--format", "json")
         assert ended.code == 0, ended.out
     task = json.loads(path.read_text())
     assert (task["status"], task["metadata"]["canonicalTaskId"]) == ("done", "T-00001")
@@ -97,11 +97,11 @@ def test_a_patch_that_is_none_is_named_and_not_the_task(accord: Any) -> None:
         assert (ended.code, ended.out.splitlines()[0].split(" error ")[0]) == (1, f"{bad}:2:")
 
 
-def test_nothing_is_written_unless_it_is_asked_for(accord: Any) -> None:
+def test_a_dry_run_writes_nothing(accord: Any) -> None:
     path = accord.file("task.json", handoff("backlog"))
     before = path.read_bytes()
-    ended = accord("handoff", "move", path, "--to", "planning", "--role", "planner")
-    assert "planned  add --write to write it" in ended.out
+    ended = accord("handoff", "move", path, "--to", "planning", "--role", "planner", "--dry-run")
+    assert ": planned" in ended.out
     assert path.read_bytes() == before
 
 
@@ -109,10 +109,10 @@ def test_a_refused_patch_leaves_the_file_and_a_refused_move_only_its_reasons(acc
     path = accord.file("task.json", handoff("implementing", **EVERYTHING))
     before = path.read_bytes()
     change = accord.file("patch.json", patch(planningArtifact={"goals": ["Mine"]}))
-    ended = accord("handoff", "patch", path, change, "--role", "tester", "--write", "--format", "json")
+    ended = accord("handoff", "patch", path, change, "--role", "tester", "--format", "json")
     assert (ended.code, ended.document["outcome"]) == (1, "rejected")
     assert path.read_bytes() == before
-    accord("handoff", "move", path, "--to", "done", "--role", "tester", "--write")
+    accord("handoff", "move", path, "--to", "done", "--role", "tester")
     task = json.loads(path.read_text())
     assert task["metadata"].pop("workflowRuntime")["blockingReasons"][0]["code"] == "INVALID_STATUS_TRANSITION"
     assert task == json.loads(before)
@@ -120,7 +120,7 @@ def test_a_refused_patch_leaves_the_file_and_a_refused_move_only_its_reasons(acc
 
 def test_a_redirect_is_done_and_says_so(accord: Any) -> None:
     path = accord.file("task.json", handoff("implementing"))
-    command = ("handoff", "move", path, "--to", "review", "--role", "tester", "--on-missing", "redirect", "--write")
+    command = ("handoff", "move", path, "--to", "review", "--role", "tester", "--on-missing", "redirect")
     first = accord(*command, "--format", "json")
     assert (first.code, first.document["status"], first.document["redirected"]) == (0, "awaiting_human", True)
     written = path.read_bytes()
@@ -145,7 +145,7 @@ def test_what_is_no_handoff_is_told_in_the_same_form(accord: Any, content: str) 
         ("check",),
         ("check", "a.json", "b.json"),
         ("check", "absent.json"),
-        ("check", "a.json", "--issue", "1"),
+        ("check", "a.json", "--work-item", "1"),
         ("patch", "a.json", "--role", "planner"),
         ("move", "a.json", "--to", "nowhere", "--role", "planner"),
         ("move", "a.json", "--to", "done", "--role", "boss"),
@@ -165,7 +165,7 @@ def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord
     )
     for form in ("json", "text"):
         actor = ("--actor", "hunter2-hunter2-hunter2")
-        ended = accord("handoff", "patch", path, change, "--role", "developer", *actor, "--write", "--format", form)
+        ended = accord("handoff", "patch", path, change, "--role", "developer", *actor, "--format", form)
         assert ended.code == 0
         assert "hunter2" not in ended.out + path.read_text()
         assert not any(line.startswith("::") for line in ended.out.splitlines())
@@ -174,14 +174,14 @@ def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord
 def test_a_handoff_lives_on_an_issue_and_is_read_back(accord: Any, stage: Stage) -> None:
     accord.on(stage)
     change = accord.file("patch.json", patch(planningArtifact=PLAN))
-    ended = accord("handoff", "patch", change, "--issue", 1, "--role", "planner", "--write", "--format", "json")
+    ended = accord("handoff", "patch", change, "--work-item", 1, "--role", "planner", "--format", "json")
     assert (ended.code, ended.document["outcome"]) == (0, "applied")
-    read = accord("handoff", "check", "--issue", 1, "--format", "json").document
+    read = accord("handoff", "check", "--work-item", 1, "--format", "json").document
     assert (read["ok"], read["task"]) == (True, ended.document["task"])
     block = read_block(stage.get("/repos/octo/code/issues/1")["body"])
     assert block is not None
     assert block.task == read["task"]
-    again = accord("handoff", "patch", change, "--issue", 1, "--role", "planner", "--write", "--format", "json")
+    again = accord("handoff", "patch", change, "--work-item", 1, "--role", "planner", "--format", "json")
     assert again.document["outcome"] == "unchanged"
 
 
@@ -189,7 +189,7 @@ def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(a
     accord.on(stage)
     stage.server.faults.add(Fault("slow", path="/git/commits$", seconds=3))
     other = accord.file("other.json", patch(other="word"))
-    command = ("handoff", "patch", "--issue", 1, "--role", "human", "--write", "--format", "json")
+    command = ("handoff", "patch", "--work-item", 1, "--role", "human", "--format", "json")
     with accord.start(*command, "-", stdin=subprocess.PIPE) as first:
         first.stdin.write(json.dumps(patch(mine="word")))
         first.stdin.close()
@@ -198,15 +198,15 @@ def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(a
             time.sleep(0.02)
         assert accord(*command, other).document["outcome"] == "applied"
         assert first.wait(30) == 0
-    metadata = accord("handoff", "check", "--issue", 1, "--format", "json").document["task"]["metadata"]
+    metadata = accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"]["metadata"]
     assert (metadata["mine"], metadata["other"]) == ("word", "word")
 
 
 def ready(accord: Any) -> None:
     """Give #1 a handoff that may go into review."""
     both = accord.file("both.json", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION))
-    accord("handoff", "move", "--issue", 1, "--to", "implementing", "--role", "planner", "--write")
-    assert accord("handoff", "patch", both, "--issue", 1, "--role", "tester", "--write").code == 0
+    accord("handoff", "move", "--work-item", 1, "--to", "implementing", "--role", "planner")
+    assert accord("handoff", "patch", both, "--work-item", 1, "--role", "tester").code == 0
 
 
 def check_runs(stage: Stage) -> list[dict[str, Any]]:
@@ -235,7 +235,7 @@ def test_a_finished_handoff_of_another_branch_opens_nothing(accord: Any, stage: 
     accord.on(stage, GITHUB_TOKEN=JOB)
     ready(accord)
     other = accord.file("other.json", patch(workflow={"branchName": "other\n\n# Big", "pullRequestUrl": "https://x/1"}))
-    assert accord("handoff", "patch", other, "--issue", 1, "--role", "developer", "--write").code == 0
+    assert accord("handoff", "patch", other, "--work-item", 1, "--role", "developer").code == 0
     ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
     assert [reason["code"] for reason in ended.document["blockingReasons"]] == ["HANDOFF_OF_ANOTHER"] * 2
     (run,) = check_runs(stage)
@@ -245,7 +245,7 @@ def test_a_finished_handoff_of_another_branch_opens_nothing(accord: Any, stage: 
 def test_the_pull_request_of_a_cancelled_task_does_not_pass(accord: Any, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN=JOB)
     ready(accord)
-    accord("handoff", "move", "--issue", 1, "--to", "cancelled", "--role", "human", "--write")
+    accord("handoff", "move", "--work-item", 1, "--to", "cancelled", "--role", "human")
     ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
     assert [reason["code"] for reason in ended.document["blockingReasons"]] == ["HANDOFF_CANCELLED"]
 
@@ -301,16 +301,16 @@ def events(stage: Stage) -> list[Any]:
 def test_who_comes_next_is_called_once(accord: Any, stage: Stage) -> None:
     accord.on(stage)
     ready(accord)
-    planned = accord("handoff", "dispatch", "--issue", 1, "--format", "json").document
+    planned = accord("handoff", "dispatch", "--work-item", 1, "--dry-run", "--format", "json").document
     assert (planned["outcome"], [action["type"] for action in planned["actions"]]) == (
         "planned",
         ["dispatch_developer"],
     )
     assert events(stage) == []
     for outcome, count in (("applied", 1), ("unchanged", 1)):
-        ended = accord("handoff", "dispatch", "--issue", 1, "--write", "--format", "json")
+        ended = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
         assert (ended.code, ended.document["outcome"], len(events(stage))) == (0, outcome, count)
-    task = accord("handoff", "check", "--issue", 1, "--format", "json").document["task"]
+    task = accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"]
     last = task["metadata"]["workflowRuntime"]["actionHistory"][-1]
     assert (last["actionId"], last["result"]) == (planned["actions"][0]["id"], "ok")
 
@@ -323,21 +323,21 @@ def test_a_passing_error_is_waited_for_three_times_and_then_the_same_command_con
     accord.on(stage)
     ready(accord)
     stage.server.faults.add(Fault("lost-before", path="/dispatches$", times=4))
-    ended = accord("handoff", "dispatch", "--issue", 1, "--write", "--format", "json")
+    ended = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
     assert (ended.code, ended.document["actions"][0]["status"]) == (3, "stopped")
     assert [wait for wait in waits if wait in (5, 15, 30)] == [5, 15, 30]
-    again = accord("handoff", "dispatch", "--issue", 1, "--write", "--format", "json")
+    again = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
     assert (again.code, again.document["actions"][0]["status"]) == (0, "sent")
 
 
 def test_an_error_that_will_not_pass_is_not_tried_again_by_itself(accord: Any, stage: Stage) -> None:
     accord.on(stage)
     ready(accord)
-    path = accord.file("task.json", accord("handoff", "check", "--issue", 1, "--format", "json").document["task"])
+    path = accord.file("task.json", accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"])
     accord.on(stage, GITHUB_TOKEN="fork")
-    ended = accord("handoff", "dispatch", path, "--write", "--format", "json")
+    ended = accord("handoff", "dispatch", path, "--format", "json")
     assert (ended.code, ended.document["actions"][0]["status"]) == (4, "refused")
     accord.on(stage)
-    assert accord("handoff", "dispatch", path, "--write", "--format", "json").document["outcome"] == "unchanged"
-    again = accord("handoff", "dispatch", path, "--write", "--again", "--format", "json")
+    assert accord("handoff", "dispatch", path, "--format", "json").document["outcome"] == "unchanged"
+    again = accord("handoff", "dispatch", path, "--again", "--format", "json")
     assert (again.code, again.document["actions"][0]["status"]) == (0, "sent")

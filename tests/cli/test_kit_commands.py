@@ -97,11 +97,11 @@ def test_an_installed_kit_is_in_order_for_doctor_which_tells_later_when_it_is_be
     accord: Accord, root: Path
 ) -> None:
     accord("init", "--root", root, "--yes", *REF)
-    ended = accord("doctor", "--dir", root, "--repo", CONSUMER)
+    ended = accord("doctor", "--root", root, "--repo", CONSUMER)
     assert ended.code == 0, ended.out
     assert "0 errors" in ended.out
     installed(root / "old", older_kit())
-    behind = accord("doctor", "--dir", root / "old", "--format", "json")
+    behind = accord("doctor", "--root", root / "old", "--format", "json")
     codes = {document["path"]: {f["code"] for f in document["findings"]} for document in behind.document["documents"]}
     assert codes[PLAN] == {"kit-drift"}
 

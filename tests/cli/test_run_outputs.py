@@ -86,7 +86,7 @@ def test_outputs_as_text_are_for_people(accord: Accord, evidence: tuple[object, 
 
 
 def test_what_was_pushed_is_told_from_the_work_tree(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
-    where = ("--repo", agent.tree, "--base", agent.base)
+    where = ("--root", agent.tree, "--base", agent.base)
     nothing = accord(*evidence, *where, "--pushed", "true").document
     assert (nothing["changes-made"], nothing["commit-sha"], nothing["files-changed"]) == ("false", "", "0")
     (agent.tree / "src" / "a.py").rename(agent.tree / "moved.py")
@@ -106,7 +106,7 @@ def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
     accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
 ) -> None:
     body = accord.file("body.md", "- [ ] Add the thing\n")
-    where = ("--repo", agent.tree, "--base", agent.base, "--pr-body", body)
+    where = ("--root", agent.tree, "--base", agent.base, "--pr-body", body)
     (agent.tree / "new.txt").write_text("new\n")
     waiting = accord(*evidence, *where, *pushed).document
     assert (waiting["llm-completed-tasks"], waiting["llm-analysis-run"]) == ("[]", "false")
@@ -130,7 +130,7 @@ def test_a_push_that_failed_is_the_runs_failure(
 ) -> None:
     (agent.tree / "new.txt").write_text("new\n")
     options = () if said is None else ("--push-error", accord.file("push.log", said))
-    found = accord(*evidence, "--repo", agent.tree, "--base", agent.base, "--pushed", "false", *options).document
+    found = accord(*evidence, "--root", agent.tree, "--base", agent.base, "--pushed", "false", *options).document
     row = {
         "exit-code": "1",
         "error-category": "infrastructure",
@@ -145,11 +145,11 @@ def test_a_push_that_failed_is_the_runs_failure(
 
 
 def test_nothing_to_push_is_no_failed_push(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
-    found = accord(*evidence, "--repo", agent.tree, "--base", agent.base, "--pushed", "false").document
+    found = accord(*evidence, "--root", agent.tree, "--base", agent.base, "--pushed", "false").document
     assert (found["exit-code"], found["error-category"], found["changes-made"]) == ("0", "", "false")
 
 
-@pytest.mark.parametrize("options", [("--pushed", "true"), ("--repo", "."), ("--base", "abc")])
+@pytest.mark.parametrize("options", [("--pushed", "true"), ("--root", "."), ("--base", "abc")])
 def test_half_of_what_tells_the_changes_is_wrong_usage(
     accord: Accord, evidence: tuple[object, ...], options: tuple[str, ...]
 ) -> None:
@@ -160,7 +160,7 @@ def test_half_of_what_tells_the_changes_is_wrong_usage(
 def test_a_base_that_is_not_there_is_wrong_usage(
     accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
 ) -> None:
-    ended = accord(*evidence, "--repo", agent.tree, "--base", "0" * 40, *pushed)
+    ended = accord(*evidence, "--root", agent.tree, "--base", "0" * 40, *pushed)
     assert ended.code == 2
     assert "Traceback" not in ended.err
 
@@ -188,7 +188,7 @@ def running(accord: Accord, *more: object) -> tuple[object, ...]:
     run_dir = accord.home / "run"
     return (
         "run", "--agent", "command", "--command", command, "--prompt-file", "prompt.md", "--run-dir", run_dir,
-        "--pr-number", 1, "--pr-ref", "refs/heads/feature", "--format", "json", *more,
+        "--pull", 1, "--pr-ref", "refs/heads/feature", "--format", "json", *more,
     )  # fmt: skip
 
 

@@ -57,13 +57,13 @@ class Play:
 
     def to(self, *states: str) -> Any:
         for state in states:
-            shown = self("advance", "--to", state, "--as", "Orchestrator")
+            shown = self("advance", "--to", state, "--role", "Orchestrator")
             assert shown["state"] == state
         return shown
 
     def task(self, name: str, *statuses: tuple[str, str]) -> None:
         for status, role in statuses:
-            shown = self("task", name, "--to", status, "--as", role)
+            shown = self("task", name, "--to", status, "--role", role)
             assert status in [task["status"] for task in shown["tasks"] if task["id"] == name]
 
     def refused(self, code: str, command: str, *arguments: str) -> str:
@@ -90,13 +90,13 @@ def begin(accord: Accord, *arguments: str) -> Play:
 
 def test_a_full_session_is_played_from_its_beginning_to_its_end_and_opened_again(accord: Accord) -> None:
     play = begin(accord)
-    assert "spec.md is missing" in play.refused("illegal-move", "advance", "--to", "DESIGN", "--as", "Orchestrator")
+    assert "spec.md is missing" in play.refused("illegal-move", "advance", "--to", "DESIGN", "--role", "Orchestrator")
     play.write(spec_md=SPEC, acceptance_json=json.dumps(acceptance()))
-    play.refused("role-forbidden", "advance", "--to", "DESIGN", "--as", "Coder")
+    play.refused("role-forbidden", "advance", "--to", "DESIGN", "--role", "Coder")
     play.to("DESIGN")
     play.write(architecture_md=ARCHITECTURE)
     play.to("APPROVE_DESIGN")
-    play.refused("illegal-move", "advance", "--to", "PLAN", "--as", "Orchestrator")
+    play.refused("illegal-move", "advance", "--to", "PLAN", "--role", "Orchestrator")
     play("ask", "--question", "Approve?", "--id", DESIGN)
     play("answer", f"{DESIGN}=approved: nice")
     assert play("resume")["next"] == "continue"
@@ -111,16 +111,16 @@ def test_a_full_session_is_played_from_its_beginning_to_its_end_and_opened_again
     }
     play.to("IMPLEMENT_LOOP")
     play.complete("T-001")
-    play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--as", "Orchestrator")
+    play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--role", "Orchestrator")
     play.complete("T-002")
     play.to("INTEGRATE", "RELEASE")
-    assert "report.md is missing" in play.refused("illegal-move", "advance", "--to", "DONE", "--as", "Orchestrator")
+    assert "report.md is missing" in play.refused("illegal-move", "advance", "--to", "DONE", "--role", "Orchestrator")
     play.write(report_md=REPORT)
     shown = play.to("DONE")
     assert shown["pending"] == []
     assert play.run("check", str(play.folder))["ok"]
-    assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--as", "QA")
-    play.refused("session-done", "advance", "--to", "IMPLEMENT_LOOP", "--as", "Orchestrator")
+    assert "accord session reopen" in play.refused("session-done", "task", "T-001", "--to", "blocked", "--role", "QA")
+    play.refused("session-done", "advance", "--to", "IMPLEMENT_LOOP", "--role", "Orchestrator")
     play.to("DONE")  # whoever was killed before it saw the end does the same again
     assert play("resume")["state"] == "DONE"
     for _ in range(2):
@@ -154,11 +154,11 @@ def test_a_session_of_that_name_is_not_begun_twice(accord: Accord) -> None:
 def test_a_loop_of_fixes_is_entered_three_times_then_the_user_is_asked(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     for count in (1, 2, 3):
-        shown = play("fix", "T-001", "FIX_TESTS", "--as", "Orchestrator")
+        shown = play("fix", "T-001", "FIX_TESTS", "--role", "Orchestrator")
         assert (shown["state"], shown["retry_counts"]["T-001"]["FIX_TESTS"]) == ("FIX_TESTS", count)
         play.to("IMPLEMENT_LOOP")
-    assert "ASK_USER" in play.refused("illegal-move", "fix", "T-001", "FIX_TESTS", "--as", "Orchestrator")
-    play.refused("task-unknown", "fix", "T-009", "FIX_TESTS", "--as", "Orchestrator")
+    assert "ASK_USER" in play.refused("illegal-move", "fix", "T-001", "FIX_TESTS", "--role", "Orchestrator")
+    play.refused("task-unknown", "fix", "T-009", "FIX_TESTS", "--role", "Orchestrator")
     options = ["another approach", "accept with known issues", "simplify", "guidance"]
     words = [word for option in options for word in ("--options", option)]
     shown = play("ask", "--question", "T-001 fails its tests a fourth time. What now?", *words)
@@ -170,18 +170,18 @@ def test_a_loop_of_fixes_is_entered_three_times_then_the_user_is_asked(accord: A
     assert all(option in shown["pending"][0]["question"] for option in options)
     play("answer", "UD-1=accept with known issues")
     assert play("resume") == {"state": "IMPLEMENT_LOOP", "next": "continue", "pending": [], "reason": ""}
-    play("fix", "T-002", "FIX_TESTS", "--as", "Orchestrator")
+    play("fix", "T-002", "FIX_TESTS", "--role", "Orchestrator")
 
 
 def test_a_blocked_session_says_why_and_goes_back_to_where_it_was(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
-    shown = play("advance", "--to", "BLOCKED", "--blocker", "subagent_failure", "--as", "Orchestrator")
+    shown = play("advance", "--to", "BLOCKED", "--blocker", "subagent_failure", "--role", "Orchestrator")
     assert (shown["next"], shown["blocker"], shown["blocked_from"]) == ("blocked", "subagent_failure", "IMPLEMENT_LOOP")
-    shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--as", "Orchestrator")
+    shown = play("advance", "--to", "BLOCKED", "--blocker", "no disk", "--role", "Orchestrator")
     assert (shown["blocker"], shown["blocked_from"]) == ("no disk", "IMPLEMENT_LOOP")
     assert play("resume")["reason"] == "no disk"
     play.refused("ask-state", "ask", "--question", "Go on?")
-    play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--as", "Orchestrator")
+    play.refused("illegal-move", "advance", "--to", "INTEGRATE", "--role", "Orchestrator")
     shown = play.to("IMPLEMENT_LOOP")
     assert (shown["blocker"], shown["blocked_from"]) == (None, None)
 
@@ -193,13 +193,13 @@ def test_a_design_is_corrected_once_however_often_the_session_is_resumed(accord:
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
     tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
     assert tracking["last_correction_dispatch"] == {"agent": None, "task_id": None, "at": None}
-    steps = [play("resume", "--agent", "Designer") for _ in range(3)]
+    steps = [play("resume", "--role", "Designer") for _ in range(3)]
     assert [step["next"] for step in steps] == ["dispatch-correction", "verify-correction", "verify-correction"]
     assert steps[0]["reason"] == "changes-requested: smaller"
     tracking = json.loads((play.folder / "status.json").read_text())["gate_tracking"]["APPROVE_DESIGN"]
     assert (tracking["correction_status"], tracking["last_correction_dispatch"]["agent"]) == ("dispatched", "Designer")
     output = accord.file("output.json", agent_output())
-    took = play.run("dispatch", str(play.folder), "meta", "--to", "Designer", "--take", str(output))
+    took = play.run("dispatch", str(play.folder), "meta", "--role", "Designer", "--take", str(output))
     assert took == {"ok": True, "changed": ["correction of the design completed"], "findings": []}
     assert play("resume")["next"] == "re-ask"
     assert play("ask", "--question", "Approve now?", "--id", DESIGN)["next"] == "ask"
@@ -209,7 +209,9 @@ def test_a_design_is_corrected_once_however_often_the_session_is_resumed(accord:
 def test_a_line_that_keeps_a_task_from_moving_is_told_with_its_file(accord: Accord, tmp_path: Path) -> None:
     tasks = TASKS.replace("status: not-started  # by the Coder", "status: &s not-started") + "other: *s\n"
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": tasks})
-    ended = accord("session", "task", str(folder), "T-001", "--to", "in-progress", "--as", "Coder", "--format", "json")
+    ended = accord(
+        "session", "task", str(folder), "T-001", "--to", "in-progress", "--role", "Coder", "--format", "json"
+    )
     (said,) = ended.document["findings"]
     assert (ended.code, said["code"], said["path"], said["line"]) == (1, "not-yaml", "/tasks.yaml", 5)
 
@@ -219,7 +221,7 @@ def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, 
     play("ask", "--question", "One?", "--question", "Two?", "--question", "Three?")
     play("ask", "--question", "May it stay open?", "--category", "security")
     play("skip", "UD-2", "--reason", "out of scope")
-    shown = play("answer", 'UD-1=a=b, "c"', "--partial")
+    shown = play("answer", 'UD-1=a=b, "c"', "--final")
     kept = {
         item["decision_id"]: (item["status"], item["answer"] or item["resolution_reason"])
         for item in shown["decisions"]
@@ -250,7 +252,7 @@ def test_people_read_where_the_session_stands_and_what_is_next(accord: Accord, t
         assert "\n::stop" not in ended.out
     ended = accord("session", "resume", str(play.folder))
     assert ended.out.startswith("ask in ASK_USER\n  UD-1: Which")
-    ended = accord("session", "advance", str(play.folder), "--to", "INTEGRATE", "--as", "Orchestrator")
+    ended = accord("session", "advance", str(play.folder), "--to", "INTEGRATE", "--role", "Orchestrator")
     assert (ended.code, "The session stays in ASK_USER." in ended.out) == (1, True)
     ended = accord("session", "new", "another one")
     assert ended.out.startswith("Begun in .agents-work/")
@@ -262,7 +264,7 @@ def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(accord: A
     assert (shown["ok"], shown["state"], shown["findings"][0]["code"]) == (False, None, "not-json")
     for command, *words in (
         ["resume"],
-        ["advance", "--to", "DESIGN", "--as", "Orchestrator"],
+        ["advance", "--to", "DESIGN", "--role", "Orchestrator"],
         ["answer", "UD-1=x"],
         ["answer"],
         ["ask", "--question", "x"],
@@ -300,7 +302,7 @@ def repository(committed: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("role", ROLES)
 def test_every_agent_is_given_a_valid_input(accord: Accord, committed: Path, role: str, task: str) -> None:
     play = Play(accord, committed)
-    given = play.run("dispatch", str(committed), task, "--to", role, "--into", "out")
+    given = play.run("dispatch", str(committed), task, "--role", role, "--into", "out")
     path = accord.file("input.json", given)
     assert accord("check", "--kind", "agent-input", "--role", role, path).code == 0
     assert (given["agent"], given["task"]["id"], given["repo_state"]["branch"]) == (role, task, "main")
@@ -310,7 +312,7 @@ def test_every_agent_is_given_a_valid_input(accord: Accord, committed: Path, rol
     assert given["task"].get("session_changed_files") == (changed if role == "Reviewer" else [])
     names = [Path(name).name for name in given["task"]["context_files"]]
     assert ("header.md" in names) == (role in ("Designer", "Planner", "Coder", "Reviewer"))
-    play.run("dispatch", str(committed), task, "--to", role, "--into", "tried", "--dry-run")
+    play.run("dispatch", str(committed), task, "--role", role, "--into", "tried", "--dry-run")
     assert not Path("tried").exists()
     statuses = json.loads(Path("out/schema.json").read_text())["properties"]["status"]["enum"]
     extra = {"Researcher": "NEEDS_INFO", "Security": "NEEDS_DECISION"}.get(role)
@@ -322,7 +324,7 @@ def test_an_agent_knows_what_the_user_decided_and_wants_changed(accord: Accord, 
     play = Play(accord, make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[decision(DESIGN)]))
 
     def read(role: str) -> set[str]:
-        given = play.run("dispatch", str(play.folder), "meta", "--to", role)
+        given = play.run("dispatch", str(play.folder), "meta", "--role", role)
         return {Path(path).name for path in given["task"]["context_files"]}
 
     assert not read("Architect") & {"status.json", "approve-design-history.jsonl"}
@@ -334,18 +336,18 @@ def test_an_agent_knows_what_the_user_decided_and_wants_changed(accord: Accord, 
 
 def test_an_agent_that_begins_a_session_is_told_what_it_is_for(accord: Accord) -> None:
     play = begin(accord)
-    given = play.run("dispatch", str(play.folder), "meta", "--to", "SpecAgent", "--goal", "Let users download rows.")
+    given = play.run("dispatch", str(play.folder), "meta", "--role", "SpecAgent", "--goal", "Let users download rows.")
     assert given["task"]["goal"] == "Let users download rows."
 
 
 def test_an_agent_is_not_sent_without_what_it_must_read(accord: Accord, repository: Path) -> None:
     (repository / "spec.md").unlink()
     play = Play(accord, repository)
-    refused = play.run("dispatch", str(repository), "T-001", "--to", "Coder", code=1)
+    refused = play.run("dispatch", str(repository), "T-001", "--role", "Coder", code=1)
     assert [finding["code"] for finding in refused["findings"]] == ["context-file-missing"]
     assert "spec.md" in refused["findings"][0]["message"]
-    assert play.run("dispatch", str(repository), "T-001", "--to", "Security")["agent"] == "Security"
-    refused = play.run("dispatch", str(repository), "T-009", "--to", "Security", code=1)
+    assert play.run("dispatch", str(repository), "T-001", "--role", "Security")["agent"] == "Security"
+    refused = play.run("dispatch", str(repository), "T-009", "--role", "Security", code=1)
     assert [finding["code"] for finding in refused["findings"]] == ["task-unknown"]
 
 
@@ -370,7 +372,7 @@ def test_an_output_changes_what_its_role_may_change_and_once(
     texts: dict[str, str | None] = {"tasks.yaml": TASKS.replace("not-started  #", f"{before}  #")}
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
     output = str(accord.file("output.json", agent_output(status=status, summary="May the port be open?")))
-    take = ["dispatch", str(play.folder), "T-001", "--to", role, "--take", output]
+    take = ["dispatch", str(play.folder), "T-001", "--role", role, "--take", output]
     assert play.run(*take)["changed"] == changed
     once = {path.name: path.read_bytes() for path in play.folder.iterdir()}
     play.run(*take)
@@ -389,10 +391,10 @@ def test_a_file_that_is_not_the_roles_to_change_is_told_when_its_output_is_taken
     artifacts = {**agent_output()["artifacts"], "files_changed": names}
     output = str(accord.file("output.json", agent_output(artifacts=artifacts)))
     for role, wrong in (("Docs", [0, 1]), ("Coder", [1]), ("Reviewer", [0, 1, 2])):
-        found = play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)["findings"]
+        found = play.run("dispatch", str(play.folder), "T-001", "--role", role, "--take", output)["findings"]
         assert [one["path"] for one in found] == [f"/artifacts/files_changed/{i}" for i in wrong]
         assert {(one["code"], one["severity"]) for one in found} == {("role-forbidden", "warning")}
-    ended = accord("dispatch", str(play.folder), "T-001", "--to", "Docs", "--take", output)
+    ended = accord("dispatch", str(play.folder), "T-001", "--role", "Docs", "--take", output)
     assert (ended.code, "Docs says that it changed src/app.py" in ended.out) == (0, True)
 
 
@@ -401,12 +403,12 @@ def test_a_task_whose_reviews_were_taken_is_completed_only_when_they_passed(acco
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
     for role, status in (("Reviewer", "OK"), ("QA", "FAIL")):
         output = str(accord.file("output.json", agent_output(status=status)))
-        play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)
-    complete = ["task", "T-001", "--to", "completed", "--as", "Orchestrator"]
+        play.run("dispatch", str(play.folder), "T-001", "--role", role, "--take", output)
+    complete = ["task", "T-001", "--to", "completed", "--role", "Orchestrator"]
     assert "Not passed are the gates: QA." in play.refused("illegal-move", *complete)
     assert play("show")["tasks"][0]["reviews"] == {"Reviewer": "OK", "QA": "FAIL"}
     output = str(accord.file("output.json", agent_output()))
-    play.run("dispatch", str(play.folder), "T-001", "--to", "QA", "--take", output)
+    play.run("dispatch", str(play.folder), "T-001", "--role", "QA", "--take", output)
     assert play(*complete)["tasks"][0]["status"] == "completed"
 
 
@@ -418,10 +420,10 @@ def test_no_task_is_completed_on_reviews_of_which_one_cannot_be_read(accord: Acc
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts))
     output = str(accord.file("output.json", agent_output()))
     for role in ("Reviewer", "QA"):
-        play.run("dispatch", str(play.folder), "T-001", "--to", role, "--take", output)
+        play.run("dispatch", str(play.folder), "T-001", "--role", role, "--take", output)
     with (play.folder / "outputs.jsonl").open("a", encoding="utf-8") as file:
         file.write(f"{line}\n")
-    said = play.refused("illegal-move", "task", "T-001", "--to", "completed", "--as", "Orchestrator")
+    said = play.refused("illegal-move", "task", "T-001", "--to", "completed", "--role", "Orchestrator")
     assert "nobody can tell which reviews passed" in said
 
 
@@ -430,11 +432,11 @@ def test_work_after_a_review_of_all_is_reviewed_again_whatever_words_the_agents_
 ) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     same = str(accord.file("output.json", agent_output()))
-    complete = ["task", "T-001", "--to", "completed", "--as", "Orchestrator"]
+    complete = ["task", "T-001", "--to", "completed", "--role", "Orchestrator"]
 
     def take(task: str, *roles: str) -> None:
         for role in roles:
-            play.run("dispatch", str(play.folder), task, "--to", role, "--take", same)
+            play.run("dispatch", str(play.folder), task, "--role", role, "--take", same)
 
     take("T-001", "Coder")
     take("meta", "Reviewer", "QA")
@@ -452,7 +454,7 @@ def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     said = agent_output(status="NEEDS_DECISION", summary="s3cr3t-of-the-job-0815 is in the log.")
     output = str(accord.file("output.json", said))
-    play.run("dispatch", str(play.folder), "T-001", "--to", "Security", "--take", output)
+    play.run("dispatch", str(play.folder), "T-001", "--role", "Security", "--take", output)
     assert "s3cr3t" not in "".join(path.read_text() for path in play.folder.iterdir())
 
 
@@ -471,7 +473,7 @@ def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_
     fenced = f"```json\n{json.dumps(agent_output())}\n```"
     for wrong in (agent_output(status="NEEDS_DECISION"), {"status": "OK"}, "I am done!", "{}{}", fenced):
         output = str(accord.file("output.json", wrong))
-        refused = play.run("dispatch", str(play.folder), "T-001", "--to", "Coder", "--take", output, code=1)
+        refused = play.run("dispatch", str(play.folder), "T-001", "--role", "Coder", "--take", output, code=1)
         assert not refused["ok"]
         assert refused["findings"]
     assert {path.name: path.read_bytes() for path in play.folder.iterdir()} == before
@@ -482,7 +484,7 @@ def test_what_forbids_to_take_an_output_is_told_of_the_session_and_not_of_the_ou
 ) -> None:
     folder = make_session(tmp_path, "DONE", user_decisions=GATES)
     output = accord.file("output.json", agent_output(status="BLOCKED"))
-    ended = accord("dispatch", str(folder), "T-001", "--to", "QA", "--take", str(output))
+    ended = accord("dispatch", str(folder), "T-001", "--role", "QA", "--take", str(output))
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
@@ -504,7 +506,7 @@ def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: 
     play("ask", "--question", "Which one?")
     before = (play.folder / "status.json").read_bytes()
     ended = accord.process("session", "answer", str(play.folder))
-    assert (ended.code, "--partial" in ended.err) == (2, True)
+    assert (ended.code, "--final" in ended.err) == (2, True)
     assert (play.folder / "status.json").read_bytes() == before
 
 
@@ -516,10 +518,10 @@ def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: 
         ["session", "skip", "DIR", "UD-1", "--reason", "out of scope"],
         ["session", "answer", "DIR", "UD-1=x"],
         ["session", "resume", "DIR"],
-        ["session", "advance", "DIR", "--to", "BLOCKED", "--as", "Orchestrator"],
-        ["session", "task", "DIR", "T-001", "--to", "blocked", "--as", "QA"],
-        ["session", "fix", "DIR", "T-001", "FIX_TESTS", "--as", "Orchestrator"],
-        ["dispatch", "DIR", "T-001", "--to", "Coder", "--take", "output.json"],
+        ["session", "advance", "DIR", "--to", "BLOCKED", "--role", "Orchestrator"],
+        ["session", "task", "DIR", "T-001", "--to", "blocked", "--role", "QA"],
+        ["session", "fix", "DIR", "T-001", "FIX_TESTS", "--role", "Orchestrator"],
+        ["dispatch", "DIR", "T-001", "--role", "Coder", "--take", "output.json"],
     ],
 )
 def test_a_dry_run_says_what_would_be_and_writes_nothing(accord: Accord, tmp_path: Path, words: list[str]) -> None:
@@ -543,7 +545,7 @@ def without_moments(document: Any) -> Any:
 def test_a_dry_run_of_an_output_says_that_it_is_one(accord: Accord, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES)
     output = str(accord.file("output.json", agent_output()))
-    take = ["dispatch", str(folder), "T-001", "--to", "Coder", "--take", output, "--dry-run"]
+    take = ["dispatch", str(folder), "T-001", "--role", "Coder", "--take", output, "--dry-run"]
     assert accord(*take).out == "Dry run, nothing is written: task implemented\n"
     assert accord(*take, "--format", "json").document["dry_run"] is True
 

@@ -230,7 +230,7 @@ def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(st
     count, wanted = len(stage.server.requests), shown(stage, 1)
     for nth in range(1, count + 1):
         number = nth + 1
-        command = ["handoff", "patch", str(given), "--issue", str(number), "--role", "reviewer", "--write"]
+        command = ["handoff", "patch", str(given), "--work-item", str(number), "--role", "reviewer"]
         kill_at(nth, command, stage)
         change(place(stage, number), lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
         assert without_id(shown(stage, number)) == without_id(wanted), f"request {nth}"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_json
+from accord.cli.options import format_option
+from accord.cli.output import one_line, print_json
 from accord.cli.sources import read_bytes, standard_input, unreadable
 from accord.runner.analysis.providers import ALL
 from accord.text.redaction import redactor_for

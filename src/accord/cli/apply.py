@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.check import kind_for
-from accord.cli.output import Progress, format_option, print_json
+from accord.cli.options import Choice, Lines, dry_run_option, format_option, repository_options, root_option, together
+from accord.cli.output import Progress, print_json
 from accord.cli.receipts import print_receipt, report_receipt
-from accord.cli.sources import Lines, github_for, read_bytes, repository_options, together
+from accord.cli.sources import github_for, read_bytes
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
@@ -188,9 +189,9 @@ _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 @click.command()
 @click.argument("result", metavar="RESULT", envvar="ACCORD_APPLY_RESULT")
-@click.option("--kind", type=click.Choice(APPLICABLE), help="The only kind that is accepted; any when not given.")
+@click.option("--kind", type=Choice(APPLICABLE), help="The only kind that is accepted; any when not given.")
 @click.option("--run-key", default="", help="Scope of exactly-once; a digest of result and repository when not given.")
-@click.option("--dry-run", is_flag=True, help="Check and plan, print the operations, write nothing.")
+@dry_run_option
 @click.option("--receipt", type=click.Path(path_type=Path), help="Write the JSON receipt to this file too.")
 @kind_options
 @repository_options
@@ -253,9 +254,9 @@ def _apply(subject: Subject, run_key: str, dry_run: bool, options: dict[str, Any
 
 @click.command()
 @click.option("--base", required=True, metavar="REF", help="The branch or commit that the agent started from.")
-@click.option("--dir", "directory", type=click.Path(path_type=Path), default=Path(), help="The agent's work tree.")
+@root_option
 @click.option("--into", type=click.Path(path_type=Path), metavar="RESULT", help="Put the patch into this result.")
-def patch(base: str, directory: Path, into: Path | None) -> None:
+def patch(base: str, root: Path, into: Path | None) -> None:
     """Print the patch from the merge base with REF to the work tree: commits, changes and untracked files.
 
     Ignored files and what agents leave behind are not in it. With --into, the patch is written into an implementor's
@@ -266,10 +267,10 @@ def patch(base: str, directory: Path, into: Path | None) -> None:
     from accord.git.patches import extract_patch
 
     if into is None:
-        sys.stdout.buffer.write(extract_patch(directory, base))
+        sys.stdout.buffer.write(extract_patch(root, base))
         return
     raw = read_bytes(str(into))
-    taken = extract_patch(directory, base, without=into)
+    taken = extract_patch(root, base, without=into)
     try:
         document = read_object(raw)
         result = read_shape(IMPLEMENTOR.model, {"patch": None, **document.value})

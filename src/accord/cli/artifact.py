@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_json
-from accord.cli.sources import github_for, reading_options
+from accord.cli.options import format_option, reading_options
+from accord.cli.output import one_line, print_json
+from accord.cli.sources import github_for
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:

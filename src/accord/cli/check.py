@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.options import Choice, format_option
+from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.documents import read_object, shown
 from accord.core.errors import BrokenContract, WrongUsage
@@ -88,8 +89,8 @@ Checked = tuple[str, str | None, list[Finding]]
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
-@click.option("--kind", type=click.Choice(sorted([*KINDS, *FOLDERS])), help="The kind; recognised when not given.")
-@click.option("--role", type=click.Choice(ROLES), help="Of a session: the agent that wrote it, or is meant.")
+@click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="The kind; recognised when not given.")
+@click.option("--role", type=Choice(ROLES), help="Of a session: the agent that wrote it, or is meant.")
 @format_option
 @click.pass_context
 def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: str | None, output_format: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accord.cli.check import print_checks
-from accord.cli.output import format_option
+from accord.cli.options import format_option
 from accord.cli.sources import read_bytes
 from accord.cli.step import report_checks
 from accord.core.errors import BrokenContract, WrongUsage

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.options import Choice, dry_run_option, format_option
+from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_output import tried
 from accord.cli.sources import read_bytes
 from accord.core.errors import BrokenContract
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("task", metavar="T-XXX|meta")
-@click.option("--to", "--as", "role", required=True, type=click.Choice(ROLES), help="The agent.")
+@click.option("--role", required=True, type=Choice(ROLES), help="The agent.")
 @click.option("--goal", default="", help="What to achieve; else what the task says, or the session's criteria.")
-@click.option("--project-type", type=click.Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
+@click.option("--project-type", type=Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
 @click.option(
     "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
 )
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
 )
 @click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; with --take, say what would change.")
+@dry_run_option
 @format_option
 @click.pass_context
 def dispatch(

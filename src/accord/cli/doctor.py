@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
-from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.cli.options import format_option, repository_options, root_option
+from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, warning, with_lines
 from accord.core.kinds import read_shape
@@ -33,18 +34,11 @@ _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "brigh
 
 
 @click.command()
-@click.option(
-    "--dir",
-    "directory",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    show_default=True,
-    help="The repository's root.",
-)
+@root_option
 @repository_options
 @format_option
 @click.pass_context
-def doctor(ctx: click.Context, /, directory: Path, output_format: str, **access: Any) -> None:
+def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any) -> None:
     """Look a repository over: labels, agents, permissions, secrets, triggers, pins, scripts, names.
 
     Reads files, and writes nothing anywhere. GitHub is asked for the labels when there is a token and a repository.
@@ -52,7 +46,7 @@ def doctor(ctx: click.Context, /, directory: Path, output_format: str, **access:
     """
     from accord.cli.step import report_doctor
 
-    check_ups = examine(directory, access)
+    check_ups = examine(root, access)
     documents = _by_file(check_ups)
     is_ok = all(check_up.status != "error" for check_up in check_ups)
     if output_format == "json":

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
-from accord.cli.sources import github_for, read_bytes, reading_options, repository_options, together
+from accord.cli.options import Choice, dry_run_option, format_option, reading_options, repository_options, together
+from accord.cli.output import one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
@@ -55,12 +56,12 @@ def file_changer(path: str) -> Callable[[Decide, bool], Decided]:
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["review", "verification", "done"]),
+    type=Choice(["review", "verification", "done"]),
     default="review",
     show_default=True,
     help="What the handoff must have: all that this stage asks for.",
 )
-@click.option("--dry-run", is_flag=True, help="Judge, and set no check.")
+@dry_run_option
 @repository_options
 @format_option
 @click.pass_context
@@ -113,9 +114,15 @@ def gate(
 
 @click.command()
 @click.argument("file", required=False, metavar="[TASK.json]")
-@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="The handoff of work item N, instead of a file.")
+@click.option(
+    "--work-item",
+    "issue",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The handoff of work item N, instead of a file.",
+)
 @click.option("--again", is_flag=True, help="Send again what GitHub refused before.")
-@click.option("--write", is_flag=True, help="Send, and write it down; else it is only printed what would be sent.")
+@dry_run_option
 @repository_options
 @format_option
 @click.pass_context
@@ -125,7 +132,7 @@ def dispatch(
     file: str | None,
     issue: int | None,
     again: bool,
-    write: bool,
+    dry_run: bool,
     output_format: str,
     **access: Any,
 ) -> None:
@@ -138,23 +145,23 @@ def dispatch(
     from accord.handoffs.plan import Decided
 
     if (file is None) == (issue is None):
-        raise WrongUsage("Name TASK.json, or --issue N.", hint="Try: accord handoff dispatch --help")
+        raise WrongUsage("Name TASK.json, or --work-item N.", hint="Try: accord handoff dispatch --help")
     with github_for(**access) as (github, *_):
         change = file_changer(file) if file else issue_changer(github, issue or 0)
         actions = open_actions(change(Decided, False).task, again=again)
-        sent = [_send(github, action, change, issue) for action in actions] if write else []
+        sent = [_send(github, action, change, issue) for action in actions] if not dry_run else []
     entries = (
-        [_as_json_handoff_github(one) for one in sent]
-        if write
-        else [{**action, "status": "planned"} for action in actions]
+        [{**action, "status": "planned"} for action in actions]
+        if dry_run
+        else [_as_json_handoff_github(one) for one in sent]
     )
-    outcome = "unchanged" if not actions else "applied" if write else "planned"
+    outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     if output_format == "json":
         print_json({"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries})
     else:
         for entry in entries:
             click.echo(f"{entry['status']:<8} {one_line(entry['type']):<24} {one_line(entry['id'])}")
-        click.echo(f"{outcome}{'  add --write to send' if outcome == 'planned' else ''}")
+        click.echo(outcome)
     for one in sent:
         if one.error:
             raise one.error
@@ -179,16 +186,20 @@ def _as_json_handoff_github(sent: Sent) -> dict[str, Any]:
 
 
 _issue_option = click.option(
-    "--issue", type=click.IntRange(min=1), metavar="N", help="The handoff of work item N, instead of a file."
+    "--work-item",
+    "issue",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The handoff of work item N, instead of a file.",
 )
 
 
 _writing_options = together(
-    click.option("--role", required=True, type=click.Choice(list(ROLES)), help="In whose role this is asked."),
+    click.option("--role", required=True, type=Choice(list(ROLES)), help="In whose role this is asked."),
     click.option("--actor", default="", metavar="ID", help="Who asks; the role when not given."),
     _issue_option,
     click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where no ref vouches for it."),
-    click.option("--write", is_flag=True, help="Write the result; else it is only printed."),
+    dry_run_option,
     repository_options,
     format_option,
 )
@@ -245,17 +256,17 @@ def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, is
     "--to",
     "target",
     required=True,
-    type=click.Choice([*HANDOFF.states, *OLD_STATUSES]),
+    type=Choice([*HANDOFF.states, *OLD_STATUSES]),
     metavar="STATUS",
-    help=f"Where the task goes: {', '.join(HANDOFF.states)}.",
+    help="The status to move to.",
 )
 @click.option("--patch", "patch_path", metavar="PATCH.json", help="Merge this patch first; both are done, or neither.")
 @click.option(
     "--on-missing",
-    type=click.Choice(["refuse", "redirect"]),
+    type=Choice(["refuse", "redirect"]),
     default="refuse",
     show_default=True,
-    help="Where an artifact is missing: refuse the move, or ask a person (awaiting_human).",
+    help="Where an artifact is missing: refuse, or ask a person.",
 )
 @_writing_options
 @click.pass_context
@@ -294,7 +305,7 @@ def _change(
     patch_path: str | None,
     *,
     adopt: bool,
-    write: bool,
+    dry_run: bool,
     output_format: str,
     **access: Any,
 ) -> None:
@@ -313,15 +324,15 @@ def _change(
         given = redacted(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         reading = name
         if issue is None:
-            decided = file_changer(path)(decided_on, write)
+            decided = file_changer(path)(decided_on, not dry_run)
         else:
             with github_for(**access) as (github, *_):
-                decided = issue_changer(github, issue, adopts=adopt)(decided_on, write)
+                decided = issue_changer(github, issue, adopts=adopt)(decided_on, not dry_run)
     except BrokenContract as broken:
         _print(None, broken.findings, "rejected", reading, output_format)
         ctx.exit(1)
     is_change = decided.task not in before
-    done = ("applied" if write else "planned") if is_change else "unchanged"
+    done = ("planned" if dry_run else "applied") if is_change else "unchanged"
     outcome = done if decided.is_ok else "rejected"
     _print(decided.task, decided.reasons, outcome, name, output_format, is_redirected=decided.is_redirected)
     ctx.exit(0 if decided.is_ok else 1)
@@ -333,7 +344,7 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
         return ("", *files)
     if issue is None and len(files) == more + 1:
         return files
-    raise WrongUsage(f"Name {what}, or --issue N in place of TASK.json.", hint="Try: accord handoff --help")
+    raise WrongUsage(f"Name {what}, or --work-item N in place of TASK.json.", hint="Try: accord handoff --help")
 
 
 def _print(
@@ -365,8 +376,7 @@ def _print(
     color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
     also = " (redirected: a person is asked)" if is_redirected else ""
-    hint = "  add --write to write it" if outcome == "planned" else ""
-    click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}{hint}")
+    click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_json
-from accord.cli.sources import github_for, repository_options
+from accord.cli.options import Choice, dry_run_option, format_option, repository_options
+from accord.cli.output import one_line, print_json
+from accord.cli.sources import github_for
 from accord.cli.step import leave_outputs, redact
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.results.planner.rules import item_number
@@ -31,7 +32,7 @@ def items() -> None:
 
 
 @items.command("list")
-@click.option("--status", type=click.Choice(WORK_ITEM.states), help="Only items in this status.")
+@click.option("--status", type=Choice(WORK_ITEM.states), help="Only items in this status.")
 @click.option("--all", "show_all", is_flag=True, help="Closed items too.")
 @repository_options
 @format_option
@@ -89,8 +90,8 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
 
 @items.command()
 @click.argument("number", metavar="N")
-@click.option("--to", "target", required=True, type=click.Choice(WORK_ITEM.states), help="Where the item goes.")
-@click.option("--dry-run", is_flag=True, help="Judge the move, and do nothing.")
+@click.option("--to", "target", required=True, type=Choice(WORK_ITEM.states), help="Where the item goes.")
+@dry_run_option
 @repository_options
 @format_option
 @click.pass_context

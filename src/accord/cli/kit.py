@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import Progress, format_option, one_line, print_json
-from accord.cli.sources import Lines, github_for, read_bytes, server_options
+from accord.cli.options import Lines, dry_run_option, format_option, root_option, server_options
+from accord.cli.output import Progress, one_line, print_json
+from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, WrongUsage
 
 if TYPE_CHECKING:
@@ -39,16 +40,10 @@ Next:
 
 
 @click.command()
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    show_default=True,
-    help="The root of the repository.",
-)
+@root_option
 @click.option("--ref", metavar="SHA", help="The commit of accord to use; that of this version when not given.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
+@dry_run_option
 @format_option
 @click.pass_context
 def init(ctx: click.Context, /, root: Path, ref: str | None, yes: bool, dry_run: bool, output_format: str) -> None:
@@ -130,7 +125,7 @@ _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "
 @click.option("--repo", multiple=True, type=Lines(), metavar="OWNER/NAME", help="A consumer's repository.")
 @click.option("--file", metavar="REPOS.yml", help="A list of consumers' repositories, in YAML or JSON.")
 @click.option("--ref", metavar="SHA", help="The commit of accord to use; that of this version when not given.")
-@click.option("--dry-run", is_flag=True, help="Say what would be proposed, and write nothing.")
+@dry_run_option
 @server_options
 @format_option
 @click.pass_context

@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from accord.cli.output import Progress, format_option, one_line, print_findings, print_json
-from accord.cli.sources import Lines, github_for, read_bytes, repository_options
+from accord.cli.options import Lines, dry_run_option, format_option, repository_options
+from accord.cli.output import Progress, one_line, print_findings, print_json
+from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
 from accord.results.label_sync import FAILED, LabelAction, apply_labels, plan_labels
@@ -76,7 +77,7 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
     "--remove", multiple=True, type=Lines(), metavar="NAME", help="Delete this label too, if the file does not want it."
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Where it is kept which labels were created by a sync.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@dry_run_option
 @repository_options
 @format_option
 @click.pass_context

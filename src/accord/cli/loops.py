@@ -9,7 +9,8 @@ import click
 
 from accord.cli.loops_output import print_decision
 from accord.cli.loops_run import add_run
-from accord.cli.output import format_option, print_findings, print_json
+from accord.cli.options import format_option
+from accord.cli.output import print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract

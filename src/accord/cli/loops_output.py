@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import Choice, dry_run_option, together
 from accord.cli.output import one_line
-from accord.cli.sources import together
 from accord.cli.step import redact
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ turn_options = together(
     click.option("--pull", type=click.IntRange(min=1), metavar="N", help="The pull request; else all that are open."),
     click.option(
         "--phase",
-        type=click.Choice(["all", "begin", "end"]),
+        type=Choice(["all", "begin", "end"]),
         default="all",
         show_default=True,
         help="Begin a turn, end it, or both with the agent's run between them, here.",
@@ -65,7 +65,7 @@ turn_options = together(
         help="When the agent is ended.",
     ),
     click.option("--prompt-file", default="", metavar="F", help="What the agent is asked; else the shipped prompt."),
-    click.option("--dry-run", is_flag=True, help="Decide, tell, and write nothing."),
+    dry_run_option,
 )
 """What is chosen of a turn, besides the repository."""
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.loops_output import HISTORY, Choices, print_decision, turn_options
-from accord.cli.output import format_option, one_line, print_json
-from accord.cli.sources import github_for, read_bytes, repository_options
+from accord.cli.options import format_option, repository_options
+from accord.cli.output import one_line, print_json
+from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import WrongUsage
 from accord.text.redaction import redacted, redactor_for
 

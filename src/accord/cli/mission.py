@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.mission_output import show_answer, show_move, show_status, show_workspace, stale_text
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.options import Choice, dry_run_option, format_option
+from accord.cli.output import one_line, print_findings, print_json
 from accord.core.errors import BrokenContract
 from accord.missions.models import STATUSES
 from accord.text.redaction import redactor_for
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _MODES = ("code_change", "planning_artifact")
 
 legacy_option = click.option(
-    "--legacy-default", type=click.Choice(_MODES), help="The mode of work packages of which nothing tells it."
+    "--legacy-default", type=Choice(_MODES), help="The mode of work packages of which nothing tells it."
 )
 
 
@@ -51,7 +52,7 @@ def _document_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--format",
         "output_format",
-        type=click.Choice(["text", "json"]),
+        type=Choice(["text", "json"]),
         callback=lambda _, __, said: said or ("text" if sys.stdout.isatty() else "json"),
         help="Text for people, or the document of the contract; text on a terminal, else json.",
     )(command)
@@ -168,7 +169,7 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 @mission.command()
 @click.argument("slug")
 @click.argument("wp", metavar="WP")
-@click.option("--to", "target", required=True, type=click.Choice([*STATUSES, "doing"]), help="Where it goes.")
+@click.option("--to", "target", required=True, type=Choice([*STATUSES, "doing"]), help="Where it goes.")
 @click.option("--actor", required=True, metavar="NAME", help="Who makes the move.")
 @click.option("--feedback", default="", metavar="TEXT", help="What a review found, or what there is to review.")
 @click.option("--review-ref", default="", metavar="REF", help="The review that decided it.")
@@ -176,7 +177,7 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 @click.option("--force", is_flag=True, help="Take any move; needs --reason, and is no way around the merge.")
 @click.option("--reason", default="", metavar="TEXT", help="Why.")
 @legacy_option
-@click.option("--dry-run", is_flag=True, help="Judge the move, and write nothing.")
+@dry_run_option
 @format_option
 @click.pass_context
 def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **told: Any) -> None:

@@ -16,7 +16,7 @@ from accord.text.redaction import redacted, redactor_for
 from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from accord.core.findings import Finding
 
@@ -29,18 +29,6 @@ class Printed:
 
 
 _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
-
-
-def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option ``--format text|json``."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="Text for people, or one JSON document on stdout.",
-    )(command)
 
 
 def one_line(text: str) -> str:

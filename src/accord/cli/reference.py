@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accord.cli.check import KINDS
+from accord.cli.options import Choice
 from accord.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ def machine() -> None:
 
 
 @machine.command()
-@click.argument("name", type=click.Choice(sorted(MACHINES)))
+@click.argument("name", type=Choice(sorted(MACHINES)))
 def show(name: str) -> None:
     """Print one machine as a Mermaid state diagram."""
     click.echo(machine_named(name).mermaid())
 
 
 @click.command()
-@click.argument("kind", required=False, metavar="[KIND]", type=click.Choice(sorted(KINDS)))
+@click.argument("kind", required=False, metavar="[KIND]", type=Choice(sorted(KINDS)))
 @click.option("--strict", is_flag=True, help="The form that agent CLIs accept for enforced output.")
 def schema(kind: str | None, strict: bool) -> None:
     """Print the JSON Schema 2020-12 of a kind of document; without KIND, list the kinds."""

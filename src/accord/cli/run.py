@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line
-from accord.cli.sources import Lines, github_for, read_bytes, repository_options
+from accord.cli.options import Choice, Lines, format_option, repository_options
+from accord.cli.output import one_line
+from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written, write_whole
 from accord.git.branches import DEFAULT_AUTHOR, check_author
@@ -50,7 +51,7 @@ def _finite(minutes: float) -> float:
 )
 @click.option("--mode", default="", metavar="M", help="What the run is for, such as keepalive; told to the agent.")
 @click.option("--iteration", default="", metavar="N", help="Which iteration of a loop this is; told to the agent.")
-@click.option("--pr-number", default="", metavar="N", help="The pull request; told to the agent.")
+@click.option("--pull", default="", metavar="N", help="The pull request; told to the agent.")
 @click.option("--pr-ref", default="", metavar="R", help="The branch to publish to.")
 @click.option("--base-ref", default="", metavar="R", help="The base branch; told to the agent.")
 @click.option("--sandbox-mode", default="", metavar="S", help="A sandbox mode of the agent's entry of the registry.")
@@ -125,7 +126,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
         command = shlex.split(given["command"])
     except ValueError as error:
         raise WrongUsage(f"The command cannot be split into words: {error}.", hint="Close its quotes.") from None
-    same = ("prompt_file", "appendix", "mode", "pr_number", "pr_ref", "base_ref", "iteration", "safety_strategy")
+    same = ("prompt_file", "appendix", "mode", "pr_ref", "base_ref", "iteration", "safety_strategy")
     more = ("model", "max_runtime_minutes", "registry", "install_dir")
     return RunRequest(
         agent=agent,
@@ -136,6 +137,7 @@ def _request(agent: str, given: dict[str, Any]) -> RunRequest:
         command=command,
         schema=schema_of(given["schema"]),
         data=[Path(name.strip()) for name in given["data"] if name.strip()],
+        pr_number=given["pull"],
         **{name: given[name] for name in (*same, *more)},
     )
 
@@ -173,7 +175,7 @@ def run_shown(request: RunRequest, told: Any) -> RunRecord:
 @click.command()
 @click.argument("run_dir", metavar="RUN_DIR", type=click.Path(path_type=Path), envvar="ACCORD_PUBLISH_RUN_DIR")
 @click.option("--pr-ref", default="", metavar="REF", help="The branch to push to.")
-@click.option("--pr-number", default="", metavar="N", help="The pull request whose tasks are looked for.")
+@click.option("--pull", default="", metavar="N", help="The pull request whose tasks are looked for.")
 @click.option("--base-ref", default="", metavar="REF", help="Where a branch begins that is not there yet.")
 @click.option(
     "--pr-body", metavar="FILE", help="The pull request's body with its tasks; else it is read from the run's pull."
@@ -196,7 +198,7 @@ def publish(
     /,
     run_dir: Path,
     pr_ref: str,
-    pr_number: str,
+    pull: str,
     base_ref: str,
     pr_body: str | None,
     checkout: Path | None,
@@ -223,7 +225,7 @@ def publish(
     except BrokenContract as broken:
         found = outputs_without_record(broken.message, redactor_for(os.environ), _absence(pr_ref, options))
     else:
-        told = {"pr_ref": pr_ref, "pr_number": pr_number, "base_ref": base_ref}
+        told = {"pr_ref": pr_ref, "pr_number": pull, "base_ref": base_ref}
         if os.environ.get("GITHUB_ACTIONS") != "true":
             told = {name: value for name, value in told.items() if value}
         body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
@@ -260,12 +262,13 @@ _FILE_OUTPUTS = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_
 @click.option("--final-message", type=_FILE_OUTPUTS, metavar="FILE", help="The message that it wrote to a file.")
 @click.option("--pr-body", metavar="FILE", help="The pull request's body with its tasks.")
 @click.option(
-    "--repo", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR", help="Its work tree."
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The repository's directory.",
 )
 @click.option("--base", metavar="SHA", help="The commit that it began at.")
-@click.option(
-    "--pushed", type=click.Choice(["true", "false"]), help="Whether base to HEAD was pushed, if it was tried."
-)
+@click.option("--pushed", type=Choice(["true", "false"]), help="Whether base to HEAD was pushed, if it was tried.")
 @click.option("--push-error", type=_FILE_OUTPUTS, metavar="FILE", help="What git printed when the push failed.")
 @click.option("--fail", is_flag=True, help="End with the run's exit code instead of 0.")
 @format_option
@@ -279,7 +282,7 @@ def outputs(
     stderr: Path | None,
     final_message: Path | None,
     pr_body: str | None,
-    repo: Path | None,
+    root: Path | None,
     base: str | None,
     pushed: str | None,
     push_error: Path | None,
@@ -295,10 +298,10 @@ def outputs(
     from accord.runner.finish import ExternalRun, outputs_of_external_run
     from accord.runner.registry import secrets_declared_in
 
-    if (repo is None) != (base is None) or (pushed == "true" and repo is None):
+    if (root is None) != (base is None) or (pushed == "true" and root is None):
         raise WrongUsage(
             "Which changes were pushed cannot be told.",
-            hint="Pass --repo DIR and --base SHA together; --pushed true needs both.",
+            hint="Pass --root DIR and --base SHA together; --pushed true needs both.",
         )
     given = ExternalRun(
         agent,
@@ -307,12 +310,12 @@ def outputs(
         stderr,
         final_message,
         None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace"),
-        repo,
+        root,
         base or "",
         None if pushed is None else pushed == "true",
         push_error.read_text("utf-8", "replace") if push_error else "",
     )
-    redact = redactor_for(os.environ, certain=secrets_declared_in(repo or Path()))
+    redact = redactor_for(os.environ, certain=secrets_declared_in(root or Path()))
     found = outputs_of_external_run(given, redact, os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

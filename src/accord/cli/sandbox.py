@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accord.cli.options import SANDBOX_DIRECTORY
 from accord.cli.output import print_json
-from accord.cli.sources import SANDBOX_DIRECTORY, sandbox_server
+from accord.cli.sources import sandbox_server
 
 if TYPE_CHECKING:
     from accord_sandbox.settings import Settings

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.output import format_option, one_line, print_json
+from accord.cli.options import Choice, dry_run_option, format_option, root_option
+from accord.cli.output import one_line, print_json
 from accord.cli.session_output import Showing, carry_out, refuse, show, showing_options, tried
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
 from accord.cli.step import as_output, leave_outputs, leave_summary, redact
@@ -78,7 +79,7 @@ def _report(documents: Sequence[Checked], sessions: Sequence[Session]) -> None:
 
 _CLOCK = SystemClock()
 _FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-_ROLE = click.option("--as", "role", required=True, type=click.Choice(ROLES), help="The agent that writes.")
+_ROLE = click.option("--role", required=True, type=Choice(ROLES), help="The role to act in.")
 
 
 @click.group()
@@ -89,9 +90,7 @@ def session() -> None:
 @session.command("new")
 @click.argument("slug", metavar="SLUG")
 @click.option("--lean", is_flag=True, help="For small, clear changes: no design, no plan.")
-@click.option(
-    "--root", type=click.Path(path_type=Path, file_okay=False, exists=True), default=".", help="The repository."
-)
+@root_option
 @format_option
 @click.pass_context
 def new_session(ctx: click.Context, /, slug: str, lean: bool, root: Path, output_format: str) -> None:
@@ -144,18 +143,18 @@ def watch_session(folder: Path) -> None:
 @session.command("resume")
 @_FOLDER
 @click.option(
-    "--agent", type=click.Choice(CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
+    "--role", type=Choice(CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
 )
-@click.option("--dry-run", is_flag=True, help="Tell what is next, and write nothing.")
+@dry_run_option
 @format_option
 @click.pass_context
-def resume_session(ctx: click.Context, /, folder: Path, agent: str, dry_run: bool, output_format: str) -> None:
+def resume_session(ctx: click.Context, /, folder: Path, role: str, dry_run: bool, output_format: str) -> None:
     """Tell what is next after an interruption, and keep what must be kept before it is done."""
     from accord.sessions.questions import resume
 
     try:
         with tried(folder, is_dry_run=dry_run) as place:
-            found = resume(place, agent=agent, clock=_CLOCK)
+            found = resume(place, agent=role, clock=_CLOCK)
     except BrokenContract as broken:
         refuse(ctx, broken, output_format, folder)
         return
@@ -173,7 +172,7 @@ def resume_session(ctx: click.Context, /, folder: Path, agent: str, dry_run: boo
 
 @session.command("advance")
 @_FOLDER
-@click.option("--to", "target", required=True, type=click.Choice(STATES), help="The state to go to.")
+@click.option("--to", "target", required=True, type=Choice(STATES), help="The state to go to.")
 @click.option("--task", default="", help="The task, for a loop of fixes.")
 @click.option("--blocker", default="", help="Why, for BLOCKED.")
 @_ROLE
@@ -214,7 +213,7 @@ def set_task(showing: Showing, /, folder: Path, task: str, target: str, role: st
 @session.command("fix")
 @_FOLDER
 @click.argument("task", metavar="T-XXX")
-@click.argument("loop", type=click.Choice(LOOPS))
+@click.argument("loop", type=Choice(LOOPS))
 @_ROLE
 @showing_options
 def enter_fix(showing: Showing, /, folder: Path, task: str, loop: str, role: str) -> None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.output import format_option, one_line, print_findings, print_json
+from accord.cli.options import dry_run_option, format_option
+from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_watch import screen
 from accord.core.errors import BrokenContract
 from accord.sessions.folder import read_session
@@ -37,7 +38,7 @@ class Showing:
 def showing_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--dry-run`` and ``--format``; the command gets a ``Showing`` as its first argument."""
 
-    @click.option("--dry-run", is_flag=True, help="Show what would become of the session, and write nothing.")
+    @dry_run_option
     @format_option
     @click.pass_context
     @wraps(command)

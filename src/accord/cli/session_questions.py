@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
+from accord.cli.options import Choice, repository_options
 from accord.cli.output import one_line
 from accord.cli.session_output import Showing, carry_out, showing_options
-from accord.cli.sources import github_for, repository_options, standard_input
+from accord.cli.sources import github_for, standard_input
 from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
@@ -38,7 +39,7 @@ _HINTS = {
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
 @click.option(
     "--category",
-    type=click.Choice(["security"], case_sensitive=False),
+    type=Choice(["security"], case_sensitive=False),
     help="security: only the user may resolve it.",
 )
 @click.option("--options", multiple=True, help="A possible answer; again for each.")
@@ -81,7 +82,7 @@ def ask_question(
 @_FOLDER
 @click.argument("answers", metavar="[ID=TEXT]…", nargs=-1)
 @click.option(
-    "--partial", is_flag=True, help="Nothing more comes: what is left is cancelled, but for gates and security."
+    "--final", is_flag=True, help="Nothing more comes: what is left is cancelled, but for gates and security."
 )
 @click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Take the answers in comments.")
 @repository_options
@@ -91,11 +92,11 @@ def answer_questions(
     /,
     folder: Path,
     answers: Sequence[str],
-    partial: bool,
+    final: bool,
     issue: int | None,
     **access: Any,
 ) -> None:
-    """Keep what the user answered. Other questions wait, unless --partial says that no more comes.
+    """Keep what the user answered. Other questions wait, unless --final says that no more comes.
 
     Without ID=TEXT, each question that waits is put on the terminal, or to whoever writes stdin, a line an answer;
     /defer REASON puts one off. A gate is put again up to 3 times; then it is cancelled, and the session is blocked.
@@ -103,12 +104,12 @@ def answer_questions(
     from accord.sessions.questions import answer
 
     if issue is not None:
-        if answers or partial:
+        if answers or final:
             raise WrongUsage("Answers come from the issue or from here, not from both.", hint="Leave one of them out.")
         _answer_from_issue(showing, folder, issue, access)
-    elif answers or partial:
+    elif answers or final:
         texts = _texts(answers)
-        carry_out(showing, folder, lambda place: answer(place, texts, is_all=partial, clock=_CLOCK))
+        carry_out(showing, folder, lambda place: answer(place, texts, is_all=final, clock=_CLOCK))
     else:
         carry_out(showing, folder, _interview)
 
@@ -129,7 +130,7 @@ def _interview(folder: Path) -> None:
     if not interview(folder, _put, clock=_CLOCK):
         raise WrongUsage(
             "The input ended before anything was answered, so nothing was changed.",
-            hint="Answer on a terminal, give ID=TEXT, or say --partial when no answer comes.",
+            hint="Answer on a terminal, give ID=TEXT, or say --final when no answer comes.",
         )
 
 

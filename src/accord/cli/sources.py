@@ -7,10 +7,8 @@ import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
-
-import click
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import WrongUsage
@@ -23,15 +21,6 @@ if TYPE_CHECKING:
     from accord.git.branches import Remote
     from accord.github.client import GitHub
     from accord_sandbox.server import Running
-
-
-class Lines(click.types.StringParamType):
-    """A text of which several in one environment variable stand one a line, because each may hold blanks."""
-
-    envvar_list_splitter = "\n"
-
-
-SANDBOX_DIRECTORY = ".accord/sandbox"
 
 
 def read_bytes(path: str) -> bytes:
@@ -55,53 +44,6 @@ def standard_input() -> BinaryIO:
 def unreadable(path: str, error: OSError) -> WrongUsage:
     """Say that a file that the user named cannot be read."""
     return WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file that exists.")
-
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def together(*options: Decorator) -> Decorator:
-    """Make one decorator of the options of a command, which help shows in this order."""
-
-    def give(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return give
-
-
-_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository; GITHUB_REPOSITORY when not given.")
-_sandbox = click.option(
-    "--sandbox",
-    is_flag=False,
-    flag_value=SANDBOX_DIRECTORY,
-    metavar="[DIR]",
-    help=f"Work on the embedded local GitHub that is kept in DIR ({SANDBOX_DIRECTORY}).",
-)
-_identity = click.option(
-    "--identity",
-    default="",
-    metavar="LOGIN",
-    help="Who the token writes as; needed only for tokens of other apps than GitHub Actions.",
-)
-_max_wait = click.option(
-    "--max-wait",
-    type=click.IntRange(min=0),
-    default=900,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait in all for GitHub's rate limits before stopping with exit code 3.",
-)
-
-repository_options = together(_repo, _sandbox, _identity, _max_wait)
-"""Which repository on which GitHub, as whom, and how patient to be with it."""
-
-reading_options = together(_repo, _sandbox, _max_wait)
-"""The same for a command that only reads, without who writes."""
-
-server_options = together(_sandbox, _max_wait)
-"""The same for a command that goes to many repositories."""
 
 
 def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:

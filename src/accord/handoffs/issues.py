@@ -82,7 +82,7 @@ def _text_block(task: Mapping[str, Any]) -> str:
     return json.dumps(task, ensure_ascii=False, separators=(",", ":"))
 
 
-NO_HANDOFF = "#{number} has no handoff. Begin one with `accord handoff patch --issue {number}`."
+NO_HANDOFF = "#{number} has no handoff. Begin one with `accord handoff patch --work-item {number}`."
 TRIES = 12
 PAUSE_SECONDS = 1.0
 README = (
@@ -194,7 +194,7 @@ _DIFFERS = (
 )
 _UNTRUSTED = (
     "The body of #{number} holds a handoff that no ref of this repository vouches for: the issue came from another "
-    "repository, the ref was deleted, or somebody wrote the block. If you trust it, pass --adopt with --write; "
+    "repository, the ref was deleted, or somebody wrote the block. If you trust it, pass --adopt; "
     "else delete the block from the body."
 )
 

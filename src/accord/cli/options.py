@@ -1,0 +1,94 @@
+"""Options and types that several commands share, so that one concept has one name everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from accord.core.suggest import did_you_mean
+
+SANDBOX_DIRECTORY = ".accord/sandbox"
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class Choice(click.Choice[str]):
+    """A choice that suggests the nearest value for a misspelt one."""
+
+    def __init__(self, choices: Iterable[str], case_sensitive: bool = True) -> None:
+        super().__init__(list(choices), case_sensitive)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the choice. Raises BadParameter with a suggestion."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            suggestion = did_you_mean(str(value), map(str, self.choices))
+            self.fail(f"{error.message} {suggestion}".rstrip(), param, ctx)
+
+
+class Lines(click.types.StringParamType):
+    """A text that may hold blanks: an environment variable holds several, one per line."""
+
+    envvar_list_splitter = "\n"
+
+
+def together(*options: Decorator) -> Decorator:
+    """Combine the options of a command into one decorator; help shows them in this order."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+format_option = click.option(
+    "--format",
+    "output_format",
+    type=Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Text for people, or one JSON document on stdout.",
+)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and write nothing.")
+root_option = click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=".",
+    show_default=True,
+    help="The repository's directory.",
+)
+
+_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`.")
+_sandbox = click.option(
+    "--sandbox",
+    is_flag=False,
+    flag_value=SANDBOX_DIRECTORY,
+    metavar="[DIR]",
+    help=f"Use the embedded local GitHub in DIR ({SANDBOX_DIRECTORY}).",
+)
+_identity = click.option(
+    "--identity", default="", metavar="LOGIN", help="The token's account; only for tokens of other apps."
+)
+_max_wait = click.option(
+    "--max-wait",
+    type=click.IntRange(min=0),
+    default=900,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest total wait for rate limits; then exit with 3.",
+)
+
+repository_options = together(_repo, _sandbox, _identity, _max_wait)
+"""Options of a command that writes to one repository."""
+
+reading_options = together(_repo, _sandbox, _max_wait)
+"""Options of a command that only reads one repository."""
+
+server_options = together(_sandbox, _max_wait)
+"""Options of a command that works on many repositories."""
