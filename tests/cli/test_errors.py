@@ -66,7 +66,7 @@ def fails(accord: Accord) -> Accord:
 def test_an_error_of_the_operating_system_is_one_document(fails: Accord) -> None:
     ended = fails("fails", "--format", "json")
     assert (ended.code, ended.document["outcome"]) == (3, "stopped")
-    assert ended.document["error"]["message"] == "summary.md cannot be used: No space left on device."
+    assert ended.document["error"]["message"] == "Cannot use summary.md: No space left on device."
     assert fails("fails").out == ""
 
 

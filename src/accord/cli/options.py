@@ -15,11 +15,20 @@ SANDBOX_DIRECTORY = ".accord/sandbox"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_LONGEST_METAVAR = 44
+
+
 class Choice(click.Choice[str]):
-    """A choice that suggests the nearest value for a misspelt one."""
+    """A choice that suggests the nearest value for a misspelt one, and names a long list by one word in help."""
 
     def __init__(self, choices: Iterable[str], case_sensitive: bool = True) -> None:
         super().__init__(list(choices), case_sensitive)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Return the values, or the option's name where they do not fit a line."""
+        values = super().get_metavar(param, ctx) or ""
+        name = param.opts[-1].lstrip("-").upper()
+        return values if len(values) <= _LONGEST_METAVAR else {"TO": "STATUS"}.get(name, name)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the choice. Raises BadParameter with a suggestion."""

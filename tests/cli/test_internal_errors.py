@@ -1,4 +1,4 @@
-"""When accord itself is wrong, people learn what to do, and nobody is told that their input was."""
+"""An internal error says what to do next, and does not blame the input."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def broken(format):
 
 @pytest.fixture
 def broken(accord: Accord) -> Accord:
-    """An accord with one more command, which has a defect."""
+    """An accord with one more command, which fails with a bug."""
     accord.file("a_broken_command.py", BROKEN)
     accord.monkeypatch.syspath_prepend(str(accord.home))
     accord.monkeypatch.setitem(COMMANDS, "broken", ("a_broken_command", "Break."))
     return accord
 
 
-def test_a_defect_is_told_as_one_and_blames_no_input(broken: Accord) -> None:
+def test_an_internal_error_is_reported_as_one(broken: Accord) -> None:
     ended = broken("broken")
     assert (ended.code, ended.out) == (3, "")
     said, hint = ended.err.splitlines()
-    assert "This is a defect of accord: KeyError" in said
-    assert "Nothing tells whether anything was written." in said
+    assert "Internal error in accord: KeyError" in said
+    assert "Something may have been written already." in said
     assert " at cli/main.py:" in said  # where accord went into what is broken
     assert "Run the same command again" in hint
     assert "https://github.com/accord-ci/accord/issues" in hint
     assert_harmless(ended.err)
 
 
-def test_no_secret_of_a_defect_is_printed_in_whole_or_in_part(broken: Accord) -> None:
+def test_an_internal_error_prints_no_secret(broken: Accord) -> None:
     broken.monkeypatch.setenv("GITHUB_ACTIONS", "true")
     broken.monkeypatch.setenv("RUNNER_DEBUG", "1")
     broken.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(broken.home / "summary"))
@@ -53,11 +53,11 @@ def test_no_secret_of_a_defect_is_printed_in_whole_or_in_part(broken: Accord) ->
         assert "KeyError" in text
         assert "ghp_" not in text
     assert [line for line in ended.err.splitlines() if line.startswith("::")] == [
-        line for line in ended.err.splitlines() if line.startswith("::error title=accord::This is a defect of accord")
+        line for line in ended.err.splitlines() if line.startswith("::error title=accord::Internal error in accord")
     ]
 
 
-def test_the_traceback_is_only_there_for_those_who_ask_for_it(broken: Accord) -> None:
+def test_the_traceback_is_printed_only_with_runner_debug(broken: Accord) -> None:
     assert "Traceback" not in broken("broken").err
     broken.monkeypatch.setenv("RUNNER_DEBUG", "1")
     assert "Traceback" in broken("broken").err

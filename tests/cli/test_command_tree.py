@@ -1,0 +1,177 @@
+"""The help of every command: it fits the terminal, reads well, and names one concept by one option."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from accord.cli.main import COMMANDS, HEADINGS, accord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COLUMNS = 80
+OTHER_NAMES = {
+    "--agent-id": "--actor",
+    "--as": "--role",
+    "--directory": "--root",
+    "--pr": "--pull",
+    "--pr-number": "--pull",
+    "--pull-request": "--pull",
+    "--repository": "--repo",
+    "--write": "--dry-run",
+}
+"""Names that no option has, with the name that the concept has."""
+
+WRITING = (
+    "apply", "autofix run", "bot-comments run", "dispatch", "handoff dispatch", "handoff gate", "handoff move",
+    "handoff patch", "init", "items move", "keepalive run", "labels sync", "mission move", "session advance",
+    "session answer", "session ask", "session cancel", "session fix", "session reopen", "session skip",
+    "session task", "sync", "verify run",
+)  # fmt: skip
+"""Commands that change a repository, a session or GitHub."""
+
+LATER = frozenset(
+    {
+        "analyze",
+        "apply",
+        "artifact",
+        "autofix",
+        "autofix decide",
+        "autofix run",
+        "bot-comments",
+        "bot-comments decide",
+        "bot-comments run",
+        "check",
+        "classify",
+        "conform",
+        "demo",
+        "dispatch",
+        "doctor",
+        "handoff",
+        "handoff check",
+        "handoff dispatch",
+        "handoff gate",
+        "handoff move",
+        "handoff patch",
+        "init",
+        "items",
+        "items list",
+        "items move",
+        "items show",
+        "keepalive",
+        "keepalive run",
+        "labels",
+        "labels check",
+        "labels sync",
+        "mission",
+        "mission check",
+        "mission move",
+        "mission next",
+        "mission stale",
+        "mission status",
+        "mission workspace",
+        "outputs",
+        "patch",
+        "publish",
+        "run",
+        "sandbox",
+        "sandbox show",
+        "schema",
+        "session",
+        "session answer",
+        "session ask",
+        "session check",
+        "session fix",
+        "session new",
+        "session reopen",
+        "session resume",
+        "session show",
+        "session task",
+        "session watch",
+        "sync",
+        "verify",
+        "verify decide",
+        "verify run",
+    }
+)
+"""Commands whose texts are not in shape yet."""
+
+
+def walk(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    yield command, context
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            yield from walk(child, click.Context(child, context, name, terminal_width=COLUMNS))
+
+
+@cache
+def tree() -> dict[str, tuple[click.Command, click.Context]]:
+    """Every command and group, by its words after ``accord``."""
+    root = click.Context(accord, info_name="accord", terminal_width=COLUMNS)
+    return {context.command_path.partition(" ")[2]: (command, context) for command, context in walk(accord, root)}
+
+
+def options_of(name: str) -> list[click.Option]:
+    return [option for option in tree()[name][0].params if isinstance(option, click.Option)]
+
+
+@pytest.fixture(params=sorted(tree().keys() - LATER))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_help_fits_the_terminal_and_truncates_nothing(name: str) -> None:
+    command, context = tree()[name]
+    lines = command.get_help(context).splitlines()
+    assert [line for line in lines if len(line) > COLUMNS] == []
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage:")] == []
+
+
+def test_a_summary_is_short(name: str) -> None:
+    command, _ = tree()[name]
+    summary = (command.help or "").split("\n\n")[0].replace("\n", " ").partition(". ")[0]
+    assert summary
+    assert len(summary) < (60 if name else 75), summary
+
+
+def test_the_help_of_an_option_is_a_short_phrase(name: str) -> None:
+    texts = {option.opts[-1]: option.help or "" for option in options_of(name)}
+    assert {option: text for option, text in texts.items() if not 0 < len(text) < 70} == {}
+    assert {option: text for option, text in texts.items() if not text[0].isupper()} == {}
+
+
+def test_one_concept_has_one_name(name: str) -> None:
+    names = {spelling for option in options_of(name) for spelling in option.opts}
+    assert {spelling: OTHER_NAMES[spelling] for spelling in names & OTHER_NAMES.keys()} == {}
+    if "--dir" in names:
+        assert name.partition(" ")[0] in {"sandbox", "demo"}, "--dir is the sandbox's own folder"
+    for option in options_of(name):
+        if "--repo" in option.opts:
+            assert option.make_metavar(tree()[name][1]) == "OWNER/NAME"
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_a_command_that_writes_has_a_dry_run(name: str) -> None:
+    assert any("--dry-run" in option.opts for option in options_of(name))
+
+
+def test_every_command_is_listed_once_under_a_heading() -> None:
+    assert sum(map(len, HEADINGS.values())) == len(COMMANDS)
+    shown = tree()[""][0].get_help(tree()[""][1])
+    for heading, commands in HEADINGS.items():
+        listed = shown.partition(f"\n{heading}:\n")[2].partition("\n\n")[0]
+        assert [line.split()[0] for line in listed.splitlines()] == list(commands)
+
+
+def test_the_summary_in_the_list_is_the_commands_own() -> None:
+    for name, (_, summary) in COMMANDS.items():
+        if name in LATER:
+            continue
+        own = tree()[name][0].get_short_help_str(limit=COLUMNS)
+        assert own == summary.removesuffix(".") or own == summary, name
