@@ -29,7 +29,7 @@ from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.text.redaction import Redactor
-from accord_sandbox.server import Running, Settings, serving
+from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 LATENCY_SECONDS = 0.05
 
 
-def with_accord(server: Running, plan: dict[str, Any]) -> None:
+def with_accord(server: RunningSandbox, plan: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     receipt = apply_plan(
         GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)")),
@@ -47,7 +47,7 @@ def with_accord(server: Running, plan: dict[str, Any]) -> None:
     assert receipt.exit_code == 0, receipt.error
 
 
-def with_pygithub(server: Running, plan: dict[str, Any]) -> None:
+def with_pygithub(server: RunningSandbox, plan: dict[str, Any]) -> None:
     client = github.Github(auth=github.Auth.Token(server.token), base_url=server.url)
     repository = client.get_repo(server.repository)
     known = {label.name for label in repository.get_labels()}
@@ -62,7 +62,7 @@ def with_pygithub(server: Running, plan: dict[str, Any]) -> None:
 
 
 def measure(
-    name: str, server: Running, action: Callable[[Running, dict[str, Any]], None], plan: dict[str, Any]
+    name: str, server: RunningSandbox, action: Callable[[RunningSandbox, dict[str, Any]], None], plan: dict[str, Any]
 ) -> float:
     server.requests.clear()
     start = time.perf_counter()
@@ -74,7 +74,7 @@ def measure(
     return taken
 
 
-def prepared(server: Running) -> None:
+def prepared(server: RunningSandbox) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda *_: None)
     actions, _ = plan_labels(shipped_labels(), adapter.labels(), ())
@@ -84,7 +84,7 @@ def prepared(server: Running) -> None:
 
 def main(items: int) -> None:
     plan = plans.plan(items)
-    settings = Settings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
+    settings = SandboxSettings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
     with tempfile.TemporaryDirectory() as home, serving(Path(home), settings=settings) as server:
         prepared(server)
         first = measure("accord", server, with_accord, plan)

@@ -27,7 +27,7 @@ from accord.results.operations import RunOptions
 from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.text.redaction import Redactor
-from accord_sandbox.server import Running, Settings, serving
+from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def result(comments: int) -> dict[str, Any]:
     return {"role": "reviewer", "review": review}
 
 
-def with_accord(server: Running, document: dict[str, Any]) -> None:
+def with_accord(server: RunningSandbox, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
     setting = RunOptions(server.repository, SystemClock(), Redactor())
@@ -67,7 +67,7 @@ def with_accord(server: Running, document: dict[str, Any]) -> None:
     assert receipt.exit_code == 0, receipt.error
 
 
-def with_pygithub(server: Running, document: dict[str, Any]) -> None:
+def with_pygithub(server: RunningSandbox, document: dict[str, Any]) -> None:
     review = document["review"]
     client = github.Github(auth=github.Auth.Token(server.token), base_url=server.url)
     repository = client.get_repo(server.repository)
@@ -80,7 +80,7 @@ def with_pygithub(server: Running, document: dict[str, Any]) -> None:
 
 
 def measure(
-    name: str, server: Running, action: Callable[[Running, dict[str, Any]], None], document: dict[str, Any]
+    name: str, server: RunningSandbox, action: Callable[[RunningSandbox, dict[str, Any]], None], document: dict[str, Any]
 ) -> float:
     server.requests.clear()
     start = time.perf_counter()
@@ -92,7 +92,7 @@ def measure(
 
 
 def main(many: int) -> None:
-    settings = Settings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
+    settings = SandboxSettings(latency_seconds=LATENCY_SECONDS, rate_limits=None)
     with tempfile.TemporaryDirectory() as home:
         file = Path(home) / "seed.yml"
         file.write_text(json.dumps(seed(many + FEW)), encoding="utf-8")

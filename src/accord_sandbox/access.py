@@ -26,7 +26,7 @@ Area = Literal[
 ]
 
 
-class Role(IntEnum):
+class AccessLevel(IntEnum):
     """GitHub's repository roles, weakest first; a permission of a token is compared on the same scale."""
 
     NONE = 0
@@ -37,7 +37,7 @@ class Role(IntEnum):
     ADMIN = 5
 
     @classmethod
-    def named(cls, name: str) -> Role:
+    def named(cls, name: str) -> AccessLevel:
         """Return the role of that name, in any case."""
         return cls[name.upper()]
 
@@ -64,25 +64,25 @@ class Grant:
     """What an actor (None: nobody signed in) may do in one repository."""
 
     actor: Actor | None
-    role: Role
+    role: AccessLevel
     private: bool
     in_reach: bool
 
     @property
     def sees(self) -> bool:
         """Whether the repository exists at all for this actor."""
-        return not self.private or self.role >= Role.READ
+        return not self.private or self.role >= AccessLevel.READ
 
-    def level(self, area: Area) -> Role:
+    def level(self, area: Area) -> AccessLevel:
         """Return how far the actor may go in an area of the repository."""
         if self.actor is None or self.actor.kind == "user":
             return self.role
-        granted = Role.named(self.actor.permissions.get(area, "none")) if self.in_reach else Role.NONE
+        granted = AccessLevel.named(self.actor.permissions.get(area, "none")) if self.in_reach else AccessLevel.NONE
         if not self.private:
-            granted = max(granted, Role.READ)
+            granted = max(granted, AccessLevel.READ)
         return granted if self.actor.kind == "installation" else min(granted, self.role)
 
-    def may(self, area: Area, role: Role, *, pull: bool = False) -> bool:
+    def may(self, area: Area, role: AccessLevel, *, pull: bool = False) -> bool:
         """Tell whether the level is reached; on a pull request the pull-request permission serves as well."""
         return self.level(area) >= role or (pull and self.level("pull_requests") >= role)
 
@@ -91,17 +91,17 @@ class Grant:
         if self.actor is None:
             return False
         if self.actor.kind == "user":
-            return self.role >= Role.READ
+            return self.role >= AccessLevel.READ
         areas: tuple[Area, ...] = ("issues", "pull_requests") if pull else ("issues",)
         granted = (self.actor.permissions.get(area) in ("write", "admin") for area in areas)
-        return self.in_reach and self.role >= Role.READ and any(granted)
+        return self.in_reach and self.role >= AccessLevel.READ and any(granted)
 
     def may_review(self) -> bool:
         """Tell whether the actor may review: any signed-in reader, any token with ``pull_requests: write``."""
         if self.actor is None:
             return False
         granted = self.actor.kind == "user" or self.actor.permissions.get("pull_requests") in ("write", "admin")
-        return granted and self.role >= Role.READ and (self.actor.kind == "user" or self.in_reach)
+        return granted and self.role >= AccessLevel.READ and (self.actor.kind == "user" or self.in_reach)
 
     def refusal(self) -> Refusal:
         """Return the 403 in the words that fit the kind of token, a 401 for nobody."""
@@ -143,24 +143,24 @@ def grant(connection: Connection, actor: Actor | None, repository: Row) -> Grant
     return Grant(actor, _role(connection, actor, repository, in_reach), private, in_reach)
 
 
-def role_of(connection: Connection, user_id: int, repository: Row) -> Role:
+def role_of(connection: Connection, user_id: int, repository: Row) -> AccessLevel:
     """Return a user's role: the owner's is admin, a collaborator's as given, anybody reads what is public."""
     if user_id == repository["owner_id"]:
-        return Role.ADMIN
+        return AccessLevel.ADMIN
     row = connection.execute(
         "SELECT role FROM collaborators WHERE repository_id = ? AND user_id = ?", (repository["id"], user_id)
     ).fetchone()
     if row is not None:
-        return Role.named(row["role"])
-    return Role.NONE if repository["private"] else Role.READ
+        return AccessLevel.named(row["role"])
+    return AccessLevel.NONE if repository["private"] else AccessLevel.READ
 
 
-def _role(connection: Connection, actor: Actor | None, repository: Row, in_reach: bool) -> Role:
-    public = Role.NONE if repository["private"] else Role.READ
+def _role(connection: Connection, actor: Actor | None, repository: Row, in_reach: bool) -> AccessLevel:
+    public = AccessLevel.NONE if repository["private"] else AccessLevel.READ
     if actor is None:
         return public
     if actor.kind == "installation":
-        return Role.READ if in_reach else public
+        return AccessLevel.READ if in_reach else public
     return role_of(connection, actor.user_id, repository) if in_reach else public
 
 

@@ -21,7 +21,7 @@ MOST_DIGITS = 9
 
 
 @dataclass
-class Answer:
+class ApiResponse:
     """A status, a JSON document (None for an empty body) and the headers that are special to it.
 
     ``content`` stands instead of the document for what is no JSON, a diff for instance; its type is in the headers.
@@ -52,14 +52,14 @@ class Refusal(Exception):
         self.docs = docs
         self.headers = dict(headers or {})
 
-    def answer(self, route_docs: str) -> Answer:
+    def answer(self, route_docs: str) -> ApiResponse:
         """Return the body that GitHub sends, with the route's documentation unless this refusal names its own."""
         body: dict[str, Any] = {"message": self.message}
         if self.errors:
             body["errors"] = self.errors
         body["documentation_url"] = self.docs or DOCS + route_docs
         body["status"] = str(self.status)
-        return Answer(self.status, body, self.headers)
+        return ApiResponse(self.status, body, self.headers)
 
 
 def not_found() -> Refusal:
@@ -84,14 +84,14 @@ def schema_violation(problem: str) -> Refusal:
 
 
 @dataclass(frozen=True)
-class Page:
+class PageRequest:
     """Which part of a list is asked for; ``number`` counts from 1."""
 
     size: int
     number: int
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Page:
+    def of(cls, query: Mapping[str, str]) -> PageRequest:
         """Read ``per_page`` and ``page`` as GitHub does: what makes no sense is the default, too much is the most."""
         size = _positive(query.get("per_page"), PER_PAGE)
         return cls(min(size, MOST_PER_PAGE), _positive(query.get("page"), 1))

@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, Response
 
 from accord_sandbox import answers, artifacts, faults, git_http, routes, workflow_runs
 from accord_sandbox.access import authenticate
-from accord_sandbox.answers import Answer, Refusal, not_found
-from accord_sandbox.bare import Bares
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
+from accord_sandbox.bare import GitStorage
 from accord_sandbox.calls import Call
 from accord_sandbox.connections import drop, gone
 from accord_sandbox.exchanges import Exchange, Observer
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from accord_sandbox.access import Actor
     from accord_sandbox.database import Database
     from accord_sandbox.route import Route
-    from accord_sandbox.settings import Settings
+    from accord_sandbox.settings import SandboxSettings
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -47,7 +47,7 @@ API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit",
 class _Outcome:
     """What came of a request, ready to be sent. ``applied``: the handler ran to its end."""
 
-    answer: Answer
+    answer: ApiResponse
     content: bytes
     actor: Actor | None
     applied: bool = False
@@ -56,12 +56,12 @@ class _Outcome:
 class Application:
     """One local GitHub. ``requests`` is the log of (method, path, status); a dropped connection has status 0."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, database: Database, settings: SandboxSettings) -> None:
         self.database = database
         self.settings = settings
         self.faults = Faults()
         self.meter = Meter(settings.rate_limits)
-        self.bares = Bares(database.path.parent / "git")
+        self.bares = GitStorage(database.path.parent / "git")
         self.observers: list[Observer] = []
         self.requests: list[tuple[str, str, int]] = []
 
@@ -75,7 +75,7 @@ class Application:
         first = path.lstrip("/").partition("/")[0]
         visited = git_http.PATTERN.fullmatch(path)
         if not root and visited is not None:
-            door = git_http.Door(self.database, self.bares, self.settings, self.faults, self.requests, self._observe)
+            door = git_http.GitEndpoint(self.database, self.bares, self.settings, self.faults, self.requests, self._observe)
             await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
         elif not root and first == "_storage":
             await self._storage(Request(scope, receive), path, send)
@@ -159,7 +159,7 @@ class Application:
             answer = Refusal(500, "Server Error").answer(route.docs if route else "")
         return self._dress(call, route, answer, exchange, applied)
 
-    def _transact(self, call: Call, route: Route | None, authorization: str | None, refused: Refusal | None) -> Answer:
+    def _transact(self, call: Call, route: Route | None, authorization: str | None, refused: Refusal | None) -> ApiResponse:
         writes = route is not None and route.writes
         with self.database.writing() if writes else self.database.reading() as connection:
             call.db = connection
@@ -172,14 +172,14 @@ class Application:
                 raise refused
             return route.handler(call)
 
-    def _dress(self, call: Call, route: Route | None, answer: Answer, exchange: Exchange, applied: bool) -> _Outcome:
+    def _dress(self, call: Call, route: Route | None, answer: ApiResponse, exchange: Exchange, applied: bool) -> _Outcome:
         """Add what every answer carries, and turn one that the client already has into 304."""
         content = answers.encode(answer.body) if answer.content is None else answer.content
         headers = {"content-type": "application/json; charset=utf-8"} if content else {}
         if exchange.method == "GET" and answer.status == 200:
             headers |= {"etag": answers.etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
             if _known(exchange.headers.get("if-none-match", ""), headers["etag"]):
-                answer, content = Answer(304, headers=answer.headers), b""
+                answer, content = ApiResponse(304, headers=answer.headers), b""
                 del headers["content-type"]
         resource = route.resource if route else "core"
         if resource and "x-ratelimit-remaining" not in answer.headers:
@@ -195,7 +195,7 @@ class Application:
         }
         if call.actor is not None and call.actor.kind == "user":
             headers["x-oauth-scopes"] = "repo, workflow"
-        return _Outcome(Answer(answer.status, answer.body, headers | answer.headers), content, call.actor, applied)
+        return _Outcome(ApiResponse(answer.status, answer.body, headers | answer.headers), content, call.actor, applied)
 
     def _observe(self, exchange: Exchange) -> None:
         for observer in tuple(self.observers):
@@ -214,7 +214,7 @@ class Application:
                 raise failure
             with self.database.reading() as connection:
                 has_token = "authorization" in request.headers
-                fetch = workflow_runs.fetch_log if workflow_runs.STORAGE.fullmatch(path) else artifacts.fetch
+                fetch = workflow_runs.fetch_log if workflow_runs.LOG_STORAGE.fullmatch(path) else artifacts.fetch_artifact
                 answer = fetch(connection, path, request.query_params, has_token, now)
         except Refusal as refusal:
             answer = refusal.answer("")
@@ -224,7 +224,7 @@ class Application:
 
     def _keep(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
         """Do what GitHub does by itself: keep an artifact, let a workflow run go its way, keep the log of a job."""
-        keep = workflow_runs.control if workflow_runs.CONTROL.fullmatch(path) else artifacts.control
+        keep = workflow_runs.put_run if workflow_runs.RUN_CONTROL.fullmatch(path) else artifacts.put_artifact
         try:
             with self.database.writing() as connection:
                 answer = keep(connection, path, query, content, self.settings.clock.now().timestamp())

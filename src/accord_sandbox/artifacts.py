@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord_sandbox import payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.database import next_id
 from accord_sandbox.repositories import find_repository
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Connection, Row
 
-CONTROL = re.compile(r"/_sandbox/artifacts/(?P<repository>[^/]+/[^/]+)/(?P<run>\d{1,18})/(?P<name>[^/]+)")
-STORAGE = re.compile(r"/_storage/(?P<id>\d{1,18})")
+ARTIFACT_CONTROL = re.compile(r"/_sandbox/artifacts/(?P<repository>[^/]+/[^/]+)/(?P<run>\d{1,18})/(?P<name>[^/]+)")
+ARTIFACT_STORAGE = re.compile(r"/_storage/(?P<id>\d{1,18})")
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
 
@@ -44,16 +44,16 @@ class Upload(NamedTuple):
     overwrite: bool
 
 
-def control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> Answer:
+def put_artifact(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
     """PUT /_sandbox/artifacts/OWNER/NAME/RUN/ARTIFACT?overwrite=true with the archive, as upload-artifact does."""
-    found = CONTROL.fullmatch(path)
+    found = ARTIFACT_CONTROL.fullmatch(path)
     if found is None:
         raise not_found()
     is_overwrite = query.get("overwrite") == "true"
-    return keep(db, Upload(found["repository"], int(found["run"]), found["name"], content, is_overwrite), now)
+    return save_artifact(db, Upload(found["repository"], int(found["run"]), found["name"], content, is_overwrite), now)
 
 
-def keep(db: Connection, upload: Upload, now: float) -> Answer:
+def save_artifact(db: Connection, upload: Upload, now: float) -> ApiResponse:
     """Keep an archive. A name is taken once a run: 409 unless it is to be overwritten."""
     repository = find_repository(db, upload.repository)
     if repository is None:
@@ -72,13 +72,13 @@ def keep(db: Connection, upload: Upload, now: float) -> Answer:
         "INSERT INTO artifacts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (identifier, *key, digest, upload.content, now, expires),
     )
-    return Answer(201, {"id": identifier, "digest": f"sha256:{digest}"})
+    return ApiResponse(201, {"id": identifier, "digest": f"sha256:{digest}"})
 
 
-def list_of_run(call: Call) -> Answer:
+def list_artifacts(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/actions/runs/{run_id}/artifacts, newest first."""
     _ = call.repository
-    if not call.grant.may("actions", Role.READ):
+    if not call.grant.may("actions", AccessLevel.READ):
         raise call.grant.refusal()
     where, values = "repository_id = ? AND run_id = ?", [call.repository["id"], call.identifier("run_id")]
     if "name" in call.query:
@@ -90,10 +90,10 @@ def list_of_run(call: Call) -> Answer:
         f" WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?",
         (*values, call.page.size, call.page.offset),
     )
-    return Answer(200, {"total_count": total, "artifacts": [_payload(call, row) for row in rows]}, call.links(total))
+    return ApiResponse(200, {"total_count": total, "artifacts": [_artifact_payload(call, row) for row in rows]}, call.links(total))
 
 
-def download(call: Call) -> Answer:
+def download_artifact(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/actions/artifacts/{artifact_id}/zip: a redirect to the storage.
 
     Unlike the list it needs a token, in public repositories too, and of a token with permissions ``actions: read``
@@ -113,27 +113,27 @@ def download(call: Call) -> Answer:
     if row["expires_at"] <= call.now:
         raise Refusal(410, "Artifact has expired")
     until = int(call.now) + LINK_SECONDS
-    return Answer(302, None, {"location": f"{call.web}/_storage/{row['id']}?se={until}&sig={_signature(row, until)}"})
+    return ApiResponse(302, None, {"location": f"{call.web}/_storage/{row['id']}?se={until}&sig={_signature(row, until)}"})
 
 
-def fetch(db: Connection, path: str, query: Mapping[str, str], has_token: bool, now: float) -> Answer:
+def fetch_artifact(db: Connection, path: str, query: Mapping[str, str], has_token: bool, now: float) -> ApiResponse:
     """Serve an archive as the storage behind GitHub does: by the link alone, refusing whoever sends a token along."""
-    found = STORAGE.fullmatch(path)
+    found = ARTIFACT_STORAGE.fullmatch(path)
     row = db.execute("SELECT * FROM artifacts WHERE id = ?", (int(found["id"]),)).fetchone() if found else None
     if row is None:
         raise not_found()
     until = query.get("se", "")
-    is_link = until.isdecimal() and now < int(until) and query.get("sig") == _signature(row, int(until))
+    is_link = until.isdecimal() and now < int(until) and query.get("sig") == _artifact_signature(row, int(until))
     if has_token or not is_link:
         raise Refusal(403, "Server failed to authenticate the request.")
-    return Answer(200, headers={"content-type": "application/zip"}, content=row["content"])
+    return ApiResponse(200, headers={"content-type": "application/zip"}, content=row["content"])
 
 
-def _signature(row: Row, until: int) -> str:
+def _artifact_signature(row: Row, until: int) -> str:
     return hashlib.sha256(f"{row['id']} {row['digest']} {until}".encode()).hexdigest()
 
 
-def _payload(call: Call, row: Row) -> payloads.Payload:
+def _artifact_payload(call: Call, row: Row) -> payloads.Payload:
     url = f"{call.api}/repos/{call.repository['full_name']}/actions/artifacts/{row['id']}"
     created = payloads.moment(row["created_at"])
     return {

@@ -60,7 +60,7 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Bare:
+class BareRepository:
     """One bare repository. Every method is one or a few git processes, 3 ms each."""
 
     path: Path
@@ -70,9 +70,9 @@ class Bare:
     ) -> tuple[int, bytes, bytes]:
         """Run git and return its exit code, stdout and stderr."""
         done = subprocess.run(  # noqa: S603 (arguments are never options: shas, checked refs, or after --)
-            [program(), *arguments],
+            [git_program(), *arguments],
             cwd=self.path,
-            env={**environment(), "GIT_DIR": str(self.path), **(env or {})},
+            env={**git_environment(), "GIT_DIR": str(self.path), **(env or {})},
             input=content if content is not None else b"",
             capture_output=True,
             check=False,
@@ -147,20 +147,20 @@ class Bare:
         return output.decode().strip()
 
 
-class Bares:
+class GitStorage:
     """All bare repositories of one local GitHub, below ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._lock = threading.Lock()
 
-    def open(self, full_name: str) -> Bare:
+    def open(self, full_name: str) -> BareRepository:
         """Return the bare repository of a repository, made empty when it is not there."""
         path = self.root / f"{full_name}.git"
         with self._lock:
             if not (path / "HEAD").exists():
                 self._create(path)
-        return Bare(path)
+        return BareRepository(path)
 
     def wipe(self) -> None:
         """Forget all repositories; costs nothing when there are none."""
@@ -175,8 +175,8 @@ class Bares:
         if not template.exists():
             with self._appearing(template) as made:
                 arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
-                command = [program(), *arguments, str(made)]
-                subprocess.run(command, env=environment(), check=True)  # noqa: S603 (constants and our own folder)
+                command = [git_program(), *arguments, str(made)]
+                subprocess.run(command, env=git_environment(), check=True)  # noqa: S603 (constants and our own folder)
                 hook = made / "hooks" / "update"
                 hook.parent.mkdir()
                 hook.write_bytes((files("accord_sandbox") / "hooks" / "update").read_bytes())
@@ -205,7 +205,7 @@ def valid_ref(ref: str) -> bool:
 
 
 @cache
-def program() -> str:
+def git_program() -> str:
     """Return where git is."""
     found = shutil.which("git")
     if found is None:
@@ -213,7 +213,7 @@ def program() -> str:
     return found
 
 
-def environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """Return the environment in which git belongs to this sandbox alone."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}

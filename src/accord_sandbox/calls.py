@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.access import Area, Role, denial, grant
-from accord_sandbox.answers import DOCS, Page, Refusal, not_found
+from accord_sandbox.access import Area, AccessLevel, denial, grant
+from accord_sandbox.answers import DOCS, PageRequest, Refusal, not_found
 from accord_sandbox.fields import Fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accord_sandbox.access import Actor, Grant
-    from accord_sandbox.bare import Bare, Bares
+    from accord_sandbox.bare import BareRepository, GitStorage
     from accord_sandbox.database import Connection, Row
     from accord_sandbox.rates import Meter
-    from accord_sandbox.settings import Settings
+    from accord_sandbox.settings import SandboxSettings
 
 
 MOST_DIGITS = 18
@@ -34,13 +34,13 @@ class Call:
     """
 
     db: Connection
-    settings: Settings
+    settings: SandboxSettings
     now: float
     api: str
     web: str
     path: str
     query: Mapping[str, str]
-    bares: Bares
+    bares: GitStorage
     accept: str = ""
     document: Any = None
     actor: Actor | None = None
@@ -53,9 +53,9 @@ class Call:
         return Fields(self.document)
 
     @cached_property
-    def page(self) -> Page:
+    def page(self) -> PageRequest:
         """The part of a list that is asked for."""
-        return Page.of(self.query)
+        return PageRequest.of(self.query)
 
     @cached_property
     def repository(self) -> Row:
@@ -72,7 +72,7 @@ class Call:
         return grant(self.db, self.actor, self.repository)
 
     @cached_property
-    def bare(self) -> Bare:
+    def bare(self) -> BareRepository:
         """The git repository of the path's repository."""
         return self.bares.open(self.repository["full_name"])
 
@@ -87,7 +87,7 @@ class Call:
             self.check_issues()
         if row is None:
             raise not_found()
-        if not self.grant.may("issues", Role.READ, pull=bool(row["is_pull"])):
+        if not self.grant.may("issues", AccessLevel.READ, pull=bool(row["is_pull"])):
             raise self.grant.refusal()
         return row
 
@@ -113,7 +113,7 @@ class Call:
         """Refuse where the repository has no issues, or the token may not read them."""
         if not self.repository["has_issues"]:
             raise Refusal(410, "Issues are disabled for this repo", docs="https://docs.github.com/v3/issues/")
-        if not self.grant.may("issues", Role.READ, pull=True):
+        if not self.grant.may("issues", AccessLevel.READ, pull=True):
             raise self.grant.refusal()
 
     def check_writable(self) -> None:
@@ -122,13 +122,13 @@ class Call:
         if self.repository["archived"]:
             raise Refusal(403, "Repository was archived so is read-only.")
 
-    def require(self, area: Area, role: Role, *, pull: bool = False) -> None:
+    def require(self, area: Area, role: AccessLevel, *, pull: bool = False) -> None:
         """Refuse a change that the token may not make."""
         self.check_writable()
         if not self.grant.may(area, role, pull=pull):
             raise self.grant.refusal()
 
-    def require_on_issue(self, role: Role) -> None:
+    def require_on_issue(self, role: AccessLevel) -> None:
         """Refuse a change to the issue of the path that the token may not make."""
         pull = bool(self.issue["is_pull"])
         self.require("issues", role, pull=pull)
@@ -136,7 +136,7 @@ class Call:
     def check_readable_by_writers(self) -> None:
         """Refuse what GitHub shows only to those who may push."""
         _ = self.user, self.repository
-        if not self.grant.may("contents", Role.WRITE):
+        if not self.grant.may("contents", AccessLevel.WRITE):
             raise Refusal(403, "Must have push access to view collaborator permission.")
 
     def locked_docs(self) -> str:

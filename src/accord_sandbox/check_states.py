@@ -28,7 +28,7 @@ def latest_runs(db: Connection, repository_id: int, sha: str) -> list[Row]:
     ).fetchall()
 
 
-def by_context(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
+def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
     """Return success, failure or pending for each context or check."""
     found = {}
     for status in latest_statuses(db, repository_id, sha):
@@ -39,7 +39,7 @@ def by_context(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
     return found
 
 
-def overall(db: Connection, repository_id: int, sha: str) -> str | None:
+def combined_outcome(db: Connection, repository_id: int, sha: str) -> str | None:
     """Return the worst of all, None where there is none."""
-    states = by_context(db, repository_id, sha).values()
+    states = outcomes(db, repository_id, sha).values()
     return next((state for state in ("failure", "pending", "success") if state in states), None)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord_sandbox import check_states, commits, payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, invalid, not_found, schema_violation
-from accord_sandbox.comments import moment_of
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, invalid, not_found, schema_violation
+from accord_sandbox.comments import seconds_of
 from accord_sandbox.database import next_id
 from accord_sandbox.fields import Fields
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
 
-STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
+CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
 CONCLUSIONS = (
     "action_required",
     "cancelled",
@@ -40,53 +40,53 @@ MOST_TEXT = 65_535
 _LEVELS = ("notice", "warning", "failure")
 
 
-def create_check_run(call: Call) -> Answer:
+def create_check_run(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/check-runs."""
-    _require(call)
+    _check_may_write(call)
     for name in ("name", "head_sha"):
         call.fields.require(name)
     sha = call.fields.string("head_sha") or ""
-    commits.find(call, sha)
+    commits.find_commit(call, sha)
     identifier = next_id(call.db)
     call.db.execute(
         "INSERT INTO check_runs (id, repository_id, app_id, head_sha, name, status, started_at)"
         " VALUES (?, ?, ?, ?, ?, 'queued', ?)",
         (identifier, call.repository["id"], call.user.user_id, sha, call.fields.string("name"), call.now),
     )
-    _change(call, identifier)
-    payload = _payload(call, _row(call, identifier))
-    return Answer(201, payload, {"location": payload["url"]})
+    _update_check(call, identifier)
+    payload = _check_payload(call, _find_check(call, identifier))
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def update_check_run(call: Call) -> Answer:
+def update_check_run(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/check-runs/{check_run_id}, by the app that made it; annotations are added."""
-    _require(call)
-    row = _row(call, call.identifier("check_run_id"))
+    _check_may_write(call)
+    row = _find_check(call, call.identifier("check_run_id"))
     if row["app_id"] != call.user.user_id:
         raise Refusal(403, "Invalid app_id `1` - check run can only be modified by the GitHub App that created it.")
-    _change(call, row["id"])
-    return Answer(200, _payload(call, _row(call, row["id"])))
+    _update_check(call, row["id"])
+    return ApiResponse(200, _check_payload(call, _find_check(call, row["id"])))
 
 
-def get_check_run(call: Call) -> Answer:
+def get_check_run(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/check-runs/{check_run_id}."""
-    _readable(call)
-    return Answer(200, _payload(call, _row(call, call.identifier("check_run_id"))))
+    _check_readable(call)
+    return ApiResponse(200, _check_payload(call, _find_check(call, call.identifier("check_run_id"))))
 
 
-def list_annotations(call: Call) -> Answer:
+def list_annotations(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/check-runs/{check_run_id}/annotations."""
-    _readable(call)
-    row = _row(call, call.identifier("check_run_id"))
+    _check_readable(call)
+    row = _find_check(call, call.identifier("check_run_id"))
     found = [_annotation(call, row, json.loads(entry[0])) for entry in _annotations(call, row)]
     part = found[call.page.offset : call.page.offset + call.page.size]
-    return Answer(200, part, call.links(len(found)))
+    return ApiResponse(200, part, call.links(len(found)))
 
 
-def list_for_ref(call: Call) -> Answer:
+def list_for_ref(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits/{ref}/check-runs: the newest of each name, all with ``filter=all``."""
-    _readable(call)
-    sha = commits.find(call, call.params["ref"]).sha
+    _check_readable(call)
+    sha = commits.find_commit(call, call.params["ref"]).sha
     rows = check_states.latest_runs(call.db, call.repository["id"], sha)
     if call.query.get("filter") == "all":
         rows = call.db.execute(
@@ -96,24 +96,24 @@ def list_for_ref(call: Call) -> Answer:
     for key, column in (("check_name", "name"), ("status", "status")):
         rows = [row for row in rows if call.query.get(key) in (None, row[column])]
     part = rows[call.page.offset : call.page.offset + call.page.size]
-    document = {"total_count": len(rows), "check_runs": [_payload(call, row) for row in part]}
-    return Answer(200, document, call.links(len(rows)))
+    document = {"total_count": len(rows), "check_runs": [_check_payload(call, row) for row in part]}
+    return ApiResponse(200, document, call.links(len(rows)))
 
 
-def _require(call: Call) -> None:
+def _check_may_write(call: Call) -> None:
     call.check_writable()
     if call.user.kind == "user":
         raise Refusal(403, "You must authenticate via a GitHub App.")
-    call.require("checks", Role.WRITE)
+    call.require("checks", AccessLevel.WRITE)
 
 
-def _readable(call: Call) -> None:
+def _check_readable(call: Call) -> None:
     _ = call.repository
-    if not call.grant.may("checks", Role.READ):
+    if not call.grant.may("checks", AccessLevel.READ):
         raise call.grant.refusal()
 
 
-def _row(call: Call, identifier: int) -> Row:
+def _find_check(call: Call, identifier: int) -> Row:
     row: Row | None = call.db.execute(
         "SELECT * FROM check_runs WHERE id = ? AND repository_id = ?", (identifier, call.repository["id"])
     ).fetchone()
@@ -122,13 +122,13 @@ def _row(call: Call, identifier: int) -> Row:
     return row
 
 
-def _change(call: Call, identifier: int) -> None:
+def _update_check(call: Call, identifier: int) -> None:
     """Write down what the request says; a conclusion completes a run, and completing one needs a conclusion."""
     fields = call.fields
     values: dict[str, Any] = {
         name: fields.string(name) for name in ("name", "details_url", "external_id") if name in fields
     }
-    status, conclusion = fields.choice("status", STATUSES), fields.choice("conclusion", CONCLUSIONS)
+    status, conclusion = fields.choice("status", CHECK_STATUSES), fields.choice("conclusion", CONCLUSIONS)
     if status == "completed" and conclusion is None:
         raise schema_violation('"conclusion" wasn\'t supplied.')
     if status is not None:
@@ -137,7 +137,7 @@ def _change(call: Call, identifier: int) -> None:
         values |= {"status": "completed", "conclusion": conclusion, "completed_at": call.now}
     for name in ("started_at", "completed_at"):
         if name in fields:
-            values[name] = moment_of(fields.string(name) or "", name, "CheckRun")
+            values[name] = seconds_of(fields.string(name) or "", name, "CheckRun")
     values |= _output(call, identifier)
     for name, value in values.items():
         call.db.execute(f"UPDATE check_runs SET {name} = ? WHERE id = ?", (value, identifier))
@@ -181,7 +181,7 @@ def _annotation(call: Call, row: Row, entry: dict[str, Any]) -> dict[str, Any]:
     return {**nothing, **entry, "blob_href": blob}
 
 
-def _payload(call: Call, row: Row) -> payloads.Payload:
+def _check_payload(call: Call, row: Row) -> payloads.Payload:
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}/check-runs/{row['id']}"
     job = call.db.execute("SELECT run_id FROM jobs WHERE id = ?", (row["id"],)).fetchone()

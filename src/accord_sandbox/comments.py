@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from accord_sandbox import payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, invalid, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, invalid, not_found
 from accord_sandbox.database import next_id
 from accord_sandbox.words import words
 
@@ -19,67 +19,67 @@ if TYPE_CHECKING:
     from accord_sandbox.database import Row
 
 BODY_LIMIT = 65_536
-SELECT = (
+COMMENTS = (
     "SELECT comments.*, issues.number, issues.is_pull, issues.repository_id, repositories.full_name FROM comments"
     " JOIN issues ON issues.id = comments.issue_id JOIN repositories ON repositories.id = issues.repository_id"
 )
 
 
-def list_comments(call: Call) -> Answer:
+def list_comments(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues/{issue_number}/comments, oldest first."""
-    return _list(call, "comments.issue_id = ?", call.issue["id"], "comments.created_at, comments.id")
+    return _comment_page(call, "comments.issue_id = ?", call.issue["id"], "comments.created_at, comments.id")
 
 
-def list_all(call: Call) -> Answer:
+def list_all(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues/comments: those of the whole repository, oldest first unless asked."""
     call.check_issues()
     column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
     direction = "DESC" if call.query.get("direction") == "desc" and "sort" in call.query else "ASC"
     order = f"comments.{column} {direction}, comments.id {direction}"
-    return _list(call, "issues.repository_id = ?", call.repository["id"], order)
+    return _comment_page(call, "issues.repository_id = ?", call.repository["id"], order)
 
 
-def create_comment(call: Call) -> Answer:
+def create_comment(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/issues/{issue_number}/comments."""
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
     if not call.grant.may_speak(pull=pull):
         raise call.grant.refusal()
-    if issue["locked"] and not call.grant.may("issues", Role.WRITE, pull=pull):
+    if issue["locked"] and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
         raise Refusal(403, "Unable to create comment because issue is locked.", docs=call.locked_docs())
     call.fields.require("body")
-    body = _checked(call.fields.string("body") or "")
-    identifier = add(call, issue["id"], call.user.user_id, body, call.now)
+    body = _checked_comment(call.fields.string("body") or "")
+    identifier = insert_comment(call, issue["id"], call.user.user_id, body, call.now)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
-    payload = _payload(call, identifier)
-    return Answer(201, payload, {"location": payload["url"]})
+    payload = _comment_payload(call, identifier)
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def get_comment(call: Call) -> Answer:
+def get_comment(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues/comments/{comment_id}."""
-    return Answer(200, _payload(call, _find(call)["id"]))
+    return ApiResponse(200, _comment_payload(call, _find_comment(call)["id"]))
 
 
-def update_comment(call: Call) -> Answer:
+def update_comment(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}, by its author or by who may write."""
-    row = _editable(call)
+    row = _editable_comment(call)
     call.fields.require("body")
-    body = _checked(call.fields.string("body") or "")
+    body = _checked_comment(call.fields.string("body") or "")
     call.db.execute(
         "UPDATE comments SET body = ?, words = ?, updated_at = ? WHERE id = ?",
         (body, words(body), call.now, row["id"]),
     )
-    return Answer(200, _payload(call, row["id"]))
+    return ApiResponse(200, _comment_payload(call, row["id"]))
 
 
-def delete_comment(call: Call) -> Answer:
+def delete_comment(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}, by its author or by who may write."""
-    row = _editable(call)
+    row = _editable_comment(call)
     call.db.execute("DELETE FROM comments WHERE id = ?", (row["id"],))
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def add(call: Call, issue_id: int, author_id: int, body: str, moment: float) -> int:
+def insert_comment(call: Call, issue_id: int, author_id: int, body: str, moment: float) -> int:
     """Insert a comment that was checked before, and return its id."""
     identifier = next_id(call.db)
     call.db.execute(
@@ -89,13 +89,13 @@ def add(call: Call, issue_id: int, author_id: int, body: str, moment: float) -> 
     return identifier
 
 
-def since(call: Call) -> float | None:
-    """Return the ``since`` of a listing in seconds since the epoch; a 422 for what is no moment."""
+def since_seconds(call: Call) -> float | None:
+    """Return the ``since_seconds`` of a listing in seconds since the epoch; a 422 for what is no moment."""
     text = call.query.get("since")
-    return moment_of(text, "since", "Issue") if text else None
+    return seconds_of(text, "since", "Issue") if text else None
 
 
-def moment_of(text: str, name: str, resource: str) -> float:
+def seconds_of(text: str, name: str, resource: str) -> float:
     """Return a moment in seconds since the epoch; a 422 about the field for what is none."""
     try:
         moment = datetime.fromisoformat(text)
@@ -104,8 +104,8 @@ def moment_of(text: str, name: str, resource: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _list(call: Call, condition: str, key: int, order: str) -> Answer:
-    start = since(call)
+def _comment_page(call: Call, condition: str, key: int, order: str) -> ApiResponse:
+    start = since_seconds(call)
     where = f"WHERE {condition} AND comments.updated_at >= ?"
     keys = (key, start or 0.0)
     total = call.db.execute(
@@ -115,10 +115,10 @@ def _list(call: Call, condition: str, key: int, order: str) -> Answer:
     part = call.db.execute(
         f"{SELECT} {where} ORDER BY {order} LIMIT ? OFFSET ?", (*keys, call.page.size, call.page.offset)
     )
-    return Answer(200, payloads.comments(call, part.fetchall()), call.links(total))
+    return ApiResponse(200, payloads.comments(call, part.fetchall()), call.links(total))
 
 
-def _find(call: Call) -> Row:
+def _find_comment(call: Call) -> Row:
     call.check_issues()
     row: Row | None = call.db.execute(
         f"{SELECT} WHERE comments.id = ? AND issues.repository_id = ?",
@@ -129,22 +129,22 @@ def _find(call: Call) -> Row:
     return row
 
 
-def _editable(call: Call) -> Row:
-    row = _find(call)
+def _editable_comment(call: Call) -> Row:
+    row = _find_comment(call)
     call.check_writable()
     pull = bool(row["is_pull"])
     own = row["author_id"] == call.user.user_id and call.grant.may_speak(pull=pull)
-    if not own and not call.grant.may("issues", Role.WRITE, pull=pull):
+    if not own and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
         raise call.grant.refusal()
     return row
 
 
-def _payload(call: Call, identifier: int) -> payloads.Payload:
+def _comment_payload(call: Call, identifier: int) -> payloads.Payload:
     rows = call.db.execute(f"{SELECT} WHERE comments.id = ?", (identifier,)).fetchall()
     return payloads.comments(call, rows)[0]
 
 
-def _checked(body: str) -> str:
+def _checked_comment(body: str) -> str:
     if not body.strip():
         raise invalid("IssueComment", "data", "unprocessable", message="Body cannot be blank")
     if len(body) > BODY_LIMIT:

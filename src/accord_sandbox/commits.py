@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord_sandbox import diffs, payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.bare import EMPTY_TREE, Signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
 
@@ -31,31 +31,31 @@ _NOREPLY = re.compile(r"(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.co
 
 
 @dataclass(frozen=True)
-class Commit:
+class CommitRecord:
     """A commit taken apart."""
 
     sha: str
     tree: str
-    parents: tuple[str, ...]
+    parent_payloads: tuple[str, ...]
     author: Signature
     committer: Signature
     message: str
 
 
-def read(bare: Bare, *revisions: str) -> list[Commit]:
+def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
     """Return commits as ``git log`` chooses and orders them."""
     output = bare.run("log", "-z", f"--format={_FORMAT}", *revisions).decode(errors="replace")
     return [_parsed(entry) for entry in output.split("\0") if entry]
 
 
-def noreply(user: Row, now: float) -> Signature:
+def noreply_signature(user: Row, now: float) -> Signature:
     """Return how GitHub signs a commit for somebody whose address is private."""
     return Signature(user["login"], f"{user['id']}+{user['login']}@users.noreply.github.com", now)
 
 
-def list_commits(call: Call) -> Answer:
+def list_commits(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits, newest first; ``sha`` and ``path`` choose."""
-    start = readable(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
+    start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
     if start is None:
         if not call.bare.refs("refs/heads/"):
             raise Refusal(409, "Git Repository is empty.")
@@ -64,35 +64,35 @@ def list_commits(call: Call) -> Answer:
     choice = [start, "--", *([f":(literal){path}"] if path else [])]
     total = int(call.bare.text("rev-list", "--count", *choice))
     window = (f"--skip={call.page.offset}", f"--max-count={call.page.size}")
-    found = read(call.bare, *window, *choice)
-    return Answer(200, [payload(call, commit) for commit in found], call.links(total))
+    found = read_commits(call.bare, *window, *choice)
+    return ApiResponse(200, [commit_payload(call, commit) for commit in found], call.links(total))
 
 
-def get_commit(call: Call) -> Answer:
+def get_commit(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits/{ref}, with what it changed against its first parent."""
-    commit = find(call, call.params["ref"])
-    changes = diffs.between(call.bare, commit.parents[0] if commit.parents else EMPTY_TREE, commit.sha)
+    commit = find_commit(call, call.params["ref"])
+    changes = diffs.diff_between(call.bare, commit.parents[0] if commit.parents else EMPTY_TREE, commit.sha)
     part = changes[call.page.offset : call.page.offset + call.page.size] if "page" in call.query else changes[:300]
     totals = {name: sum(getattr(change, name) for change in changes) for name in ("additions", "deletions")}
     extras = {
         "stats": {"total": sum(totals.values()), **totals},
-        "files": [diffs.payload(call, change, commit.sha) for change in part],
+        "files": [diffs.file_payload(call, change, commit.sha) for change in part],
     }
-    return Answer(200, payload(call, commit) | extras)
+    return ApiResponse(200, commit_payload(call, commit) | extras)
 
 
-def compare(call: Call) -> Answer:
+def compare(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/compare/{base}...{head}: what head has since it parted from base."""
     base_name, dots, head_name = call.params["basehead"].partition("...")
     if not dots:
         raise not_found()
     names = [name.rpartition(":")[2] for name in (base_name, head_name)]
-    base, head = (find(call, name) for name in names)
+    base, head = (find_commit(call, name) for name in names)
     fork = call.bare.merge_base(base.sha, head.sha)
     if fork is None:
         raise Refusal(404, f"No common ancestor between {base_name} and {head_name}.")
     ahead, behind = (int(call.bare.text("rev-list", "--count", pair)) for pair in _sides(base.sha, head.sha))
-    found = read(call.bare, "--reverse", "--topo-order", f"{base.sha}..{head.sha}")[:MOST_COMPARED]
+    found = read_commits(call.bare, "--reverse", "--topo-order", f"{base.sha}..{head.sha}")[:MOST_COMPARED]
     url = f"{call.api}/repos/{call.repository['full_name']}/compare/{quote(base_name)}...{quote(head_name)}"
     page = f"{call.web}/{call.repository['full_name']}/compare/{quote(base_name)}...{quote(head_name)}"
     document = {
@@ -101,31 +101,31 @@ def compare(call: Call) -> Answer:
         "permalink_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "base_commit": payload(call, base),
-        "merge_base_commit": payload(call, find(call, fork)),
+        "base_commit": commit_payload(call, base),
+        "merge_base_commit": commit_payload(call, find_commit(call, fork)),
         "status": _relation(ahead, behind),
         "ahead_by": ahead,
         "behind_by": behind,
         "total_commits": ahead,
-        "commits": [payload(call, commit) for commit in found],
-        "files": [diffs.payload(call, change, head.sha) for change in diffs.between(call.bare, fork, head.sha)[:300]],
+        "commits": [commit_payload(call, commit) for commit in found],
+        "files": [diffs.file_payload(call, change, head.sha) for change in diffs.diff_between(call.bare, fork, head.sha)[:300]],
     }
-    return Answer(200, document)
+    return ApiResponse(200, document)
 
 
-def readable(call: Call) -> Bare:
+def readable_bare(call: Call) -> BareRepository:
     """Return the repository's git, refused to tokens that may not read its contents."""
     _ = call.repository
-    if not call.grant.may("contents", Role.READ):
+    if not call.grant.may("contents", AccessLevel.READ):
         raise call.grant.refusal()
     return call.bare
 
 
-def find(call: Call, name: str) -> Commit:
+def find_commit(call: Call, name: str) -> CommitRecord:
     """Return the commit of a name; what GitHub says about names of nothing is a 422 for a sha and a 404 else."""
-    sha = readable(call).commit_id(name)
+    sha = readable_bare(call).commit_id(name)
     if sha is not None:
-        return read(call.bare, "--max-count=1", sha)[0]
+        return read_commits(call.bare, "--max-count=1", sha)[0]
     if not call.bare.refs("refs/heads/"):
         raise Refusal(409, "Git Repository is empty.")
     if re.fullmatch(r"[0-9a-f]{40}", name) or "/" not in call.path.partition("/commits/")[2]:
@@ -133,7 +133,7 @@ def find(call: Call, name: str) -> Commit:
     raise not_found()
 
 
-def payload(call: Call, commit: Commit) -> payloads.Payload:
+def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
     """Return a ``commit``."""
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}"
@@ -141,24 +141,24 @@ def payload(call: Call, commit: Commit) -> payloads.Payload:
         "sha": commit.sha,
         "node_id": payloads.node_id("C", int(commit.sha[:12], 16)),
         "commit": {
-            "author": signature(commit.author),
-            "committer": signature(commit.committer),
+            "author": signature_payload(commit.author),
+            "committer": signature_payload(commit.committer),
             "message": commit.message,
             "tree": {"sha": commit.tree, "url": f"{url}/git/trees/{commit.tree}"},
             "url": f"{url}/git/commits/{commit.sha}",
             "comment_count": 0,
-            "verification": unsigned(),
+            "verification": unsigned_verification(),
         },
         "url": f"{url}/commits/{commit.sha}",
         "html_url": f"{call.web}/{name}/commit/{commit.sha}",
         "comments_url": f"{url}/commits/{commit.sha}/comments",
         "author": _account(call, commit.author),
         "committer": _account(call, commit.committer),
-        "parents": parents(call, commit, "commits"),
+        "parents": parent_payloads(call, commit, "commits"),
     }
 
 
-def parents(call: Call, commit: Commit, kind: str) -> list[payloads.Payload]:
+def parent_payloads(call: Call, commit: CommitRecord, kind: str) -> list[payloads.Payload]:
     """Return the parents of a commit with their links, ``kind`` being commits or git/commits."""
     name = call.repository["full_name"]
     return [
@@ -171,12 +171,12 @@ def parents(call: Call, commit: Commit, kind: str) -> list[payloads.Payload]:
     ]
 
 
-def signature(signed: Signature) -> payloads.Payload:
+def signature_payload(signed: Signature) -> payloads.Payload:
     """Return a ``git-user``."""
     return {"name": signed.name, "email": signed.email, "date": payloads.moment(signed.moment)}
 
 
-def unsigned() -> dict[str, Any]:
+def unsigned_verification() -> dict[str, Any]:
     """Return the ``verification`` of a commit without a cryptographic signature."""
     return {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
 
@@ -189,10 +189,10 @@ def _account(call: Call, signed: Signature) -> payloads.Payload | None:
     return None if row is None else payloads.user(call, row)
 
 
-def _parsed(entry: str) -> Commit:
+def _parsed(entry: str) -> CommitRecord:
     sha, tree, ancestors, *people, message = entry.split("\x1f", 9)
     author, committer = (Signature(part[0], part[1], float(part[2])) for part in (people[:3], people[3:]))
-    return Commit(sha, tree, tuple(ancestors.split()), author, committer, message.rstrip("\n"))
+    return CommitRecord(sha, tree, tuple(ancestors.split()), author, committer, message.rstrip("\n"))
 
 
 def _sides(base: str, head: str) -> Sequence[str]:

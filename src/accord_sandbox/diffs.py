@@ -17,7 +17,7 @@ from accord_sandbox.bare import EMPTY_TREE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
     from accord_sandbox.payloads import Payload
 
@@ -56,7 +56,7 @@ class Hunk:
 
 
 @dataclass(frozen=True)
-class Change:
+class FileDiff:
     """What happened to one file. ``previous`` is the old path of a renamed one; ``patch`` is None for binaries."""
 
     path: str
@@ -78,28 +78,28 @@ class Change:
         return None
 
 
-def between(bare: Bare, old: str, new: str) -> tuple[Change, ...]:
+def diff_between(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
     """Return the changes from one commit (or tree) to another, in git's order."""
-    return _between(bare, old, new)
+    return _cached_diff(bare, old, new)
 
 
 @lru_cache(maxsize=512)
-def fork(bare: Bare, base: str, head: str) -> str:
+def fork_point(bare: BareRepository, base: str, head: str) -> str:
     """Return where head parted from base, what a pull request is compared with; nothing for strangers."""
     return bare.merge_base(base, head) or EMPTY_TREE
 
 
-def of_pull(bare: Bare, base: str, head: str) -> tuple[Change, ...]:
+def pull_diff(bare: BareRepository, base: str, head: str) -> tuple[FileDiff, ...]:
     """Return what a pull request changes: head against the commit at which it parted from its base."""
-    return between(bare, fork(bare, base, head), head)
+    return diff_between(bare, fork_point(bare, base, head), head)
 
 
-def whole(bare: Bare, old: str, new: str) -> bytes:
+def diff_text(bare: BareRepository, old: str, new: str) -> bytes:
     """Return the diff as one text."""
     return bare.run("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv", old, new)
 
 
-def payload(call: Call, change: Change, commit: str) -> Payload:
+def file_payload(call: Call, change: FileDiff, commit: str) -> Payload:
     """Return a ``diff-entry``."""
     name, path = call.repository["full_name"], quote(change.path)
     document: Payload = {
@@ -121,14 +121,14 @@ def payload(call: Call, change: Change, commit: str) -> Payload:
 
 
 @lru_cache(maxsize=128)
-def _between(bare: Bare, old: str, new: str) -> tuple[Change, ...]:
+def _cached_diff(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
     output = bare.run(*_ARGUMENTS, old, new)
     entries, rest = _raw_entries(output)
     sections = _sections(rest)
     changes, lines, size = [], 0, 0
     for letter, blob, paths in entries:
         raw = next(sections, b"") + (next(sections, b"") if letter == "T" else b"")
-        change = _change(letter, blob, paths, raw)
+        change = _file_diff(letter, blob, paths, raw)
         count = change.patch.count("\n") + 1 if change.patch else 0
         lines, size = lines + count, size + len(raw)
         fits = count <= MOST_LINES and len(raw) <= MOST_FILE_BYTES and lines <= MOST_LINES and size <= MOST_BYTES
@@ -158,23 +158,23 @@ def _sections(text: bytes) -> Iterator[bytes]:
         yield text[start:end]
 
 
-def _change(letter: str, blob: str, paths: list[str], raw: bytes) -> Change:
+def _file_diff(letter: str, blob: str, paths: list[str], raw: bytes) -> FileDiff:
     previous = paths[0] if letter in "RC" else None
     status = _STATUS.get(letter, "changed")
     first = re.search(rb"^@@ ", raw, re.MULTILINE)
     if first is None:
         if letter == "M" and b"\nold mode " in raw and b"\nindex " not in raw:
             status = "changed"
-        return Change(paths[-1], previous, status, blob, raw)
+        return FileDiff(paths[-1], previous, status, blob, raw)
     body = raw[first.start() :].removesuffix(b"\n")
     hunks = tuple(_hunks(body))
     marks = [line.mark for hunk in hunks for line in hunk.lines]
     patch = body.decode(errors="replace")
-    return Change(paths[-1], previous, status, blob, raw, patch, marks.count("+"), marks.count("-"), hunks)
+    return FileDiff(paths[-1], previous, status, blob, raw, patch, marks.count("+"), marks.count("-"), hunks)
 
 
-def _without_patch(change: Change) -> Change:
-    return Change(
+def _without_patch(change: FileDiff) -> FileDiff:
+    return FileDiff(
         change.path,
         change.previous,
         change.status,

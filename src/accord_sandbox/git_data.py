@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord_sandbox import commits, heads, payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.bare import HEADS, ZERO, GitFailed, valid_ref
 from accord_sandbox.protection import check_update
 
@@ -24,24 +24,24 @@ _SHA = re.compile(r"[0-9a-f]{40}")
 _KINDS = {"blob": "blobs", "tree": "trees", "commit": "commits"}
 
 
-def get_ref(call: Call) -> Answer:
+def get_ref(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/git/ref/{ref}: exactly that one."""
     ref = f"refs/{call.params['ref']}"
     found = _refs(call, ref).get(ref)
     if found is None:
         raise not_found()
-    return Answer(200, _payload(call, ref, found))
+    return ApiResponse(200, _ref_payload(call, ref, found))
 
 
-def matching_refs(call: Call) -> Answer:
+def matching_refs(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/git/matching-refs/{ref}: all that begin with it."""
     start = f"refs/{call.params['ref']}"
-    return Answer(200, [_payload(call, ref, sha) for ref, sha in _refs(call, "refs/").items() if ref.startswith(start)])
+    return ApiResponse(200, [_ref_payload(call, ref, sha) for ref, sha in _refs(call, "refs/").items() if ref.startswith(start)])
 
 
-def create_ref(call: Call) -> Answer:
+def create_ref(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/git/refs with a full name and a commit."""
-    call.require("contents", Role.WRITE)
+    call.require("contents", AccessLevel.WRITE)
     for name in ("ref", "sha"):
         call.fields.require(name)
     ref, sha = call.fields.string("ref") or "", call.fields.string("sha") or ""
@@ -55,14 +55,14 @@ def create_ref(call: Call) -> Answer:
         call.bare.set_ref(ref, sha, ZERO)
     except GitFailed:  # refs/heads/a beside refs/heads/a/b
         raise Refusal(422, "Reference update failed") from None
-    heads.follow(move(call))
-    payload = _payload(call, ref, sha)
-    return Answer(201, payload, {"location": payload["url"]})
+    heads.follow_branches(heads.ref_update(call))
+    payload = _ref_payload(call, ref, sha)
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def update_ref(call: Call) -> Answer:
+def update_ref(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/git/refs/{ref}; only forward unless ``force``."""
-    call.require("contents", Role.WRITE)
+    call.require("contents", AccessLevel.WRITE)
     call.fields.require("sha")
     ref, sha, force = f"refs/{call.params['ref']}", call.fields.string("sha") or "", call.fields.flag("force")
     current = call.bare.refs(ref).get(ref)
@@ -75,13 +75,13 @@ def update_ref(call: Call) -> Answer:
     check_update(call, ref, forced=not forward)
     _check_workflows(call, sha)
     call.bare.set_ref(ref, sha, current)
-    heads.follow(move(call))
-    return Answer(200, _payload(call, ref, sha))
+    heads.follow_branches(heads.ref_update(call))
+    return ApiResponse(200, _ref_payload(call, ref, sha))
 
 
-def delete_ref(call: Call) -> Answer:
+def delete_ref(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/git/refs/{ref}; pull requests from that branch are closed."""
-    call.require("contents", Role.WRITE)
+    call.require("contents", AccessLevel.WRITE)
     ref = f"refs/{call.params['ref']}"
     if ref not in call.bare.refs(ref):
         raise Refusal(422, "Reference does not exist")
@@ -89,21 +89,21 @@ def delete_ref(call: Call) -> Answer:
     if ref == HEADS + call.repository["default_branch"]:
         raise Refusal(422, "Cannot delete the default branch")
     call.bare.drop_ref(ref)
-    heads.follow(move(call))
-    return Answer(204)
+    heads.follow_branches(heads.ref_update(call))
+    return ApiResponse(204)
 
 
-def get_git_commit(call: Call) -> Answer:
+def get_git_commit(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/git/commits/{commit_sha}."""
     sha = call.params["sha"]
     if not is_object(call, sha, "commit"):
         raise not_found()
-    return Answer(200, commit_payload(call, sha))
+    return ApiResponse(200, git_commit_payload(call, sha))
 
 
-def commit_payload(call: Call, sha: str) -> payloads.Payload:
+def git_commit_payload(call: Call, sha: str) -> payloads.Payload:
     """Return a ``git-commit``."""
-    commit = commits.read(call.bare, "--max-count=1", sha)[0]
+    commit = commits.read_commits(call.bare, "--max-count=1", sha)[0]
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}/git"
     return {
@@ -111,25 +111,25 @@ def commit_payload(call: Call, sha: str) -> payloads.Payload:
         "node_id": payloads.node_id("C", int(sha[:12], 16)),
         "url": f"{url}/commits/{sha}",
         "html_url": f"{call.web}/{name}/commit/{sha}",
-        "author": commits.signature(commit.author),
-        "committer": commits.signature(commit.committer),
+        "author": commits.signature_payload(commit.author),
+        "committer": commits.signature_payload(commit.committer),
         "tree": {"sha": commit.tree, "url": f"{url}/trees/{commit.tree}"},
         "message": commit.message,
-        "parents": commits.parents(call, commit, "git/commits"),
-        "verification": commits.unsigned(),
+        "parents": commits.parent_payloads(call, commit, "git/commits"),
+        "verification": commits.unsigned_verification(),
     }
 
 
-def get_tree(call: Call) -> Answer:
+def get_tree(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/git/trees/{tree_sha}; ``recursive`` with any value lists the whole tree."""
-    bare = commits.readable(call)
+    bare = commits.readable_bare(call)
     name = call.params["sha"]
     commit = bare.commit_id(name)
     sha = bare.text("rev-parse", f"{commit}^{{tree}}") if commit else name
     if not is_object(call, sha, "tree"):
         raise not_found()
     deep = ["-r", "-t"] if "recursive" in call.query else []
-    return Answer(200, tree_payload(call, sha, deep))
+    return ApiResponse(200, tree_payload(call, sha, deep))
 
 
 def tree_payload(call: Call, sha: str, deep: Sequence[str] = ()) -> payloads.Payload:
@@ -147,16 +147,11 @@ def tree_payload(call: Call, sha: str, deep: Sequence[str] = ()) -> payloads.Pay
 
 def is_object(call: Call, sha: str, kind: str) -> bool:
     """Tell whether a full sha is that of a commit, a tree or a blob that is here."""
-    return _SHA.fullmatch(sha) is not None and _type(call, sha) == kind
-
-
-def move(call: Call) -> heads.Move:
-    """Return what the pull requests need to know when the caller moved a ref."""
-    return heads.Move(call.db, call.bare, call.repository["id"], call.user.user_id, call.now)
+    return _SHA.fullmatch(sha) is not None and _object_type(call, sha) == kind
 
 
 def _refs(call: Call, prefix: str) -> dict[str, str]:
-    bare = commits.readable(call)
+    bare = commits.readable_bare(call)
     if not bare.refs(HEADS):
         raise Refusal(409, "Git Repository is empty.")
     return bare.refs(prefix)
@@ -165,7 +160,7 @@ def _refs(call: Call, prefix: str) -> dict[str, str]:
 def _check_object(call: Call, sha: str) -> None:
     if not _SHA.fullmatch(sha):
         raise Refusal(422, "The sha parameter must be exactly 40 characters and contain only [0-9a-f].")
-    if _type(call, sha) != "commit":
+    if _object_type(call, sha) != "commit":
         raise Refusal(422, "Object does not exist")
 
 
@@ -179,14 +174,14 @@ def _check_workflows(call: Call, sha: str) -> None:
         raise call.grant.refusal()
 
 
-def _type(call: Call, sha: str) -> str | None:
-    code, output, _ = commits.readable(call).ask("cat-file", "-t", sha)
+def _object_type(call: Call, sha: str) -> str | None:
+    code, output, _ = commits.readable_bare(call).ask("cat-file", "-t", sha)
     return output.decode().strip() if code == 0 else None
 
 
-def _payload(call: Call, ref: str, sha: str) -> payloads.Payload:
+def _ref_payload(call: Call, ref: str, sha: str) -> payloads.Payload:
     url = f"{call.api}/repos/{call.repository['full_name']}/git"
-    kind = _type(call, sha) or "commit"
+    kind = _object_type(call, sha) or "commit"
     return {
         "ref": ref,
         "node_id": f"REF_{quote(ref, safe='')}",

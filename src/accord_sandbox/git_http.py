@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qs
 
 from accord_sandbox import faults, git_reports, heads, protection
-from accord_sandbox.access import Role, authenticate, grant
+from accord_sandbox.access import AccessLevel, authenticate, grant
 from accord_sandbox.answers import Refusal
-from accord_sandbox.bare import environment, program
+from accord_sandbox.bare import git_environment, git_program
 from accord_sandbox.connections import drop
 from accord_sandbox.exchanges import Exchange
 from accord_sandbox.repositories import find_repository
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from accord_sandbox.access import Actor, Grant
-    from accord_sandbox.bare import Bare, Bares
+    from accord_sandbox.bare import BareRepository, GitStorage
     from accord_sandbox.database import Database, Row
     from accord_sandbox.exchanges import Observer
     from accord_sandbox.faults import Fault, Faults
-    from accord_sandbox.settings import Settings
+    from accord_sandbox.settings import SandboxSettings
 
     Process: TypeAlias = asyncio.subprocess.Process
 
@@ -48,23 +48,23 @@ _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "
 
 
 @dataclass(frozen=True)
-class _Visit:
+class _AdmittedRequest:
     """A request that was let in."""
 
     actor: Actor | None
     repository: Row
-    bare: Bare
+    bare: BareRepository
     rules: Mapping[str, str]
     """The variables that tell the update hook what binds this visitor."""
 
 
 @dataclass
-class Door:
+class GitEndpoint:
     """Where git comes in, for one request. ``requests`` is the server's log; ``observe`` tells those who watch."""
 
     database: Database
-    bares: Bares
-    settings: Settings
+    bares: GitStorage
+    settings: SandboxSettings
     faults: Faults
     requests: list[tuple[str, str, int]]
     observe: Observer
@@ -89,7 +89,7 @@ class Door:
         except Refusal as refusal:
             await self._answer(request, refusal.status, _headers(refusal), f"{refusal.message}\n".encode(), send)
 
-    async def _push(self, request: Request, visit: _Visit, fault: Fault | None, send: Send) -> None:
+    async def _push(self, request: Request, visit: _AdmittedRequest, fault: Fault | None, send: Send) -> None:
         """Let git take a push, let the pull requests follow, and report."""
         with tempfile.TemporaryDirectory(prefix="accord-push-") as folder:
             verdicts = Path(folder) / "verdicts"
@@ -117,7 +117,7 @@ class Door:
             return
         await self._answer(request, status, headers, report, send)
 
-    async def _pass_on(self, request: Request, visit: _Visit, service: str, fault: Fault | None, send: Send) -> None:
+    async def _pass_on(self, request: Request, visit: _AdmittedRequest, service: str, fault: Fault | None, send: Send) -> None:
         """Answer a question, a clone or a fetch; nothing is kept in memory."""
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
@@ -133,7 +133,7 @@ class Door:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-    def _admit(self, request: Request, full_name: str, service: str) -> _Visit:
+    def _admit(self, request: Request, full_name: str, service: str) -> _AdmittedRequest:
         """Check who comes and what for; refuse as GitHub refuses."""
         asked = service if service != "info/refs" else parse_qs(request.url.query).get("service", [""])[0]
         if request.method != _METHODS[service] or asked not in _METHODS:
@@ -146,20 +146,20 @@ class Door:
                 raise _unauthorized("Invalid username or token.") from None
             repository = find_repository(connection, full_name)
             held = None if repository is None else grant(connection, actor, repository)
-            if repository is None or held is None or not held.sees or not held.may("contents", Role.READ):
+            if repository is None or held is None or not held.sees or not held.may("contents", AccessLevel.READ):
                 raise _unauthorized("Repository not found.") if actor is None else Refusal(404, "Repository not found.")
             if pushes:
                 _check_push(actor, held, repository)
             rules = protection.refused_to(held, protection.protections(connection, repository))
         refused = {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
-        return _Visit(actor, repository, self.bares.open(repository["full_name"]), {**rules, **refused})
+        return _AdmittedRequest(actor, repository, self.bares.open(repository["full_name"]), {**rules, **refused})
 
-    def _follow(self, visit: _Visit) -> None:
+    def _follow(self, visit: _AdmittedRequest) -> None:
         actor = visit.actor
         assert actor is not None  # noqa: S101 (nobody pushes without a token)
         with self.database.writing() as connection:
             now = self.settings.clock.now().timestamp()
-            heads.follow(heads.Move(connection, visit.bare, visit.repository["id"], actor.user_id, now))
+            heads.follow_branches(heads.RefUpdate(connection, visit.bare, visit.repository["id"], actor.user_id, now))
 
     def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
         if fault is None or (fault.kind in faults.AFTER) != after:
@@ -194,7 +194,7 @@ def _check_push(actor: Actor | None, held: Grant, repository: Row) -> None:
     name = repository["full_name"]
     if actor is None:
         raise _unauthorized("Authentication required.")
-    if not held.may("contents", Role.WRITE):
+    if not held.may("contents", AccessLevel.WRITE):
         raise Refusal(403, f"Permission to {name}.git denied to {actor.login}.")
     if repository["archived"]:
         raise Refusal(403, "This repository was archived so it is read-only.")
@@ -222,12 +222,12 @@ def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 @contextlib.asynccontextmanager
-async def _backend(request: Request, visit: _Visit, service: str, rules: Mapping[str, str]) -> AsyncIterator[Process]:
+async def _backend(request: Request, visit: _AdmittedRequest, service: str, rules: Mapping[str, str]) -> AsyncIterator[Process]:
     """Run the CGI with the request's body flowing in; it is stopped when the client leaves early."""
     process = await asyncio.create_subprocess_exec(
-        program(),
+        git_program(),
         "http-backend",
-        env={**environment(), **_cgi(request, visit, service), **rules},
+        env={**git_environment(), **_cgi(request, visit, service), **rules},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -283,7 +283,7 @@ async def _body(process: Process) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _cgi(request: Request, visit: _Visit, service: str) -> dict[str, str]:
+def _cgi(request: Request, visit: _AdmittedRequest, service: str) -> dict[str, str]:
     """Return the request as CGI variables; without a length the program reads to the end, which chunks need."""
     variables = {
         "GIT_PROJECT_ROOT": str(visit.bare.path),

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import commits
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.bare import HEADS, WORKFLOWS, Signature
 from accord_sandbox.fields import texts
-from accord_sandbox.git_data import commit_payload, is_object, tree_payload
+from accord_sandbox.git_data import git_commit_payload, is_object, tree_payload
 
 if TYPE_CHECKING:
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+UNUSABLE_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """git knows it without having it; GitHub's API has refused it since 2021 (r-lib/gert issue 149)."""
 
 _MODES = ("100644", "100755", "120000", "160000", "040000")
 
 
-def create_tree(call: Call) -> Answer:
+def create_tree(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/git/trees: files by their content or sha, over ``base_tree``."""
     _require_commits(call)
     call.fields.require("tree")
@@ -45,7 +45,7 @@ def create_tree(call: Call) -> Answer:
             _put(call, entry, env)
         sha = call.bare.text("write-tree", env=env)
     document = tree_payload(call, sha)
-    return Answer(201, document, {"location": document["url"]})
+    return ApiResponse(201, document, {"location": document["url"]})
 
 
 def _is_workflow(path: object) -> bool:
@@ -61,7 +61,7 @@ def _put(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:
     if "sha" in entry and entry["sha"] is None:
         call.bare.run("update-index", "--force-remove", "--", path, env=env)
         return
-    sha = entry.get("sha") if content is None else _blob(call.bare, str(content))
+    sha = entry.get("sha") if content is None else _write_blob(call.bare, str(content))
     kind = {"160000": "commit", "040000": "tree"}.get(mode, "blob")
     if not isinstance(sha, str) or (kind != "commit" and not is_object(call, sha, kind)):
         raise Refusal(422, f"tree.sha {sha} is not a valid {kind}")
@@ -71,29 +71,29 @@ def _put(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:
         call.bare.run("update-index", "--add", "--cacheinfo", f"{mode},{sha},{path}", env=env)
 
 
-def _blob(bare: Bare, content: str) -> str:
+def _write_blob(bare: BareRepository, content: str) -> str:
     return bare.run("hash-object", "-w", "--stdin", content=content.encode()).decode().strip()
 
 
-def create_commit(call: Call) -> Answer:
+def create_commit(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/git/commits: a message, a tree and the parents; by the caller, now."""
     _require_commits(call)
     for name in ("message", "tree"):
         call.fields.require(name)
     message, tree = call.fields.string("message") or "", call.fields.string("tree") or ""
     parents = texts("parents", call.document.get("parents", []), "sha")
-    if tree == EMPTY_TREE or not is_object(call, tree, "tree"):
+    if tree == UNUSABLE_TREE or not is_object(call, tree, "tree"):
         raise Refusal(422, "Tree SHA does not exist")
     if not all(is_object(call, parent, "commit") for parent in parents):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
     user = call.db.execute("SELECT * FROM users WHERE id = ?", (call.user.user_id,)).fetchone()
-    author = commits.noreply(user, call.now)
+    author = commits.noreply_signature(user, call.now)
     sha = call.bare.commit(tree, parents, message, author, Signature(*commits.GITHUB, call.now))
-    document = commit_payload(call, sha)
-    return Answer(201, document, {"location": document["url"]})
+    document = git_commit_payload(call, sha)
+    return ApiResponse(201, document, {"location": document["url"]})
 
 
 def _require_commits(call: Call) -> None:
-    call.require("contents", Role.WRITE)
+    call.require("contents", AccessLevel.WRITE)
     if not call.bare.refs(HEADS):
         raise Refusal(409, "Git Repository is empty.")

@@ -22,29 +22,29 @@ def with_reasons(report: bytes, reasons: Mapping[str, str]) -> bytes:
     """Return the answer to a push in which the refused refs of ``reasons`` carry their reason."""
     if not reasons:
         return report
-    told = [line for line in _lines(report) if line is not None]
+    told = [line for line in _packets(report) if line is not None]
     banded = all(line[:1] in (b"\x01", b"\x02", b"\x03") for line in told)
     if not banded:
-        return b"".join(_changed(report, reasons))
+        return b"".join(_rewritten(report, reasons))
     status = b"".join(line[1:] for line in told if line[:1] == b"\x01")
-    others = [_framed(said) for line in told if line[:1] != b"\x01" and len(said := _NOISE.sub(b"", line)) > 1]
-    changed = b"".join(_changed(status, reasons))
+    others = [_packet(said) for line in told if line[:1] != b"\x01" and len(said := _NOISE.sub(b"", line)) > 1]
+    changed = b"".join(_rewritten(status, reasons))
     parts = [changed[start : start + MOST_IN_A_LINE] for start in range(0, len(changed), MOST_IN_A_LINE)]
-    return b"".join([*others, *(_framed(b"\x01" + part) for part in parts), _FLUSH])
+    return b"".join([*others, *(_packet(b"\x01" + part) for part in parts), _FLUSH])
 
 
-def _changed(status: bytes, reasons: Mapping[str, str]) -> Iterator[bytes]:
-    for line in _lines(status):
+def _rewritten(status: bytes, reasons: Mapping[str, str]) -> Iterator[bytes]:
+    for line in _packets(status):
         if line is None:
             yield _FLUSH
             continue
         words = line.decode(errors="surrogateescape").rstrip("\n").split(" ", 2)
         if len(words) == 3 and words[0] == "ng" and words[2] == _DECLINED and words[1] in reasons:
             line = f"ng {words[1]} {reasons[words[1]]}\n".encode(errors="surrogateescape")
-        yield _framed(line)
+        yield _packet(line)
 
 
-def _lines(stream: bytes) -> Iterator[bytes | None]:
+def _packets(stream: bytes) -> Iterator[bytes | None]:
     """Return the payloads of pkt-lines, None for a flush."""
     place = 0
     while place < len(stream):
@@ -53,5 +53,5 @@ def _lines(stream: bytes) -> Iterator[bytes | None]:
         place += length or 4
 
 
-def _framed(line: bytes) -> bytes:
+def _packet(line: bytes) -> bytes:
     return b"%04x" % (len(line) + 4) + line

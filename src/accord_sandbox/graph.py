@@ -49,26 +49,26 @@ class Drawing:
 
 
 @dataclass
-class _Place:
+class _Slot:
     """A node, or (``key`` None) the bend of an arrow that passes its layer."""
 
     key: int | None
     layer: int
     order: float = 0.0
     y: float = 0.0
-    before: list[_Place] = field(default_factory=list)
-    after: list[_Place] = field(default_factory=list)
+    before: list[_Slot] = field(default_factory=list)
+    after: list[_Slot] = field(default_factory=list)
 
     @property
     def height(self) -> int:
         return BEND_HEIGHT if self.key is None else HEIGHT
 
 
-def draw(edges: Iterable[tuple[int, int]]) -> Drawing:
+def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
     """Place the nodes of ``edges`` (blocker, blocked)."""
     pairs = sorted(set(edges))
     layers_of = _layers(pairs)
-    nodes = {key: _Place(key, layer) for key, layer in layers_of.items()}
+    nodes = {key: _Slot(key, layer) for key, layer in layers_of.items()}
     chains = [(pair, _chain(nodes[pair[0]], nodes[pair[1]])) for pair in pairs]
     places = [*nodes.values(), *(bend for _, chain in chains for bend in chain[1:-1])]
     layers = _ordered(places)
@@ -105,9 +105,9 @@ def _layers(pairs: Sequence[tuple[int, int]]) -> Mapping[int, int]:
     return depth
 
 
-def _chain(start: _Place, end: _Place) -> list[_Place]:
+def _chain(start: _Slot, end: _Slot) -> list[_Slot]:
     """Join two places through a bend in each layer between them."""
-    bends = [_Place(None, layer) for layer in range(start.layer + 1, end.layer)]
+    bends = [_Slot(None, layer) for layer in range(start.layer + 1, end.layer)]
     chain = [start, *bends, end]
     if start.layer < end.layer:
         for left, right in pairwise(chain):
@@ -116,9 +116,9 @@ def _chain(start: _Place, end: _Place) -> list[_Place]:
     return chain
 
 
-def _ordered(places: Sequence[_Place]) -> list[list[_Place]]:
+def _ordered(places: Sequence[_Slot]) -> list[list[_Slot]]:
     """Sort each layer so that few arrows cross."""
-    layers: list[list[_Place]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
+    layers: list[list[_Slot]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
     for place in places:
         layers[place.layer].append(place)
     for layer in layers:
@@ -132,17 +132,17 @@ def _ordered(places: Sequence[_Place]) -> list[list[_Place]]:
     return layers
 
 
-def _number(layer: Sequence[_Place]) -> None:
+def _number(layer: Sequence[_Slot]) -> None:
     middle = (len(layer) - 1) / 2
     for index, place in enumerate(layer):
         place.order = index - middle
 
 
-def _mean(neighbours: Sequence[_Place], default: float) -> float:
+def _mean(neighbours: Sequence[_Slot], default: float) -> float:
     return sum(place.order for place in neighbours) / len(neighbours) if neighbours else default
 
 
-def _height(layer: Sequence[_Place]) -> float:
+def _height(layer: Sequence[_Slot]) -> float:
     return sum(place.height for place in layer) + GAP_Y * (len(layer) - 1)
 
 
@@ -150,7 +150,7 @@ def _x(layer: int) -> float:
     return MARGIN + layer * (WIDTH + GAP_X)
 
 
-def _path(chain: Sequence[_Place]) -> str:
+def _path(chain: Sequence[_Slot]) -> str:
     start = chain[0]
     x, y = _x(start.layer) + WIDTH, start.y + start.height / 2
     parts = [f"M{x:.0f} {y:.1f}"]

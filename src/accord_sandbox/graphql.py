@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.graphql_language import Malformed, Query, Selection, Variable, read_query
 from accord_sandbox.graphql_types import TYPES, Node, Untold
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DOCS = "https://docs.github.com/graphql"
 
 
-def answer(call: Call) -> Answer:
+def answer(call: Call) -> ApiResponse:
     """POST /graphql."""
     if call.actor is None:
         raise Refusal(401, "This endpoint requires you to be authenticated.", docs=f"{DOCS}/guides/forming-calls")
@@ -27,13 +27,13 @@ def answer(call: Call) -> Answer:
     try:
         query = read_query(call.fields.string("query") or "")
     except Malformed as malformed:
-        return Answer(200, {"errors": [{"message": str(malformed)}]})
+        return ApiResponse(200, {"errors": [{"message": str(malformed)}]})
     given = call.document.get("variables") or {}
     execution = _Execution(call, given if isinstance(given, dict) else {})
     if wrong := [*execution.missing(query), *_unknown(query)]:
-        return Answer(200, {"errors": wrong})
+        return ApiResponse(200, {"errors": wrong})
     data = execution.object(Node("Query", None), query.fields, ())
-    return Answer(200, {"data": data, "errors": execution.errors} if execution.errors else {"data": data})
+    return ApiResponse(200, {"data": data, "errors": execution.errors} if execution.errors else {"data": data})
 
 
 def _unknown(query: Query) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord_sandbox import payloads
-from accord_sandbox.access import Role, grant
-from accord_sandbox.pull_rows import SELECT
+from accord_sandbox.access import AccessLevel, grant
+from accord_sandbox.pull_rows import PULLS
 from accord_sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _repository(call: Call, _: Any, given: Mapping[str, Any]) -> Node:
 
 
 def _pull(call: Call, row: Any, given: Mapping[str, Any]) -> Node:
-    if not grant(call.db, call.actor, row).may("pull_requests", Role.READ):
+    if not grant(call.db, call.actor, row).may("pull_requests", AccessLevel.READ):
         raise Untold("FORBIDDEN", "Resource not accessible by integration")
     number = given.get("number")
     pull = call.db.execute(f"{SELECT} WHERE repository_id = ? AND number = ?", (row["id"], number)).fetchone()
@@ -78,7 +78,7 @@ def _node(call: Call, _: Any, given: Mapping[str, Any]) -> Node:
     ).fetchone()
     if row is not None:
         home = call.db.execute("SELECT * FROM repositories WHERE id = ?", (row["repository_id"],)).fetchone()
-        if grant(call.db, call.actor, home).may("pull_requests", Role.READ):
+        if grant(call.db, call.actor, home).may("pull_requests", AccessLevel.READ):
             return Node("PullRequestReviewThread", row)
     raise Untold("NOT_FOUND", f"Could not resolve to a node with the global id of '{given.get('id')}'")
 

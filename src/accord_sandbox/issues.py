@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord_sandbox import events, git_data, heads, labels, payloads, pull_rows
-from accord_sandbox.access import Role, role_of
-from accord_sandbox.answers import Answer, invalid, too_long
-from accord_sandbox.comments import BODY_LIMIT, since
+from accord_sandbox.access import AccessLevel, role_of
+from accord_sandbox.answers import ApiResponse, invalid, too_long
+from accord_sandbox.comments import BODY_LIMIT, since_seconds
 from accord_sandbox.database import next_id
 from accord_sandbox.words import words
 
@@ -32,7 +32,7 @@ _ORDERS = {
 
 
 @dataclass(frozen=True)
-class Draft:
+class NewIssue:
     """The columns of an issue about to be inserted; moments are seconds since the epoch."""
 
     title: str
@@ -45,7 +45,7 @@ class Draft:
     locked: bool = False
 
 
-def list_issues(call: Call) -> Answer:
+def list_issues(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues; pull requests are among them, as on GitHub."""
     call.check_issues()
     where, keys = _filters(call)
@@ -56,15 +56,15 @@ def list_issues(call: Call) -> Answer:
         f"SELECT * FROM issues WHERE {where} ORDER BY {column} {direction}, id {direction} LIMIT ? OFFSET ?",
         (*keys, call.page.size, call.page.offset),
     )
-    return Answer(200, payloads.issues(call, part.fetchall()), call.links(total))
+    return ApiResponse(200, payloads.issues(call, part.fetchall()), call.links(total))
 
 
-def get_issue(call: Call) -> Answer:
+def get_issue(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues/{issue_number}."""
-    return Answer(200, payloads.issue(call, call.issue["id"]))
+    return ApiResponse(200, payloads.issue(call, call.issue["id"]))
 
 
-def create_issue(call: Call) -> Answer:
+def create_issue(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/issues; labels and assignees of a caller without triage are dropped silently."""
     call.check_writable()
     call.check_issues()
@@ -74,71 +74,71 @@ def create_issue(call: Call) -> Answer:
     title = _checked_title(call.fields.title())
     body = _checked_body(call.fields.string("body", null=True))
     names, logins = call.fields.names("labels", "name"), _logins(call)
-    identifier = insert(
-        call.db, call.repository["id"], Draft(title, body, author_id=call.user.user_id, created_at=call.now)
+    identifier = insert_issue(
+        call.db, call.repository["id"], NewIssue(title, body, author_id=call.user.user_id, created_at=call.now)
     )
-    if call.grant.may("issues", Role.TRIAGE):
+    if call.grant.may("issues", AccessLevel.TRIAGE):
         labels.replace_on_issue(call, identifier, names or [])
         _assign(call, identifier, _checked_assignees(call, logins or []))
     payload = payloads.issue(call, identifier)
-    return Answer(201, payload, {"location": payload["url"]})
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def update_issue(call: Call) -> Answer:
+def update_issue(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/issues/{issue_number}.
 
     The author may change text and state; labels and assignees need triage and are dropped silently without it.
     """
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
-    triage = call.grant.may("issues", Role.TRIAGE, pull=pull)
+    triage = call.grant.may("issues", AccessLevel.TRIAGE, pull=pull)
     own = issue["author_id"] == call.user.user_id and call.grant.may_speak(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
-    if not own and not call.grant.may("issues", Role.WRITE if rewrites else Role.TRIAGE, pull=pull):
+    if not own and not call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull):
         raise call.grant.refusal()
     names, logins = call.fields.names("labels", "name"), _logins(call)
-    rewrite(call)
+    update_text(call)
     change_state(call)
     if triage and names is not None:
         labels.replace_on_issue(call, issue["id"], names)
     if triage and logins is not None:
         _assign(call, issue["id"], _checked_assignees(call, logins))
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
-    return Answer(200, payloads.issue(call, issue["id"]))
+    return ApiResponse(200, payloads.issue(call, issue["id"]))
 
 
-def lock_issue(call: Call) -> Answer:
+def lock_issue(call: Call) -> ApiResponse:
     """PUT /repos/{owner}/{repo}/issues/{issue_number}/lock."""
-    call.require_on_issue(Role.WRITE)
+    call.require_on_issue(AccessLevel.WRITE)
     reason = call.fields.choice("lock_reason", ("off-topic", "too heated", "resolved", "spam"), null=True)
     _set_lock(call, True, reason)
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def unlock_issue(call: Call) -> Answer:
+def unlock_issue(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/issues/{issue_number}/lock."""
-    call.require_on_issue(Role.WRITE)
+    call.require_on_issue(AccessLevel.WRITE)
     _set_lock(call, False, None)
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def add_assignees(call: Call) -> Answer:
+def add_assignees(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/issues/{issue_number}/assignees; who cannot be assigned is dropped silently."""
-    call.require_on_issue(Role.TRIAGE)
+    call.require_on_issue(AccessLevel.TRIAGE)
     found = [identifier for login in _logins(call) or [] if (identifier := _assignable(call, login)) is not None]
     _assign(call, call.issue["id"], [*_assigned(call), *found])
-    return Answer(201, payloads.issue(call, call.issue["id"]))
+    return ApiResponse(201, payloads.issue(call, call.issue["id"]))
 
 
-def remove_assignees(call: Call) -> Answer:
+def remove_assignees(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/issues/{issue_number}/assignees."""
-    call.require_on_issue(Role.TRIAGE)
+    call.require_on_issue(AccessLevel.TRIAGE)
     gone = {_assignable(call, login) for login in _logins(call) or []}
     _assign(call, call.issue["id"], [identifier for identifier in _assigned(call) if identifier not in gone])
-    return Answer(200, payloads.issue(call, call.issue["id"]))
+    return ApiResponse(200, payloads.issue(call, call.issue["id"]))
 
 
-def insert(db: Connection, repository_id: int, draft: Draft) -> int:
+def insert_issue(db: Connection, repository_id: int, draft: NewIssue) -> int:
     """Insert an issue or pull request under the repository's next number and return its database id."""
     number = db.execute(
         "UPDATE repositories SET last_number = last_number + 1 WHERE id = ? RETURNING last_number",
@@ -180,7 +180,7 @@ def _filters(call: Call) -> tuple[str, list[object]]:
     if call.query.get("creator"):
         conditions.append("author_id = (SELECT id FROM users WHERE login = ?)")
         keys.append(call.query["creator"])
-    start = since(call)
+    start = since_seconds(call)
     if start is not None:
         conditions.append("updated_at >= ?")
         keys.append(start)
@@ -201,7 +201,7 @@ def _filters(call: Call) -> tuple[str, list[object]]:
     return " AND ".join(conditions), keys
 
 
-def rewrite(call: Call) -> None:
+def update_text(call: Call) -> None:
     """Change title and body of the issue or pull request of the path, as far as the request says so."""
     issue = call.issue
     title = call.fields.title(null=True)
@@ -209,7 +209,7 @@ def rewrite(call: Call) -> None:
         _checked_title(title)
         call.db.execute("UPDATE issues SET title = ?, title_words = ? WHERE id = ?", (title, words(title), issue["id"]))
         detail = {"rename": {"from": issue["title"], "to": title}}
-        events.record(call, issue["id"], "renamed", detail)
+        events.record_event(call, issue["id"], "renamed", detail)
     if "body" in call.fields:
         body = _checked_body(call.fields.string("body", null=True))
         call.db.execute("UPDATE issues SET body = ?, body_words = ? WHERE id = ?", (body, words(body), issue["id"]))
@@ -235,15 +235,15 @@ def change_state(call: Call) -> None:
         (state, reason, *closed, issue["id"]),
     )
     if state == "open" and issue["is_pull"]:
-        heads.follow(git_data.move(call))  # its branch may have moved meanwhile
+        heads.follow_branches(heads.ref_update(call))  # its branch may have moved meanwhile
     event = "closed" if state == "closed" else "reopened"
-    events.record(call, issue["id"], event, {"state_reason": reason})
+    events.record_event(call, issue["id"], event, {"state_reason": reason})
 
 
 def _set_lock(call: Call, locked: bool, reason: str | None) -> None:
     call.db.execute("UPDATE issues SET locked = ?, lock_reason = ? WHERE id = ?", (locked, reason, call.issue["id"]))
     event = "locked" if locked else "unlocked"
-    events.record(call, call.issue["id"], event, {"lock_reason": reason})
+    events.record_event(call, call.issue["id"], event, {"lock_reason": reason})
 
 
 def _logins(call: Call) -> list[str] | None:
@@ -264,7 +264,7 @@ def _checked_assignees(call: Call, logins: Sequence[str]) -> list[int]:
 
 def _assignable(call: Call, login: str) -> int | None:
     row = call.db.execute("SELECT id FROM users WHERE login = ? AND type = 'User'", (login,)).fetchone()
-    if row is None or role_of(call.db, row["id"], call.repository) <= Role.READ:
+    if row is None or role_of(call.db, row["id"], call.repository) <= AccessLevel.READ:
         return None
     return int(row["id"])
 

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import events, payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, invalid, not_found, too_long
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, invalid, not_found, too_long
 from accord_sandbox.database import next_id
 from accord_sandbox.fields import texts
 
@@ -42,32 +42,32 @@ DEFAULTS = (
 _HEX = re.compile(r"[0-9a-fA-F]{6}")
 
 
-def list_labels(call: Call) -> Answer:
+def list_labels(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/labels, by name."""
     return _list(call, "SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
 
 
-def get_label(call: Call) -> Answer:
+def get_label(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/labels/{name}, in any case."""
-    return Answer(200, _payload(call, _find(call, call.params["name"])))
+    return ApiResponse(200, _payload(call, _find_label(call, call.params["name"])))
 
 
-def create_label(call: Call) -> Answer:
+def create_label(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/labels."""
     _require_management(call)
     call.fields.require("name")
     name = _checked_name(call.db, call.repository["id"], call.fields.string("name") or "")
     color = _checked_color(call.fields.string("color"))
     description = _checked_description(call.fields.string("description", null=True))
-    row = add(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
+    row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
     payload = _payload(call, row)
-    return Answer(201, payload, {"location": payload["url"]})
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def update_label(call: Call) -> Answer:
+def update_label(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/labels/{name}; a renamed label stays on its issues."""
     _require_management(call)
-    row = _find(call, call.params["name"])
+    row = _find_label(call, call.params["name"])
     name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
     if name.casefold() != row["folded"]:
         _checked_name(call.db, call.repository["id"], name)
@@ -79,19 +79,19 @@ def update_label(call: Call) -> Answer:
         "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
         (name, name.casefold(), color.lower(), description, row["id"]),
     )
-    return Answer(200, _payload(call, _find(call, name)))
+    return ApiResponse(200, _payload(call, _find_label(call, name)))
 
 
-def delete_label(call: Call) -> Answer:
+def delete_label(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/labels/{name}; it goes from all issues too."""
     _require_management(call)
-    row = _find(call, call.params["name"])
+    row = _find_label(call, call.params["name"])
     call.db.execute("DELETE FROM issue_labels WHERE label_id = ?", (row["id"],))
     call.db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def list_on_issue(call: Call) -> Answer:
+def list_on_issue(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/issues/{issue_number}/labels."""
     statement = (
         "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
@@ -100,38 +100,38 @@ def list_on_issue(call: Call) -> Answer:
     return _list(call, statement, call.issue["id"])
 
 
-def add_to_issue(call: Call) -> Answer:
+def add_to_issue(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(Role.TRIAGE)
+    call.require_on_issue(AccessLevel.TRIAGE)
     names = _names(call.document)
-    replace_on_issue(call, call.issue["id"], [*_current(call, call.issue["id"]), *names])
-    return Answer(200, _all_on_issue(call))
+    replace_on_issue(call, call.issue["id"], [*_names_on_issue(call, call.issue["id"]), *names])
+    return ApiResponse(200, _all_on_issue(call))
 
 
-def set_on_issue(call: Call) -> Answer:
+def set_on_issue(call: Call) -> ApiResponse:
     """PUT /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(Role.TRIAGE)
+    call.require_on_issue(AccessLevel.TRIAGE)
     replace_on_issue(call, call.issue["id"], _names(call.document))
-    return Answer(200, _all_on_issue(call))
+    return ApiResponse(200, _all_on_issue(call))
 
 
-def clear_issue(call: Call) -> Answer:
+def clear_issue(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(Role.TRIAGE)
+    call.require_on_issue(AccessLevel.TRIAGE)
     replace_on_issue(call, call.issue["id"], [])
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def remove_from_issue(call: Call) -> Answer:
+def remove_from_issue(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/issues/{issue_number}/labels/{name}."""
-    call.require_on_issue(Role.TRIAGE)
-    current = _current(call, call.issue["id"])
+    call.require_on_issue(AccessLevel.TRIAGE)
+    current = _names_on_issue(call, call.issue["id"])
     gone = call.params["name"].casefold()
     kept = [name for name in current if name.casefold() != gone]
     if kept == current:
         raise Refusal(404, "Label does not exist")
     replace_on_issue(call, call.issue["id"], kept)
-    return Answer(200, _all_on_issue(call))
+    return ApiResponse(200, _all_on_issue(call))
 
 
 def replace_on_issue(call: Call, issue_id: int, names: Sequence[str]) -> None:
@@ -139,10 +139,10 @@ def replace_on_issue(call: Call, issue_id: int, names: Sequence[str]) -> None:
     wanted = {name.casefold(): name for name in reversed(names)}
     if len(wanted) > LABELS_PER_ISSUE:
         raise invalid("Issue", "labels", "custom", message=f"labels is too long (maximum is {LABELS_PER_ISSUE})")
-    rows = {folded: _used(call, name) for folded, name in reversed(wanted.items())}
-    current = {name.casefold() for name in _current(call, issue_id)}
+    rows = {folded: _label_to_use(call, name) for folded, name in reversed(wanted.items())}
+    current = {name.casefold() for name in _names_on_issue(call, issue_id)}
     for folded in current - rows.keys():
-        row = _find(call, folded)
+        row = _find_label(call, folded)
         call.db.execute("DELETE FROM issue_labels WHERE issue_id = ? AND label_id = ?", (issue_id, row["id"]))
         _record(call, issue_id, "unlabeled", row)
     for folded, row in rows.items():
@@ -153,7 +153,7 @@ def replace_on_issue(call: Call, issue_id: int, names: Sequence[str]) -> None:
         call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue_id))
 
 
-def add(
+def insert_label(
     db: Connection, repository_id: int, name: str, color: str, description: str | None, default: bool = False
 ) -> Row:
     """Insert a label that was checked before, and return it."""
@@ -169,21 +169,21 @@ def add(
 def add_defaults(db: Connection, repository_id: int) -> None:
     """Insert the labels of a new repository."""
     for name, color, description in DEFAULTS:
-        add(db, repository_id, name, color, description, default=True)
+        insert_label(db, repository_id, name, color, description, default=True)
 
 
-def _used(call: Call, name: str) -> Row:
-    row = look_up(call.db, call.repository["id"], name)
+def _label_to_use(call: Call, name: str) -> Row:
+    row = find_label(call.db, call.repository["id"], name)
     if row is not None:
         return row
     _check_text(name)
-    if not call.grant.may("issues", Role.WRITE):
+    if not call.grant.may("issues", AccessLevel.WRITE):
         error = {"resource": "Repository", "field": "label", "code": "unauthorized"}
         raise Refusal(403, "You do not have permission to create labels on this repository.", errors=[error])
-    return add(call.db, call.repository["id"], name, IMPLICIT_COLOR, None)
+    return insert_label(call.db, call.repository["id"], name, IMPLICIT_COLOR, None)
 
 
-def look_up(db: Connection, repository_id: int, name: str) -> Row | None:
+def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
     """Return the repository's label of that name, in any case, or None."""
     row: Row | None = db.execute(
         "SELECT * FROM labels WHERE repository_id = ? AND folded = ?", (repository_id, name.casefold())
@@ -193,19 +193,19 @@ def look_up(db: Connection, repository_id: int, name: str) -> Row | None:
 
 def _require_management(call: Call) -> None:
     call.check_writable()
-    if call.user.kind == "user" and not call.grant.may("issues", Role.WRITE):
+    if call.user.kind == "user" and not call.grant.may("issues", AccessLevel.WRITE):
         raise not_found()
-    call.require("issues", Role.WRITE)
+    call.require("issues", AccessLevel.WRITE)
 
 
-def _find(call: Call, name: str) -> Row:
-    row = look_up(call.db, call.repository["id"], name)
+def _find_label(call: Call, name: str) -> Row:
+    row = find_label(call.db, call.repository["id"], name)
     if row is None:
         raise not_found()
     return row
 
 
-def _current(call: Call, issue_id: int) -> list[str]:
+def _names_on_issue(call: Call, issue_id: int) -> list[str]:
     rows = call.db.execute(
         "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
         " ORDER BY issue_labels.rowid",
@@ -222,7 +222,7 @@ def _names(document: Any) -> list[str]:
 
 def _checked_name(db: Connection, repository_id: int, name: str) -> str:
     _check_text(name)
-    if look_up(db, repository_id, name) is not None:
+    if find_label(db, repository_id, name) is not None:
         raise invalid("Label", "name", "already_exists")
     return name
 
@@ -251,10 +251,10 @@ def _checked_description(description: str | None) -> str | None:
     return description
 
 
-def _list(call: Call, statement: str, key: int) -> Answer:
+def _list(call: Call, statement: str, key: int) -> ApiResponse:
     rows = call.db.execute(statement, (key,)).fetchall()
     part = rows[call.page.offset : call.page.offset + call.page.size]
-    return Answer(200, _payloads(call, part), call.links(len(rows)))
+    return ApiResponse(200, _payloads(call, part), call.links(len(rows)))
 
 
 def _all_on_issue(call: Call) -> list[payloads.Payload]:
@@ -276,4 +276,4 @@ def _payload(call: Call, row: Row) -> payloads.Payload:
 
 def _record(call: Call, issue_id: int, event: str, row: Row) -> None:
     detail = {"label": {"name": row["name"], "color": row["color"]}}
-    events.record(call, issue_id, event, detail)
+    events.record_event(call, issue_id, event, detail)

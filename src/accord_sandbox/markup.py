@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BOXES = {"[ ] ": "", "[x] ": " checked", "[X] ": " checked"}
 
 
-def html(text: str | None) -> str:
+def markdown_html(text: str | None) -> str:
     """Return the HTML of a Markdown text, safe to put into a page."""
     rendered: str = _parser().render(text or "")
     return rendered

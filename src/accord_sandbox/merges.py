@@ -9,13 +9,13 @@ import re
 from typing import TYPE_CHECKING
 
 from accord_sandbox import check_states, commits, git_data, heads, pull_rows
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.bare import HEADS, GitFailed, Signature
 from accord_sandbox.protection import protections
 
 if TYPE_CHECKING:
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
 
@@ -24,17 +24,17 @@ _CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<num
 """Docs: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue"""
 
 
-def get_merged(call: Call) -> Answer:
+def get_merged(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/merge: 204 when it was merged, else 404."""
-    if pull_rows.find(call)["merged_at"] is None:
+    if pull_rows.find_pull(call)["merged_at"] is None:
         raise not_found()
-    return Answer(204)
+    return ApiResponse(204)
 
 
-def merge_pull(call: Call) -> Answer:
+def merge_pull(call: Call) -> ApiResponse:
     """PUT /repos/{owner}/{repo}/pulls/{pull_number}/merge, by a merge commit or squashed into one."""
-    pull = pull_rows.find(call)
-    call.require("contents", Role.WRITE)
+    pull = pull_rows.find_pull(call)
+    call.require("contents", AccessLevel.WRITE)
     method = call.fields.choice("merge_method", _METHODS) or "merge"
     if method == "rebase":
         raise Refusal(405, "Rebase merges are not allowed on this repository.")
@@ -52,12 +52,12 @@ def merge_pull(call: Call) -> Answer:
         raise Refusal(405, missing)
     sha = _commit(call, pull, base, tree, method)
     call.bare.set_ref(f"{HEADS}{pull['base_ref']}", sha, base)
-    move = git_data.move(call)
+    move = heads.ref_update(call)
     heads.mark_merged(move, pull["id"], sha)
     if pull["base_ref"] == call.repository["default_branch"]:
         _close_named(move, pull)
-    heads.follow(move)
-    return Answer(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
+    heads.follow_branches(move)
+    return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
 
 
 def readiness(call: Call, pull: Row) -> tuple[bool | None, str]:
@@ -71,11 +71,11 @@ def readiness(call: Call, pull: Row) -> tuple[bool | None, str]:
         return True, "draft"
     if _missing(call, pull):
         return True, "blocked"
-    state = check_states.overall(call.db, call.repository["id"], pull["head_sha"])
+    state = check_states.combined_outcome(call.db, call.repository["id"], pull["head_sha"])
     return True, "unstable" if state in ("failure", "pending") else "clean"
 
 
-def _merged_tree(bare: Bare, base: str, head: str) -> str | None:
+def _merged_tree(bare: BareRepository, base: str, head: str) -> str | None:
     try:
         return bare.merged_tree(base, head)
     except GitFailed:  # strangers without a common commit
@@ -100,7 +100,7 @@ def _missing(call: Call, pull: Row) -> str:
             plural = "s" if rules.approvals > 1 else ""
             count = rules.approvals
             return f"At least {count} approving review{plural} is required by reviewers with write access."
-    states = check_states.by_context(call.db, call.repository["id"], pull["head_sha"])
+    states = check_states.outcomes(call.db, call.repository["id"], pull["head_sha"])
     for context in rules.contexts:
         if states.get(context) != "success":
             return f'Required status check "{context}" is expected.'
@@ -116,16 +116,16 @@ def _commit(call: Call, pull: Row, base: str, tree: str, method: str) -> str:
         title = f"Merge pull request #{pull['number']} from {owner}/{pull['head_ref']}"
     text = pull["title"] if not squash else pull["body"] or ""
     title, text = call.fields.string("commit_title") or title, call.fields.string("commit_message") or text
-    author = commits.noreply(user, call.now)
+    author = commits.noreply_signature(user, call.now)
     if squash:
         who = call.db.execute("SELECT * FROM users WHERE id = ?", (pull["author_id"],)).fetchone()
-        author = commits.noreply(who, call.now)
+        author = commits.noreply_signature(who, call.now)
     parents = [base] if squash else [base, pull["head_sha"]]
     message = f"{title}\n\n{text}".strip() + "\n"
     return call.bare.commit(tree, parents, message, author, Signature(*commits.GITHUB, call.now))
 
 
-def _close_named(move: heads.Move, pull: Row) -> None:
+def _close_named(move: heads.RefUpdate, pull: Row) -> None:
     """Close the issues that the description says the pull request closes."""
     for found in _CLOSING.finditer(pull["body"] or ""):
         row = move.db.execute(
@@ -133,4 +133,4 @@ def _close_named(move: heads.Move, pull: Row) -> None:
             (move.repository_id, int(found["number"])),
         ).fetchone()
         if row is not None:
-            heads.close(move, row["id"], "completed")
+            heads.close_issue(move, row["id"], "completed")

@@ -22,7 +22,7 @@ from accord_sandbox.repositories import find_repository
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accord_sandbox.bare import Bares
+    from accord_sandbox.bare import GitStorage
     from accord_sandbox.database import Connection, Row
 
 PER_PAGE = 50
@@ -38,7 +38,7 @@ class Look:
     """One page being made: the data, what was asked, and the label colours that its style sheet needs."""
 
     db: Connection
-    bares: Bares
+    bares: GitStorage
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)
 
@@ -56,7 +56,7 @@ class Look:
         return rows
 
 
-def respond(db: Connection, bares: Bares, path: str, query: Mapping[str, str]) -> Response:
+def respond(db: Connection, bares: GitStorage, path: str, query: Mapping[str, str]) -> Response:
     """Return the page of a path, a 404 page when there is none."""
     if path.startswith("/_static/"):
         return _static(path.removeprefix("/_static/"))
@@ -146,7 +146,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
     if not pull:
         return "issue.html", page
-    code = pull_pages.context(look, look.bares.open(frame["name"]), pull[0])
+    code = pull_pages.pull_context(look, look.bares.open(frame["name"]), pull[0])
     return "pull.html", {**page, **code, "tab": "pulls"}
 
 
@@ -201,7 +201,7 @@ def _dependencies(look: Look, names: dict[str, str]) -> _Page | None:
         if len(keys | {blocker, blocked}) <= MOST_NODES:
             keys |= {blocker, blocked}
             shown.append((blocker, blocked))
-    drawing = graph.draw(shown)
+    drawing = graph.draw_graph(shown)
     nodes = {box.key: _node(look, box.key) for box in drawing.boxes}
     context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": graph}
     return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
@@ -267,7 +267,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = lambda text: Markup(markup.html(text))  # noqa: S704 (made safe by markup)
+    environment.filters["markdown"] = lambda text: Markup(markup.markdown_html(text))  # noqa: S704 (made safe by markup)
     environment.filters["day"] = _day
     environment.filters["ink"] = _ink
     environment.filters["href"] = _href

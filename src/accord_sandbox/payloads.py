@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord.core.clock import timestamp
-from accord_sandbox.access import Role, role_of
+from accord_sandbox.access import AccessLevel, role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -269,7 +269,7 @@ class Associations:
         repository = db.execute("SELECT * FROM repositories WHERE id = ?", (repository_id,)).fetchone()
         if repository["owner_id"] == user_id:
             return "OWNER"
-        return "COLLABORATOR" if role_of(db, user_id, repository) > Role.READ else "NONE"
+        return "COLLABORATOR" if role_of(db, user_id, repository) > AccessLevel.READ else "NONE"
 
 
 def people(call: Call, identifiers: Iterable[int]) -> dict[int, Payload]:

@@ -12,8 +12,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.bare import HEADS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Connection, Row
 
-FIELDS = {
+PROTECTION_FIELDS = {
     "required_pull_request_reviews": dict,
     "required_status_checks": dict,
     "enforce_admins": bool,
@@ -58,7 +58,7 @@ class Protection:
 
     def binds(self, grant: Grant) -> bool:
         """Tell whether the rules hold for somebody: administrators are free unless the rules say otherwise."""
-        return bool(self.rules.get("enforce_admins")) or grant.level("contents") < Role.ADMIN
+        return bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
 
 
 def protections(db: Connection, repository: Row) -> dict[str, Protection]:
@@ -92,20 +92,20 @@ def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = 
         raise Refusal(422, THROUGH_A_PULL)
 
 
-def get_protection(call: Call) -> Answer:
+def get_protection(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/branches/{branch}/protection, for administrators."""
     _ = call.user, call.repository
-    if not call.grant.may("administration", Role.ADMIN if call.user.kind == "user" else Role.READ):
+    if not call.grant.may("administration", AccessLevel.ADMIN if call.user.kind == "user" else AccessLevel.READ):
         raise call.grant.refusal()
     if call.bare.branch(call.params["branch"]) is None:
         raise Refusal(404, "Branch not found")
     rules = protections(call.db, call.repository).get(call.params["branch"])
     if rules is None:
         raise Refusal(404, "Branch not protected")
-    return Answer(200, payload(call, call.params["branch"], rules))
+    return ApiResponse(200, protection_payload(call, call.params["branch"], rules))
 
 
-def payload(call: Call, branch: str, rules: Protection) -> dict[str, Any]:
+def protection_payload(call: Call, branch: str, rules: Protection) -> dict[str, Any]:
     """Return a ``branch-protection``."""
     url = f"{call.api}/repos/{call.repository['full_name']}/branches/{branch}/protection"
     document: dict[str, Any] = {

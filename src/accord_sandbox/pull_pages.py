@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from accord_sandbox import check_states, diffs
 
 if TYPE_CHECKING:
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.database import Row
-    from accord_sandbox.diffs import Change, Hunk, Line
+    from accord_sandbox.diffs import FileDiff, Hunk, Line
     from accord_sandbox.pages import Look
 
 MOST_ROWS = 3000
@@ -28,10 +28,10 @@ _STANDING = {"APPROVED": "approved", "CHANGES_REQUESTED": "changes requested"}
 
 
 @dataclass
-class _Shown:
+class _ShownFile:
     """One file of the diff on the page. ``rows`` is None where the file is too much to show."""
 
-    change: Change
+    change: FileDiff
     head: list[Row] = field(default_factory=list)
     rows: list[tuple[Hunk | None, Line | None, list[Row]]] | None = None
 
@@ -47,29 +47,29 @@ def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:
         state,
     )
     items = [
-        {"row": row, "labels": look.labels(row["id"]), "standing": _standing(look, row["id"]), "mark": mark(row)}
+        {"row": row, "labels": look.labels(row["id"]), "standing": _standing(look, row["id"]), "mark": pull_mark(row)}
         for row in rows
     ]
     return {"state": state, "items": items}
 
 
-def context(look: Look, bare: Bare, pull: Row) -> dict[str, Any]:
+def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
     """Return what the page of a pull request shows besides its conversation."""
-    changes = diffs.of_pull(bare, pull["base_sha"], pull["head_sha"])
+    changes = diffs.pull_diff(bare, pull["base_sha"], pull["head_sha"])
     comments = look.all(
         "SELECT review_comments.*, login, reviews.state AS review_state FROM review_comments"
         " JOIN users ON users.id = review_comments.author_id JOIN reviews ON reviews.id = review_id"
         " WHERE review_comments.issue_id = ? ORDER BY review_comments.id",
         pull["issue_id"],
     )
-    start = diffs.fork(bare, pull["base_sha"], pull["head_sha"])
-    shown = _files(changes, comments)
-    here = {comment["id"] for file in shown for comment in _placed(file)}
-    runs = check_states.by_context(look.db, pull["repository_id"], pull["head_sha"])
+    start = diffs.fork_point(bare, pull["base_sha"], pull["head_sha"])
+    shown = _shown_files(changes, comments)
+    here = {comment["id"] for file in shown for comment in _shown_comments(file)}
+    runs = check_states.outcomes(look.db, pull["repository_id"], pull["head_sha"])
     return {
         "pull": pull,
-        "mark": mark(pull),
-        "reviews": _reviews(look, pull["issue_id"], comments),
+        "mark": pull_mark(pull),
+        "reviews": _shown_reviews(look, pull["issue_id"], comments),
         "files": shown,
         "outdated": [comment for comment in comments if comment["id"] not in here],
         "additions": sum(change.additions for change in changes),
@@ -82,7 +82,7 @@ def context(look: Look, bare: Bare, pull: Row) -> dict[str, Any]:
     }
 
 
-def mark(pull: Row) -> str:
+def pull_mark(pull: Row) -> str:
     """Return the one word for what has become of a pull request: open, draft, merged or closed."""
     if pull["merged_at"] is not None:
         return "merged"
@@ -102,7 +102,7 @@ def _standing(look: Look, issue_id: int) -> str:
     return next((words for state, words in reversed(_STANDING.items()) if state in verdicts), "")
 
 
-def _reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
+def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
     """Return the reviews that say something of their own; the wrapping of a single comment does not."""
     counts: dict[int, int] = defaultdict(int)
     for comment in comments:
@@ -119,7 +119,7 @@ def _reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, A
     ]
 
 
-def _files(changes: tuple[Change, ...], comments: list[Row]) -> list[_Shown]:
+def _shown_files(changes: tuple[FileDiff, ...], comments: list[Row]) -> list[_ShownFile]:
     under: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
     heads: dict[str, list[Row]] = defaultdict(list)
     for comment in comments:
@@ -130,15 +130,15 @@ def _files(changes: tuple[Change, ...], comments: list[Row]) -> list[_Shown]:
     shown, left = [], MOST_ROWS
     for change in changes:
         size = sum(len(hunk.lines) for hunk in change.hunks)
-        file = _Shown(change, heads[change.path])
+        file = _ShownFile(change, heads[change.path])
         if change.hunks and size <= left:
-            file.rows, left = _rows(change, under), left - size
+            file.rows, left = _diff_rows(change, under), left - size
         shown.append(file)
     return shown
 
 
-def _rows(
-    change: Change, under: dict[tuple[str, str, int], list[Row]]
+def _diff_rows(
+    change: FileDiff, under: dict[tuple[str, str, int], list[Row]]
 ) -> list[tuple[Hunk | None, Line | None, list[Row]]]:
     rows: list[tuple[Hunk | None, Line | None, list[Row]]] = []
     for hunk in change.hunks:
@@ -155,5 +155,5 @@ def _rows(
     return rows
 
 
-def _placed(file: _Shown) -> list[Row]:
+def _shown_comments(file: _ShownFile) -> list[Row]:
     return [*file.head, *(comment for _, _, found in file.rows or [] for comment in found)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox import diffs, payloads, repository_payloads
-from accord_sandbox.access import Role
+from accord_sandbox.access import AccessLevel
 from accord_sandbox.merges import readiness
 
 if TYPE_CHECKING:
@@ -36,21 +36,21 @@ _SHARED = (
 """What a pull request has in common with its issue."""
 
 
-def simple(call: Call, rows: Sequence[Row]) -> list[payloads.Payload]:
+def pull_summaries(call: Call, rows: Sequence[Row]) -> list[payloads.Payload]:
     """Return ``pull-request-simple`` documents; the rows are those of ``pull_rows.SELECT``."""
-    repository = repository_payloads.full(call, call.repository, call.grant.level("contents"))
+    repository = repository_payloads.repository_payload(call, call.repository, call.grant.level("contents"))
     shared = payloads.issues(call, rows)
-    return [_simple(call, row, issue, repository) for row, issue in zip(rows, shared, strict=True)]
+    return [_pull_summary(call, row, issue, repository) for row, issue in zip(rows, shared, strict=True)]
 
 
-def full(call: Call, row: Row) -> payloads.Payload:
+def pull_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``pull-request``."""
-    changes = diffs.of_pull(call.bare, row["base_sha"], row["head_sha"])
-    start = diffs.fork(call.bare, row["base_sha"], row["head_sha"])
+    changes = diffs.pull_diff(call.bare, row["base_sha"], row["head_sha"])
+    start = diffs.fork_point(call.bare, row["base_sha"], row["head_sha"])
     mergeable, state = readiness(call, row)
     merger = payloads.people(call, [row["merged_by_id"]] if row["merged_by_id"] else [])
     return {
-        **simple(call, [row])[0],
+        **pull_summaries(call, [row])[0],
         "merged": row["merged_at"] is not None,
         "mergeable": mergeable,
         "rebaseable": mergeable,
@@ -72,7 +72,7 @@ def reviewers(call: Call, issue_id: int) -> list[payloads.Payload]:
     return list(payloads.people(call, [row["user_id"] for row in rows]).values())
 
 
-def _simple(call: Call, row: Row, issue: payloads.Payload, repository: payloads.Payload) -> payloads.Payload:
+def _pull_summary(call: Call, row: Row, issue: payloads.Payload, repository: payloads.Payload) -> payloads.Payload:
     links = payloads.pull_links(call, row["full_name"], row["number"], row["merged_at"])
     root, url = f"{call.api}/repos/{row['full_name']}", links["url"]
     derived = {
@@ -93,20 +93,20 @@ def _simple(call: Call, row: Row, issue: payloads.Payload, repository: payloads.
         "merge_commit_sha": row["merge_sha"],
         "requested_reviewers": reviewers(call, row["id"]),
         "requested_teams": [],
-        "head": _end(row, "head", _fork(call, row) or repository),
-        "base": _end(row, "base", repository),
+        "head": _branch_payload(row, "head", _fork_payload(call, row) or repository),
+        "base": _branch_payload(row, "base", repository),
         "auto_merge": None,
         "_links": {name: {"href": address} for name, address in hrefs.items()},
     }
 
 
-def _fork(call: Call, row: Row) -> payloads.Payload | None:
+def _fork_payload(call: Call, row: Row) -> payloads.Payload | None:
     """Return the repository of the head where that is another one."""
     found = call.db.execute("SELECT * FROM repositories WHERE id = ?", (row["fork_id"],)).fetchone()
-    return None if found is None else repository_payloads.full(call, found, Role.READ)
+    return None if found is None else repository_payloads.repository_payload(call, found, AccessLevel.READ)
 
 
-def _end(row: Row, end: str, repository: payloads.Payload) -> payloads.Payload:
+def _branch_payload(row: Row, end: str, repository: payloads.Payload) -> payloads.Payload:
     owner = repository["owner"]
     return {
         "label": f"{owner['login']}:{row[f'{end}_ref']}",

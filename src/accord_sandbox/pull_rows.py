@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox import commits
-from accord_sandbox.access import Role
+from accord_sandbox.access import AccessLevel
 from accord_sandbox.answers import Refusal, not_found
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
 
-SELECT = (
+PULLS = (
     "SELECT pulls.*, issues.*, repositories.full_name, repositories.owner_id, repositories.private FROM pulls"
     " JOIN issues ON issues.id = issue_id JOIN repositories ON repositories.id = repository_id"
 )
 
 
-def find(call: Call) -> Row:
+def find_pull(call: Call) -> Row:
     """Return the pull request of the path, with its issue's columns; a 404 for an issue."""
     _ = call.repository
-    if not call.grant.may("pull_requests", Role.READ):
+    if not call.grant.may("pull_requests", AccessLevel.READ):
         raise call.grant.refusal()
     row: Row | None = call.db.execute(
         f"{SELECT} WHERE repository_id = ? AND number = ?", (call.repository["id"], call.identifier("number"))
@@ -31,7 +31,7 @@ def find(call: Call) -> Row:
     return row
 
 
-def by_id(call: Call, issue_id: int) -> Row:
+def pull_by_id(call: Call, issue_id: int) -> Row:
     """Return a pull request as it is now."""
     row: Row = call.db.execute(f"{SELECT} WHERE issues.id = ?", (issue_id,)).fetchone()
     return row
@@ -44,21 +44,21 @@ def check_reopening(call: Call, issue: Row) -> None:
         return
     if pull["merged_at"] is not None:
         raise _unchangeable("The pull request cannot be reopened.")
-    if commits.readable(call).branch(pull["head_ref"]) is None:
+    if commits.readable_bare(call).branch(pull["head_ref"]) is None:
         raise _unchangeable(f"The {pull['head_ref']} branch has been deleted.")
 
 
-def check_talk(call: Call, pull: Row) -> None:
+def check_unlocked(call: Call, pull: Row) -> None:
     """Refuse to talk on a pull request whose conversation is locked, unless one may write."""
-    if pull["locked"] and not call.grant.may("pull_requests", Role.WRITE):
+    if pull["locked"] and not call.grant.may("pull_requests", AccessLevel.WRITE):
         raise Refusal(403, "Unable to create comment because issue is locked.", docs=call.locked_docs())
 
 
-def refused(message: str, *, field: str = "") -> Refusal:
+def pull_refusal(message: str, *, field: str = "") -> Refusal:
     """Return the 422 that GitHub sends about a whole pull request."""
     error = {"resource": "PullRequest", "code": "custom", "message": message}
     return Refusal(422, "Validation Failed", errors=[{**error, "field": field} if field else error])
 
 
 def _unchangeable(reason: str) -> Refusal:
-    return refused(f"state cannot be changed. {reason}", field="state")
+    return pull_refusal(f"state cannot be changed. {reason}", field="state")

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.answers import ApiResponse, Refusal
 
 if TYPE_CHECKING:
     from accord_sandbox.access import Actor
@@ -39,7 +39,7 @@ class Load:
 
 
 @dataclass
-class _Window:
+class _UsageWindow:
     """A span of time with a budget, both starting with the first request in it."""
 
     limit: int
@@ -69,7 +69,7 @@ class Meter:
 
     def __init__(self, limits: RateLimits | None) -> None:
         self._limits = limits
-        self._windows: dict[tuple[str, str], _Window] = {}
+        self._windows: dict[tuple[str, str], _UsageWindow] = {}
 
     def clear(self) -> None:
         """Forget what was used."""
@@ -116,11 +116,11 @@ class Meter:
         costs = [("points", load.points)]
         return [*costs, ("content-minute", 1), ("content-hour", 1)] if load.creates else costs
 
-    def _window(self, actor: Actor | None, name: str, now: float) -> _Window:
+    def _window(self, actor: Actor | None, name: str, now: float) -> _UsageWindow:
         key = (actor.token if actor else "", name)
         window = self._windows.get(key)
         if window is None or now >= window.reset:
-            window = self._windows[key] = _Window(*self._size(actor, name), start=now)
+            window = self._windows[key] = _UsageWindow(*self._size(actor, name), start=now)
         return window
 
     def _size(self, actor: Actor | None, name: str) -> tuple[int, float]:
@@ -139,10 +139,10 @@ class Meter:
         return sizes[name]
 
 
-def get_rate_limit(call: Call) -> Answer:
+def get_rate_limit(call: Call) -> ApiResponse:
     """GET /rate_limit; costs nothing."""
     assert call.meter is not None  # noqa: S101 (the application sets it)
-    return Answer(200, call.meter.overview(call.actor, call.now))
+    return ApiResponse(200, call.meter.overview(call.actor, call.now))
 
 
 def primary_refusal(actor: Actor | None, reset: int, resource: str, limit: int) -> Refusal:

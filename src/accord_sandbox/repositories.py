@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord_sandbox import labels, payloads, repository_payloads
-from accord_sandbox.access import Role, denial, role_of
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel, denial, role_of
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.database import next_id
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _USER_EXTRAS = {
 
 
 @dataclass(frozen=True)
-class Facts:
+class NewRepository:
     """What a new repository is."""
 
     full_name: str
@@ -51,7 +51,7 @@ class Facts:
     has_issues: bool = True
 
 
-def get_user(call: Call) -> Answer:
+def get_user(call: Call) -> ApiResponse:
     """GET /user; an installation has no user, which GitHub answers with 403."""
     actor = call.user
     if actor.kind == "installation":
@@ -60,37 +60,37 @@ def get_user(call: Call) -> Answer:
     created = payloads.moment(row["created_at"])
     count = call.db.execute("SELECT count(*) FROM repositories WHERE owner_id = ?", (row["id"],)).fetchone()[0]
     extras = {"public_repos": count, "created_at": created, "updated_at": created}
-    return Answer(200, {**payloads.user(call, row), **_USER_EXTRAS, **extras})
+    return ApiResponse(200, {**payloads.user(call, row), **_USER_EXTRAS, **extras})
 
 
-def get_repository(call: Call) -> Answer:
+def get_repository(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}."""
-    return Answer(200, repository_payloads.full(call, call.repository, call.grant.level("contents")))
+    return ApiResponse(200, repository_payloads.repository_payload(call, call.repository, call.grant.level("contents")))
 
 
-def get_permission(call: Call) -> Answer:
+def get_permission(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/collaborators/{username}/permission, for those who may push."""
     call.check_readable_by_writers()
     row = find_user(call.db, call.params["username"])
     if row is None:
         raise not_found()
     role = role_of(call.db, row["id"], call.repository)
-    legacy = {Role.MAINTAIN: "write", Role.TRIAGE: "read"}.get(role, role.name.lower())
+    legacy = {AccessLevel.MAINTAIN: "write", AccessLevel.TRIAGE: "read"}.get(role, role.name.lower())
     user = {
         **payloads.user(call, row),
         "permissions": {
-            "admin": role >= Role.ADMIN,
-            "maintain": role >= Role.MAINTAIN,
-            "push": role >= Role.WRITE,
-            "triage": role >= Role.TRIAGE,
-            "pull": role >= Role.READ,
+            "admin": role >= AccessLevel.ADMIN,
+            "maintain": role >= AccessLevel.MAINTAIN,
+            "push": role >= AccessLevel.WRITE,
+            "triage": role >= AccessLevel.TRIAGE,
+            "pull": role >= AccessLevel.READ,
         },
         "role_name": role.name.lower(),
     }
-    return Answer(200, {"permission": legacy, "user": user, "role_name": role.name.lower()})
+    return ApiResponse(200, {"permission": legacy, "user": user, "role_name": role.name.lower()})
 
 
-def create_repository(call: Call) -> Answer:
+def create_repository(call: Call) -> ApiResponse:
     """POST /user/repos: a repository of the caller's own."""
     actor = call.user
     if actor.kind != "user":
@@ -99,7 +99,7 @@ def create_repository(call: Call) -> Answer:
     name = call.fields.string("name") or ""
     if not _NAME.fullmatch(name):
         raise _creation_failed("name", "custom", "name is invalid")
-    facts = Facts(
+    facts = NewRepository(
         f"{actor.login}/{name}",
         description=call.fields.string("description", null=True),
         private=call.fields.flag("private"),
@@ -108,11 +108,11 @@ def create_repository(call: Call) -> Answer:
     if find_repository(call.db, facts.full_name) is not None:
         raise _creation_failed("name", "custom", "name already exists on this account")
     row = add_repository(call.db, facts, actor.user_id, call.now)
-    payload = repository_payloads.full(call, row, Role.ADMIN)
-    return Answer(201, payload, {"location": payload["url"]})
+    payload = repository_payloads.repository_payload(call, row, AccessLevel.ADMIN)
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def add_repository(db: Connection, facts: Facts, owner_id: int, now: float, *, default_labels: bool = True) -> Row:
+def add_repository(db: Connection, facts: NewRepository, owner_id: int, now: float, *, default_labels: bool = True) -> Row:
     """Insert a repository and return it."""
     identifier = next_id(db)
     db.execute(

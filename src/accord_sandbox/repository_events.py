@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, schema_violation
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, schema_violation
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
@@ -17,9 +17,9 @@ MOST_PROPERTIES = 10
 MOST_NAME = 100
 
 
-def create_event(call: Call) -> Answer:
+def create_event(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/dispatches."""
-    call.require("contents", Role.WRITE)
+    call.require("contents", AccessLevel.WRITE)
     call.fields.require("event_type")
     name = call.fields.string("event_type") or ""
     if not 0 < len(name) <= MOST_NAME:
@@ -29,4 +29,4 @@ def create_event(call: Call) -> Answer:
         raise schema_violation("For 'properties/client_payload', the value is not an object.")
     if len(payload) > MOST_PROPERTIES:
         raise schema_violation(f"No more than {MOST_PROPERTIES} properties are allowed; {len(payload)} were supplied.")
-    return Answer(204)
+    return ApiResponse(204)

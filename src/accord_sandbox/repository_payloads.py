@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox import payloads
-from accord_sandbox.access import Role
+from accord_sandbox.access import AccessLevel
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
@@ -49,7 +49,7 @@ _LINKS = {
     "teams_url": "/teams",
     "trees_url": "/git/trees{/sha}",
 }
-_NOTHING: payloads.Payload = {
+_REPOSITORY_CONSTANTS: payloads.Payload = {
     "homepage": None,
     "language": None,
     "license": None,
@@ -74,7 +74,7 @@ _NOTHING: payloads.Payload = {
 }
 
 
-def simple(call: Call, row: Row) -> payloads.Payload:
+def repository_summary(call: Call, row: Row) -> payloads.Payload:
     """Return a ``simple-repository``."""
     owner = call.db.execute("SELECT * FROM users WHERE id = ?", (row["owner_id"],)).fetchone()
     full_name = row["full_name"]
@@ -94,7 +94,7 @@ def simple(call: Call, row: Row) -> payloads.Payload:
     }
 
 
-def full(call: Call, row: Row, level: Role) -> payloads.Payload:
+def repository_payload(call: Call, row: Row, level: AccessLevel) -> payloads.Payload:
     """Return a ``full-repository`` as seen by somebody of this role."""
     page = f"{call.web}/{row['full_name']}"
     count = call.db.execute(
@@ -102,8 +102,8 @@ def full(call: Call, row: Row, level: Role) -> payloads.Payload:
     ).fetchone()[0]
     created = payloads.moment(row["created_at"])
     return {
-        **simple(call, row),
-        **_NOTHING,
+        **repository_summary(call, row),
+        **_REPOSITORY_CONSTANTS,
         "clone_url": f"{page}.git",
         "git_url": f"git:{page.partition(':')[2]}.git",
         "ssh_url": f"git@{call.web.partition('//')[2]}:{row['full_name']}.git",
@@ -118,10 +118,10 @@ def full(call: Call, row: Row, level: Role) -> payloads.Payload:
         "updated_at": created,
         "pushed_at": created,
         "permissions": {
-            "admin": level >= Role.ADMIN,
-            "maintain": level >= Role.MAINTAIN,
-            "push": level >= Role.WRITE,
-            "triage": level >= Role.TRIAGE,
-            "pull": level >= Role.READ,
+            "admin": level >= AccessLevel.ADMIN,
+            "maintain": level >= AccessLevel.MAINTAIN,
+            "push": level >= AccessLevel.WRITE,
+            "triage": level >= AccessLevel.TRIAGE,
+            "pull": level >= AccessLevel.READ,
         },
     }

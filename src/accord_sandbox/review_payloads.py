@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from accord_sandbox.database import Row
 
 
-def reviews(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
+def review_documents(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
     """Return ``pull-request-review`` documents of one pull request."""
     users = payloads.people(call, {row["author_id"] for row in rows})
     roles = payloads.Associations(call)
@@ -39,14 +39,14 @@ def reviews(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload
     return documents
 
 
-def comments(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
+def comment_payloads(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
     """Return ``pull-request-review-comment`` documents of one pull request."""
     users = payloads.people(call, {row["author_id"] for row in rows})
     roles = payloads.Associations(call)
-    return [_comment(call, pull, row, users[row["author_id"]], roles.of(pull, row["author_id"])) for row in rows]
+    return [_review_comment_payload(call, pull, row, users[row["author_id"]], roles.of(pull, row["author_id"])) for row in rows]
 
 
-def _comment(call: Call, pull: Row, row: Row, author: payloads.Payload, association: str) -> payloads.Payload:
+def _review_comment_payload(call: Call, pull: Row, row: Row, author: payloads.Payload, association: str) -> payloads.Payload:
     links = payloads.pull_links(call, pull["full_name"], pull["number"], None)
     url = f"{call.api}/repos/{pull['full_name']}/pulls/comments/{row['id']}"
     page = f"{links['html_url']}#discussion_r{row['id']}"

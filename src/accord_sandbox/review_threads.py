@@ -9,12 +9,12 @@ from accord_sandbox import diffs, positions
 from accord_sandbox.answers import schema_violation
 from accord_sandbox.database import next_id
 from accord_sandbox.fields import Fields
-from accord_sandbox.positions import OffTheDiff, Spot
+from accord_sandbox.positions import NotInDiff, LineRange
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
-    from accord_sandbox.positions import Place
+    from accord_sandbox.positions import DiffLocation
 
 _OF_THE_THREAD = (
     "subject_type",
@@ -38,20 +38,20 @@ class Remark:
 
     path: str
     body: str
-    spot: Spot | int | None
+    spot: LineRange | int | None
 
 
 @dataclass(frozen=True)
-class Anchor:
+class ThreadAnchor:
     """Where a remark hangs; ``place`` is None on a whole file."""
 
     path: str
     commit: str
-    place: Place | None
+    place: DiffLocation | None
     reply_to: int | None = None
 
 
-def remark(document: Any) -> Remark:
+def read_remark(document: Any) -> Remark:
     """Read the fields that say where a comment belongs and what it says."""
     fields = Fields(document)
     for name in ("path", "body"):
@@ -66,28 +66,28 @@ def remark(document: Any) -> Remark:
         position = _number(fields, "position")
         return Remark(path, body, -1 if position is None else position)
     if start is None:
-        return Remark(path, body, Spot(side, line))
-    return Remark(path, body, Spot(side, line, side if start_side in (None, "side") else start_side, start))
+        return Remark(path, body, LineRange(side, line))
+    return Remark(path, body, LineRange(side, line, side if start_side in (None, "side") else start_side, start))
 
 
-def anchored(call: Call, pull: Row, said: Remark, commit: str) -> Anchor:
+def anchor_remark(call: Call, pull: Row, said: Remark, commit: str) -> ThreadAnchor:
     """Find where a remark hangs in what the pull request changes up to a commit; an OffTheDiff when nowhere."""
-    changes = diffs.of_pull(call.bare, pull["base_sha"], commit)
+    changes = diffs.pull_diff(call.bare, pull["base_sha"], commit)
     change = next((change for change in changes if change.path == said.path), None)
     if change is None:
-        raise OffTheDiff("path", "is invalid")
+        raise NotInDiff("path", "is invalid")
     if said.spot is None:
-        return Anchor(said.path, commit, None)
-    spot = positions.spot_at(change, said.spot) if isinstance(said.spot, int) else said.spot
+        return ThreadAnchor(said.path, commit, None)
+    spot = positions.range_at_position(change, said.spot) if isinstance(said.spot, int) else said.spot
     if spot is None:
-        raise OffTheDiff("line", "must be part of the diff")
-    return Anchor(said.path, commit, positions.place(change, spot))
+        raise NotInDiff("line", "must be part of the diff")
+    return ThreadAnchor(said.path, commit, positions.locate(change, spot))
 
 
-def hang(call: Call, pull: Row, review_id: int, anchor: Anchor, body: str) -> int:
+def insert_review_comment(call: Call, pull: Row, review_id: int, anchor: ThreadAnchor, body: str) -> int:
     """Insert a comment that was checked before, and return its id."""
     place, identifier = anchor.place, next_id(call.db)
-    spot = place.spot if place else Spot("RIGHT", 0)
+    spot = place.spot if place else LineRange("RIGHT", 0)
     position = place.position if place else 1  # what GitHub says of a comment on a file
     values = {
         "id": identifier,
@@ -117,9 +117,9 @@ def hang(call: Call, pull: Row, review_id: int, anchor: Anchor, body: str) -> in
     return identifier
 
 
-def answer(call: Call, pull: Row, review_id: int, first: Row, body: str) -> int:
+def insert_reply(call: Call, pull: Row, review_id: int, first: Row, body: str) -> int:
     """Insert a reply, which hangs where the first comment of its thread hangs, and return its id."""
-    identifier = hang(call, pull, review_id, Anchor(first["path"], first["commit_id"], None, first["id"]), body)
+    identifier = insert_review_comment(call, pull, review_id, ThreadAnchor(first["path"], first["commit_id"], None, first["id"]), body)
     call.db.execute(
         f"UPDATE review_comments SET {', '.join(f'{name} = ?' for name in _OF_THE_THREAD)} WHERE id = ?",
         (*(first[name] for name in _OF_THE_THREAD), identifier),
@@ -127,11 +127,11 @@ def answer(call: Call, pull: Row, review_id: int, first: Row, body: str) -> int:
     return identifier
 
 
-def belongs(call: Call, pull: Row, commit: str) -> bool:
+def is_pull_commit(call: Call, pull: Row, commit: str) -> bool:
     """Tell whether a commit is one of the pull request's."""
     if commit == pull["head_sha"]:
         return True
-    start = diffs.fork(call.bare, pull["base_sha"], pull["head_sha"])
+    start = diffs.fork_point(call.bare, pull["base_sha"], pull["head_sha"])
     return commit in call.bare.text("rev-list", f"{start}..{pull['head_sha']}").splitlines()
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox import events, positions, pull_rows, review_payloads, review_threads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found, schema_violation
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found, schema_violation
 from accord_sandbox.comments import BODY_LIMIT
 from accord_sandbox.database import next_id
-from accord_sandbox.positions import OffTheDiff
+from accord_sandbox.positions import NotInDiff
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
-    from accord_sandbox.review_threads import Anchor
+    from accord_sandbox.review_threads import ThreadAnchor
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -32,120 +32,120 @@ _BLANK = {
 ONE_PENDING = "User can only have one pending review per pull request"
 
 
-def list_reviews(call: Call) -> Answer:
+def list_reviews(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews, oldest first; a pending one only to its author."""
-    pull = pull_rows.find(call)
+    pull = pull_rows.find_pull(call)
     rows = call.db.execute(
         "SELECT * FROM reviews WHERE issue_id = ? AND (state != 'PENDING' OR author_id = ?) ORDER BY id",
         (pull["id"], call.actor.user_id if call.actor else None),
     ).fetchall()
     part = rows[call.page.offset : call.page.offset + call.page.size]
-    return Answer(200, review_payloads.reviews(call, pull, part), call.links(len(rows)))
+    return ApiResponse(200, review_payloads.review_documents(call, pull, part), call.links(len(rows)))
 
 
-def get_review(call: Call) -> Answer:
+def get_review(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}."""
-    pull, review = _find(call)
-    return _answer(call, pull, review["id"])
+    pull, review = _find_review(call)
+    return _review_response(call, pull, review["id"])
 
 
-def create_review(call: Call) -> Answer:
+def create_review(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews; without an event it stays pending."""
-    pull = reviewable(call)
+    pull = reviewable_pull(call)
     event = call.fields.choice("event", EVENTS)
     body = checked_body(call.fields.string("body", null=True) or "")
     commit = call.fields.string("commit_id") or pull["head_sha"]
-    if not review_threads.belongs(call, pull, commit):
-        raise refused("Commit is not part of the pull request")
-    if pending(call, pull) is not None:
-        raise refused(ONE_PENDING)
-    remarks = [review_threads.remark(entry) for entry in _comments(call)]
+    if not review_threads.is_pull_commit(call, pull, commit):
+        raise review_refusal("Commit is not part of the pull request")
+    if pending_review(call, pull) is not None:
+        raise review_refusal(ONE_PENDING)
+    remarks = [review_threads.read_remark(entry) for entry in _comment_entries(call)]
     _check_event(call, pull, event, body, bool(remarks))
-    anchors = [(_anchored(call, pull, said, commit), checked_body(said.body, required=True)) for said in remarks]
-    identifier = add(call, pull, body, commit)
+    anchors = [(_anchor_or_refuse(call, pull, said, commit), checked_body(said.body, required=True)) for said in remarks]
+    identifier = insert_review(call, pull, body, commit)
     for anchor, text in anchors:
-        review_threads.hang(call, pull, identifier, anchor, text)
+        review_threads.insert_review_comment(call, pull, identifier, anchor, text)
     if commit != pull["head_sha"]:
         positions.relocate(call.db, call.bare, pull["id"])
     if event is not None:
         _submit(call, pull, identifier, event)
-    return _answer(call, pull, identifier)
+    return _review_response(call, pull, identifier)
 
 
-def update_review(call: Call) -> Answer:
+def update_review(call: Call) -> ApiResponse:
     """PUT /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}: another body."""
-    pull, review = _find(call)
+    pull, review = _find_review(call)
     _check_author(call, review)
     call.fields.require("body")
     body = checked_body(call.fields.string("body") or "")
     call.db.execute("UPDATE reviews SET body = ? WHERE id = ?", (body, review["id"]))
-    return _answer(call, pull, review["id"])
+    return _review_response(call, pull, review["id"])
 
 
-def delete_review(call: Call) -> Answer:
+def delete_review(call: Call) -> ApiResponse:
     """DELETE /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}, with its comments; only a pending one."""
-    pull, review = _find(call)
+    pull, review = _find_review(call)
     _check_author(call, review)
     if review["state"] != "PENDING":
-        raise refused("Can not delete a non-pending pull request review")
-    answer = _answer(call, pull, review["id"])
+        raise review_refusal("Can not delete a non-pending pull request review")
+    answer = _review_response(call, pull, review["id"])
     call.db.execute("DELETE FROM review_comments WHERE review_id = ?", (review["id"],))
     call.db.execute("DELETE FROM reviews WHERE id = ?", (review["id"],))
     return answer
 
 
-def submit_review(call: Call) -> Answer:
+def submit_review(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/events: a pending review becomes public."""
-    pull, review = _find(call)
+    pull, review = _find_review(call)
     _check_author(call, review)
-    pull_rows.check_talk(call, pull)
+    pull_rows.check_unlocked(call, pull)
     call.fields.require("event")
     event = call.fields.choice("event", EVENTS) or ""
     if review["state"] != "PENDING":
-        raise refused("Could not submit a review that is not pending")
+        raise review_refusal("Could not submit a review that is not pending")
     body = checked_body(call.fields.string("body") or review["body"])
     count = call.db.execute("SELECT count(*) FROM review_comments WHERE review_id = ?", (review["id"],)).fetchone()[0]
     _check_event(call, pull, event, body, bool(count))
     call.db.execute("UPDATE reviews SET body = ? WHERE id = ?", (body, review["id"]))
     _submit(call, pull, review["id"], event)
-    return _answer(call, pull, review["id"])
+    return _review_response(call, pull, review["id"])
 
 
-def dismiss_review(call: Call) -> Answer:
+def dismiss_review(call: Call) -> ApiResponse:
     """PUT /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/dismissals; the body stays."""
-    pull, review = _find(call)
-    call.require("pull_requests", Role.WRITE)
+    pull, review = _find_review(call)
+    call.require("pull_requests", AccessLevel.WRITE)
     call.fields.require("message")
     message = call.fields.string("message") or ""
     if not message.strip():
-        raise refused("Message can not be blank")
+        raise review_refusal("Message can not be blank")
     if review["state"] not in ("APPROVED", "CHANGES_REQUESTED"):
-        raise refused(f"Can not dismiss a {review['state'].lower()} pull request review")
+        raise review_refusal(f"Can not dismiss a {review['state'].lower()} pull request review")
     call.db.execute("UPDATE reviews SET state = 'DISMISSED', dismissal = ? WHERE id = ?", (message, review["id"]))
     dismissed = {"review_id": review["id"], "state": review["state"].lower(), "dismissal_message": message}
-    events.record(call, pull["id"], "review_dismissed", {"dismissed_review": dismissed})
-    return _answer(call, pull, review["id"])
+    events.record_event(call, pull["id"], "review_dismissed", {"dismissed_review": dismissed})
+    return _review_response(call, pull, review["id"])
 
 
-def list_review_comments(call: Call) -> Answer:
+def list_review_comments(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/comments."""
-    pull, review = _find(call)
+    pull, review = _find_review(call)
     rows = call.db.execute("SELECT * FROM review_comments WHERE review_id = ? ORDER BY id", (review["id"],)).fetchall()
     part = rows[call.page.offset : call.page.offset + call.page.size]
-    return Answer(200, review_payloads.comments(call, pull, part), call.links(len(rows)))
+    return ApiResponse(200, review_payloads.comment_payloads(call, pull, part), call.links(len(rows)))
 
 
-def reviewable(call: Call) -> Row:
+def reviewable_pull(call: Call) -> Row:
     """Return the pull request of the path, which the caller may review."""
-    pull = pull_rows.find(call)
+    pull = pull_rows.find_pull(call)
     call.check_writable()
     if not call.grant.may_review():
         raise call.grant.refusal()
-    pull_rows.check_talk(call, pull)
+    pull_rows.check_unlocked(call, pull)
     return pull
 
 
-def pending(call: Call, pull: Row) -> Row | None:
+def pending_review(call: Call, pull: Row) -> Row | None:
     """Return the caller's review that is not submitted yet."""
     row: Row | None = call.db.execute(
         "SELECT * FROM reviews WHERE issue_id = ? AND author_id = ? AND state = 'PENDING'",
@@ -154,7 +154,7 @@ def pending(call: Call, pull: Row) -> Row | None:
     return row
 
 
-def add(call: Call, pull: Row, body: str, commit: str, state: str = "PENDING") -> int:
+def insert_review(call: Call, pull: Row, body: str, commit: str, state: str = "PENDING") -> int:
     """Insert a review that was checked before, and return its id."""
     identifier = next_id(call.db)
     submitted = None if state == "PENDING" else call.now
@@ -168,19 +168,19 @@ def add(call: Call, pull: Row, body: str, commit: str, state: str = "PENDING") -
 def checked_body(body: str, *, required: bool = False) -> str:
     """Refuse a text that is too long, or missing where one must be."""
     if len(body) > BODY_LIMIT:
-        raise refused(f"Body is too long (maximum is {BODY_LIMIT} characters)")
+        raise review_refusal(f"Body is too long (maximum is {BODY_LIMIT} characters)")
     if required and not body.strip():
-        raise refused("Body can't be blank")
+        raise review_refusal("Body can't be blank")
     return body
 
 
-def refused(reason: str) -> Refusal:
+def review_refusal(reason: str) -> Refusal:
     """Return the 422 of the reviews' own kind: one sentence in ``errors``."""
     return Refusal(422, "Unprocessable Entity", errors=[reason])
 
 
-def _find(call: Call) -> tuple[Row, Row]:
-    pull = pull_rows.find(call)
+def _find_review(call: Call) -> tuple[Row, Row]:
+    pull = pull_rows.find_pull(call)
     row = call.db.execute(
         "SELECT * FROM reviews WHERE id = ? AND issue_id = ?", (call.identifier("review_id"), pull["id"])
     ).fetchone()
@@ -195,7 +195,7 @@ def _check_author(call: Call, review: Row) -> None:
         raise call.grant.refusal()
 
 
-def _comments(call: Call) -> list[object]:
+def _comment_entries(call: Call) -> list[object]:
     entries = call.document.get("comments") if isinstance(call.document, dict) else None
     if entries is None:
         return []
@@ -207,19 +207,19 @@ def _comments(call: Call) -> list[object]:
     return entries
 
 
-def _anchored(call: Call, pull: Row, said: review_threads.Remark, commit: str) -> Anchor:
+def _anchor_or_refuse(call: Call, pull: Row, said: review_threads.Remark, commit: str) -> ThreadAnchor:
     """Find a comment's place; a review's refusal never says which comment it is about."""
     try:
-        return review_threads.anchored(call, pull, said, commit)
-    except OffTheDiff as off:
-        raise refused(f"{'Path' if off.field == 'path' else 'Line'} could not be resolved") from None
+        return review_threads.anchor_remark(call, pull, said, commit)
+    except NotInDiff as off:
+        raise review_refusal(f"{'Path' if off.field == 'path' else 'Line'} could not be resolved") from None
 
 
 def _check_event(call: Call, pull: Row, event: str | None, body: str, commented: bool) -> None:
     if event in _OWN and pull["author_id"] == call.user.user_id:
-        raise refused(_OWN[event])
+        raise review_refusal(_OWN[event])
     if event in _BLANK and not body.strip() and not commented:
-        raise refused(_BLANK[event])
+        raise review_refusal(_BLANK[event])
 
 
 def _submit(call: Call, pull: Row, identifier: int, event: str) -> None:
@@ -231,6 +231,6 @@ def _submit(call: Call, pull: Row, identifier: int, event: str) -> None:
     call.db.execute("DELETE FROM review_requests WHERE issue_id = ? AND user_id = ?", asked)
 
 
-def _answer(call: Call, pull: Row, identifier: int) -> Answer:
+def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
     rows = call.db.execute("SELECT * FROM reviews WHERE id = ?", (identifier,)).fetchall()
-    return Answer(200, review_payloads.reviews(call, pull, rows)[0])
+    return ApiResponse(200, review_payloads.review_documents(call, pull, rows)[0])

@@ -10,10 +10,10 @@ from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord_sandbox.answers import Answer
+    from accord_sandbox.answers import ApiResponse
     from accord_sandbox.calls import Call
 
-    Handler = Callable[[Call], Answer]
+    Handler = Callable[[Call], ApiResponse]
 
 
 @dataclass(frozen=True)

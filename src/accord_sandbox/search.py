@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
 from accord_sandbox.access import grant
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.words import words
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _Query:
         self.values.extend(values)
 
 
-def search_issues(call: Call) -> Answer:
+def search_issues(call: Call) -> ApiResponse:
     """GET /search/issues."""
     text = call.query.get("q", "").strip()
     if not text:
@@ -86,7 +86,7 @@ def search_issues(call: Call) -> Answer:
     total, rows = _run(query)
     items = [{**payload, "body": payload["body"] or "", "score": 1.0} for payload in payloads.issues(call, rows)]
     document = {"total_count": total, "incomplete_results": False, "search_type": "lexical", "items": items}
-    return Answer(200, document, call.links(min(total, MOST_RESULTS)))
+    return ApiResponse(200, document, call.links(min(total, MOST_RESULTS)))
 
 
 def _run(query: _Query) -> tuple[int, list[Row]]:

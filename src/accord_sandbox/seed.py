@@ -68,17 +68,17 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.files.yaml import read_yaml
 from accord_sandbox import database, labels, protection, seed_work
 from accord_sandbox.access import TokenKind
-from accord_sandbox.issues import CLOSING_REASONS, Draft, insert
-from accord_sandbox.repositories import Facts, add_repository, find_repository
+from accord_sandbox.issues import CLOSING_REASONS, NewIssue, insert_issue
+from accord_sandbox.repositories import NewRepository, add_repository, find_repository
 from accord_sandbox.seed_git import move_to_fork, plant_code, plant_pull
-from accord_sandbox.seed_rows import BOT, MAINTAINER, account, moment_of
+from accord_sandbox.seed_rows import BOT, MAINTAINER, account, created_seconds
 from accord_sandbox.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accord_sandbox.bare import Bares
+    from accord_sandbox.bare import GitStorage
     from accord_sandbox.database import Connection, Row
 
 HOME = "accord/sandbox"
@@ -164,7 +164,7 @@ def check(document: Any) -> Seed:
     return Seed(tuple(tokens), tuple(repositories))
 
 
-def plant(db: Connection, bares: Bares, seed: Seed, home: str | None, now: float) -> None:
+def plant(db: Connection, bares: GitStorage, seed: Seed, home: str | None, now: float) -> None:
     """Fill an empty server: built-in accounts and tokens, what the seed says, and the home repository."""
     for login, kind in ((MAINTAINER, "User"), (STRANGER, "User"), (BOT, "Bot")):
         account(db, login, now, kind)
@@ -194,10 +194,10 @@ def take_home(db: Connection, full_name: str, now: float) -> None:
 def ensure_repository(db: Connection, full_name: str, now: float) -> Row:
     """Return the repository of that name, made with GitHub's default labels when it is not there."""
     row = find_repository(db, full_name)
-    return row if row is not None else _new_repository(db, Facts(full_name), now)
+    return row if row is not None else _new_repository(db, NewRepository(full_name), now)
 
 
-def _new_repository(db: Connection, facts: Facts, now: float, *, default_labels: bool = True) -> Row:
+def _new_repository(db: Connection, facts: NewRepository, now: float, *, default_labels: bool = True) -> Row:
     owner = account(db, facts.full_name.partition("/")[0], now, "Organization")
     row = add_repository(db, facts, owner, now, default_labels=default_labels)
     maintainer = account(db, MAINTAINER, now)
@@ -206,9 +206,9 @@ def _new_repository(db: Connection, facts: Facts, now: float, *, default_labels:
     return row
 
 
-def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], now: float) -> None:
+def _plant_repository(db: Connection, bares: GitStorage, entry: Mapping[str, Any], now: float) -> None:
     flags = {name: entry[name] for name in ("private", "archived", "has_issues") if name in entry}
-    facts = Facts(entry["name"], description=entry.get("description"), **flags)
+    facts = NewRepository(entry["name"], description=entry.get("description"), **flags)
     row = _new_repository(db, facts, now, default_labels=entry.get("default_labels", True))
     for login, role in entry.get("collaborators", {}).items():
         db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", (row["id"], account(db, login, now), role))
@@ -223,7 +223,7 @@ def _plant_repository(db: Connection, bares: Bares, entry: Mapping[str, Any], no
             plant_pull(db, bares, row, identifier, issue)
             seed_work.plant(db, bares, row, identifier, issue, now)
         if "fork" in issue:
-            facts = Facts(issue["fork"])
+            facts = NewRepository(issue["fork"])
             fork = find_repository(db, facts.full_name) or _new_repository(db, facts, now, default_labels=False)
             move_to_fork(db, bares, row, identifier, fork)
         edges = [(identifier, identifiers[number - 1]) for number in issue.get("blocked_by", [])]
@@ -237,41 +237,41 @@ def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], n
     is_pull = entry.get("pull_request", "head" in entry)
     state = entry.get("state", "open")
     reason = entry.get("state_reason", "completed" if state == "closed" and not is_pull else None)
-    draft = Draft(
+    draft = NewIssue(
         entry["title"],
         entry.get("body"),
         author_id=author,
-        created_at=moment_of(entry, now),
+        created_at=created_seconds(entry, now),
         is_pull=is_pull,
         state=state,
         state_reason=reason,
         locked=entry.get("locked", False),
     )
-    identifier = insert(db, repository_id, draft)
+    identifier = insert_issue(db, repository_id, draft)
     for name in entry.get("labels", []):
         label = _label(db, repository_id, name, None, None)
         db.execute("INSERT INTO issue_labels VALUES (?, ?)", (identifier, label["id"]))
     for login in entry.get("assignees", []):
         db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, account(db, login, now)))
     for comment in entry.get("comments", []):
-        moment, writer = moment_of(comment, now), account(db, comment.get("author", MAINTAINER), now)
+        moment, writer = created_seconds(comment, now), account(db, comment.get("author", MAINTAINER), now)
         db.execute(
             "INSERT INTO comments VALUES (?, ?, ?, ?, ?, ?, ?)",
             (database.next_id(db), identifier, writer, comment["body"], words(comment["body"]), moment, moment),
         )
     for event in entry.get("label_events", []):
         actor = account(db, event.get("author", MAINTAINER), now)
-        seed_work.plant_label_event(db, identifier, actor, event, moment_of(event, now))
+        seed_work.plant_label_event(db, identifier, actor, event, created_seconds(event, now))
     return identifier
 
 
 def _label(db: Connection, repository_id: int, name: str, color: str | None, description: str | None) -> Row:
-    row = labels.look_up(db, repository_id, name)
+    row = labels.find_label(db, repository_id, name)
     if row is not None and color is None:
         return row
     if row is not None:
         db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
-    return labels.add(db, repository_id, name, color or labels.IMPLICIT_COLOR, description)
+    return labels.insert_label(db, repository_id, name, color or labels.IMPLICIT_COLOR, description)
 
 
 def _add_token(
@@ -328,7 +328,7 @@ def _code(checked: Mapping[str, Any], place: str) -> None:
             if not (isinstance(text, str) or (text is None and name != "files")):
                 raise _wrong(f"{place}.{name}.{path}", f"is {text!r}, not a text (quote it)")
     for branch, rules in checked.get("protected", {}).items():
-        _object(rules, f"{place}.protected.{branch}", protection.FIELDS)
+        _object(rules, f"{place}.protected.{branch}", protection.PROTECTION_FIELDS)
 
 
 def _issue(entry: Any, place: str, count: int) -> None:
@@ -363,7 +363,7 @@ def _check_work(checked: Mapping[str, Any], place: str) -> None:
 
 def _check_moment(entry: Mapping[str, Any], place: str) -> None:
     try:
-        moment_of(entry, 0.0)
+        created_seconds(entry, 0.0)
     except ValueError:
         raise _wrong(f"{place}.created_at", f"is {entry['created_at']!r}, not a moment in ISO 8601") from None
 

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import WrongUsage
 from accord_sandbox.bare import DEFAULT_BRANCH, HEADS, GitFailed, valid_ref
-from accord_sandbox.commits import noreply
+from accord_sandbox.commits import noreply_signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord_sandbox.bare import Bare, Bares, Signature
+    from accord_sandbox.bare import BareRepository, GitStorage, Signature
     from accord_sandbox.database import Connection, Row
 
 
-def plant_code(db: Connection, bares: Bares, row: Row, author: Row, entry: Mapping[str, Any], now: float) -> None:
+def plant_code(db: Connection, bares: GitStorage, row: Row, author: Row, entry: Mapping[str, Any], now: float) -> None:
     """Give a repository its history, its branches and their protection."""
     if any(name in entry for name in ("git", "files", "branches")):
         bare, start, parent = bares.open(row["full_name"]), DEFAULT_BRANCH, None
         if "git" in entry:
             start = _import(db, bare, row, entry["git"])
             parent = bare.branch(start)
-        stream, signature = b"", noreply(author, now)
+        stream, signature = b"", noreply_signature(author, now)
         if "files" in entry:
             stream += _commit(start, entry["files"], signature, "Initial commit", parent)
         parent = f"{HEADS}{start}" if stream else parent
@@ -34,7 +34,7 @@ def plant_code(db: Connection, bares: Bares, row: Row, author: Row, entry: Mappi
         db.execute("INSERT INTO protections VALUES (?, ?, ?)", (row["id"], branch, json.dumps(rules)))
 
 
-def plant_pull(db: Connection, bares: Bares, row: Row, issue_id: int, entry: Mapping[str, Any]) -> None:
+def plant_pull(db: Connection, bares: GitStorage, row: Row, issue_id: int, entry: Mapping[str, Any]) -> None:
     """Make an issue that was just planted a pull request between two branches."""
     bare, base = bares.open(row["full_name"]), entry.get("base", DEFAULT_BRANCH)
     refs = bare.refs(HEADS)
@@ -53,14 +53,14 @@ def plant_pull(db: Connection, bares: Bares, row: Row, issue_id: int, entry: Map
     bare.set_ref(f"refs/pull/{number}/head", str(tips[entry["head"]]))
 
 
-def move_to_fork(db: Connection, bares: Bares, row: Row, issue_id: int, fork: Row) -> None:
+def move_to_fork(db: Connection, bares: GitStorage, row: Row, issue_id: int, fork: Row) -> None:
     """Let a pull request that was just planted come from a fork: its branch is not in this repository any more."""
     head = db.execute("SELECT head_ref FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()[0]
     db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], issue_id))
     bares.open(row["full_name"]).drop_ref(HEADS + head)
 
 
-def _import(db: Connection, bare: Bare, row: Row, source: str) -> str:
+def _import(db: Connection, bare: BareRepository, row: Row, source: str) -> str:
     """Take over all branches and tags of a repository, and return the name of its default branch."""
     try:
         bare.run("fetch", "--quiet", "--no-tags", source, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")

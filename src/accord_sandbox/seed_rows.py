@@ -28,7 +28,7 @@ def account(db: Connection, login: str, now: float, kind: str = "User") -> int:
     return identifier
 
 
-def moment_of(entry: Mapping[str, Any], default: float) -> float:
+def created_seconds(entry: Mapping[str, Any], default: float) -> float:
     """Return when something was made, in seconds since the epoch. Raises ValueError for what is no moment."""
     value = entry.get("created_at")
     if value is None:

@@ -9,18 +9,18 @@ from accord_sandbox import events, pull_rows, review_threads, reviews
 from accord_sandbox.access import Actor
 from accord_sandbox.calls import Call
 from accord_sandbox.checks import CONCLUSIONS
-from accord_sandbox.checks import STATUSES as PROGRESS
+from accord_sandbox.checks import CHECK_STATUSES as PROGRESS
 from accord_sandbox.database import next_id
-from accord_sandbox.positions import OffTheDiff, Spot
-from accord_sandbox.seed_rows import BOT, MAINTAINER, account, moment_of
-from accord_sandbox.settings import Settings
-from accord_sandbox.statuses import STATES
-from accord_sandbox.workflow_runs import keep_job, keep_run
+from accord_sandbox.positions import NotInDiff, LineRange
+from accord_sandbox.seed_rows import BOT, MAINTAINER, account, created_seconds
+from accord_sandbox.settings import SandboxSettings
+from accord_sandbox.statuses import STATUS_STATES
+from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord_sandbox.bare import Bares
+    from accord_sandbox.bare import GitStorage
     from accord_sandbox.database import Connection, Row
 
 _TEXTS = dict.fromkeys(("author", "created_at"), str)
@@ -39,17 +39,17 @@ FIELDS: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
 }
 """What an issue may hold of each kind, and what of it must be there."""
 
-WORDS = {"change": ("added", "removed"), "conclusion": CONCLUSIONS, "status": PROGRESS, "state": STATES}
+WORDS = {"change": ("added", "removed"), "conclusion": CONCLUSIONS, "status": PROGRESS, "state": STATUS_STATES}
 
 
-def plant(db: Connection, bares: Bares, repository: Row, issue_id: int, entry: Mapping[str, Any], now: float) -> None:
+def plant(db: Connection, bares: GitStorage, repository: Row, issue_id: int, entry: Mapping[str, Any], now: float) -> None:
     """Give a pull request that was just planted its checks, statuses and threads."""
     sha = db.execute("SELECT head_sha FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()[0]
     for check in entry.get("checks", []):
-        _plant_check(db, repository["id"], sha, entry["head"], check, moment_of(check, now))
+        _plant_check(db, repository["id"], sha, entry["head"], check, created_seconds(check, now))
     for status in entry.get("statuses", []):
         author = account(db, status.get("author", MAINTAINER), now)
-        values = (status["state"], status["context"], status.get("description"), None, moment_of(status, now))
+        values = (status["state"], status["context"], status.get("description"), None, created_seconds(status, now))
         db.execute(
             "INSERT INTO statuses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (next_id(db), repository["id"], author, sha, *values),
@@ -58,17 +58,17 @@ def plant(db: Connection, bares: Bares, repository: Row, issue_id: int, entry: M
         _plant_thread(db, bares, repository, issue_id, thread, now)
 
 
-def plant_run(db: Connection, bares: Bares, repository: Row, entry: Mapping[str, Any], now: float) -> None:
+def plant_run(db: Connection, bares: GitStorage, repository: Row, entry: Mapping[str, Any], now: float) -> None:
     """Write down a workflow run; ``head`` is the branch that it ran for."""
     branch = entry.get("head", repository["default_branch"])
     sha = bares.open(repository["full_name"]).branch(branch) or ""
-    keep_run(db, repository["id"], entry["id"], {**entry, "head_branch": branch, "head_sha": sha}, now)
+    save_run(db, repository["id"], entry["id"], {**entry, "head_branch": branch, "head_sha": sha}, now)
 
 
 def plant_label_event(db: Connection, issue_id: int, actor: int, entry: Mapping[str, Any], at: float) -> None:
     """Keep that a label was put on or taken off, whatever labels there are now."""
     kind = {"added": "labeled", "removed": "unlabeled"}[entry["change"]]
-    events.insert(db, issue_id, kind, actor, at, {"label": {"name": entry["label"], "color": "ededed"}})
+    events.insert_event(db, issue_id, kind, actor, at, {"label": {"name": entry["label"], "color": "ededed"}})
 
 
 def _plant_check(
@@ -93,20 +93,20 @@ def _plant_check(
     )
     if "run" in check:
         head = {"head_sha": sha, "head_branch": branch, "status": status, "conclusion": conclusion}
-        keep_run(db, repository_id, check["run"], head, at)
-        keep_job(db, identifier, check["run"], check.get("log"))
+        save_run(db, repository_id, check["run"], head, at)
+        save_job(db, identifier, check["run"], check.get("log"))
 
 
 def _plant_thread(
-    db: Connection, bares: Bares, repository: Row, issue_id: int, thread: Mapping[str, Any], now: float
+    db: Connection, bares: GitStorage, repository: Row, issue_id: int, thread: Mapping[str, Any], now: float
 ) -> None:
     first: Row | None = None
     for comment in thread["comments"]:
         call = _call(db, bares, repository, comment, now)
-        pull = pull_rows.by_id(call, issue_id)
-        review = reviews.add(call, pull, "", pull["head_sha"], "COMMENTED")
+        pull = pull_rows.pull_by_id(call, issue_id)
+        review = reviews.insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
         if first is not None:
-            review_threads.answer(call, pull, review, first, comment["body"])
+            review_threads.insert_reply(call, pull, review, first, comment["body"])
             continue
         identifier = _begin(call, pull, review, thread, comment["body"])
         first = db.execute("SELECT * FROM review_comments WHERE id = ?", (identifier,)).fetchone()
@@ -115,24 +115,24 @@ def _plant_thread(
 
 
 def _begin(call: Call, pull: Row, review: int, thread: Mapping[str, Any], body: str) -> int:
-    spot = Spot("RIGHT", thread["line"]) if "line" in thread else None
+    spot = LineRange("RIGHT", thread["line"]) if "line" in thread else None
     try:
-        anchor = review_threads.anchored(
+        anchor = review_threads.anchor_remark(
             call, pull, review_threads.Remark(thread["path"], body, spot), pull["head_sha"]
         )
-    except OffTheDiff as off:
+    except NotInDiff as off:
         raise WrongUsage(
             f"The seed is wrong: a thread on {thread['path']} has no place in the pull request ({off.field} {off}).",
             hint="Name a file and a line that the pull request changes.",
         ) from off
-    return review_threads.hang(call, pull, review, anchor, body)
+    return review_threads.insert_review_comment(call, pull, review, anchor, body)
 
 
-def _call(db: Connection, bares: Bares, repository: Row, comment: Mapping[str, Any], now: float) -> Call:
+def _call(db: Connection, bares: GitStorage, repository: Row, comment: Mapping[str, Any], now: float) -> Call:
     """Return the request by which the author of a comment would have made it."""
     owner, _, name = repository["full_name"].partition("/")
     login = comment.get("author", MAINTAINER)
     actor = Actor(account(db, login, now), login, "", "user", {}, None)
-    at = moment_of(comment, now)
+    at = created_seconds(comment, now)
     params = {"owner": owner, "repo": name}
-    return Call(db, Settings(), at, "", "", "", {}, bares, actor=actor, params=params)
+    return Call(db, SandboxSettings(), at, "", "", "", {}, bares, actor=actor, params=params)

@@ -26,17 +26,17 @@ from accord_sandbox.connections import DROP
 from accord_sandbox.database import Database
 from accord_sandbox.exchanges import Exchange, Observer
 from accord_sandbox.faults import Fault, Faults
-from accord_sandbox.issues import Draft, insert
+from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.repositories import find_repository, find_user
 from accord_sandbox.seed_rows import MAINTAINER
-from accord_sandbox.settings import RateLimits, Settings
+from accord_sandbox.settings import RateLimits, SandboxSettings
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "Running", "Settings", "serving"]
+__all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "RunningSandbox", "SandboxSettings", "serving"]
 
 HOST = "127.0.0.1"
 START_SECONDS = 10.0
@@ -45,7 +45,7 @@ YEAR = 365 * 86400.0
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningSandbox:
     """A local GitHub that answers at ``url`` (and, like GHES, below ``url``/api/v3)."""
 
     url: str
@@ -102,8 +102,8 @@ class Running:
             start = self._now() - age_seconds
             for n in range(1, count + 1):
                 text = None if body is None else body.replace("{n}", str(n))
-                draft = Draft(title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state)
-                insert(connection, row["id"], draft)
+                draft = NewIssue(title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state)
+                insert_issue(connection, row["id"], draft)
             return list(range(row["last_number"] + 1, row["last_number"] + count + 1))
 
     def _now(self) -> float:
@@ -117,14 +117,14 @@ def serving(
     port: int = 0,
     repository: str | None = None,
     seed: Path | None = None,
-    settings: Settings | None = None,
-) -> Iterator[Running]:
+    settings: SandboxSettings | None = None,
+) -> Iterator[RunningSandbox]:
     """Serve the local GitHub kept in ``directory`` until the block ends.
 
     Port 0 takes a free one. ``seed`` counts only when the directory is new; ``repository`` ("owner/name") is made
     when it is not there. Several processes may serve one directory at once.
     """
-    settings = settings or Settings()
+    settings = settings or SandboxSettings()
     directory = directory.absolute()  # git runs elsewhere
     store = Database(directory)
     try:
@@ -132,7 +132,7 @@ def serving(
         running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp())
         with _listening(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
-            yield Running(url, seeds.TOKEN, home, application, store, running_seed)
+            yield RunningSandbox(url, seeds.TOKEN, home, application, store, running_seed)
     finally:
         store.close()
 

@@ -24,7 +24,7 @@ class RateLimits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SandboxSettings:
     """What a caller may choose. ``rate_limits=None`` turns all limits off."""
 
     clock: Clock = field(default_factory=SystemClock)

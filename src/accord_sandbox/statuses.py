@@ -8,25 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox import check_states, commits, payloads, repository_payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.database import next_id
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
 
-STATES = ("error", "failure", "pending", "success")
+STATUS_STATES = ("error", "failure", "pending", "success")
 MOST_STATUSES = 1000
 """Of one context on one commit."""
 
 
-def create_status(call: Call) -> Answer:
+def create_status(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/statuses/{sha}."""
-    call.require("statuses", Role.WRITE)
+    call.require("statuses", AccessLevel.WRITE)
     call.fields.require("state")
-    state = call.fields.choice("state", STATES)
-    sha = commits.find(call, call.params["sha"]).sha
+    state = call.fields.choice("state", STATUS_STATES)
+    sha = commits.find_commit(call, call.params["sha"]).sha
     context = call.fields.string("context") or "default"
     count = call.db.execute(
         "SELECT count(*) FROM statuses WHERE repository_id = ? AND sha = ? AND context = ?",
@@ -43,16 +43,16 @@ def create_status(call: Call) -> Answer:
     )
     row = call.db.execute("SELECT * FROM statuses WHERE id = ?", (identifier,)).fetchone()
     creator = payloads.people(call, [row["creator_id"]])[row["creator_id"]]
-    payload = {**_payload(call, row), "creator": creator}
-    return Answer(201, payload, {"location": payload["url"]})
+    payload = {**_status_payload(call, row), "creator": creator}
+    return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def get_combined(call: Call) -> Answer:
+def get_combined(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits/{ref}/status: the newest of each context; checks do not count here."""
     _ = call.repository
-    if not call.grant.may("statuses", Role.READ):
+    if not call.grant.may("statuses", AccessLevel.READ):
         raise call.grant.refusal()
-    sha = commits.find(call, call.params["ref"]).sha
+    sha = commits.find_commit(call, call.params["ref"]).sha
     rows = check_states.latest_statuses(call.db, call.repository["id"], sha)
     states = {row["state"] for row in rows}
     state = "failure" if states & {"error", "failure"} else "success" if states == {"success"} else "pending"
@@ -62,15 +62,15 @@ def get_combined(call: Call) -> Answer:
         "state": state,
         "sha": sha,
         "total_count": len(rows),
-        "statuses": [_payload(call, row) for row in part],
-        "repository": repository_payloads.simple(call, call.repository),
+        "statuses": [_status_payload(call, row) for row in part],
+        "repository": repository_payloads.repository_summary(call, call.repository),
         "commit_url": url,
         "url": f"{url}/status",
     }
-    return Answer(200, document, call.links(len(rows)))
+    return ApiResponse(200, document, call.links(len(rows)))
 
 
-def _payload(call: Call, row: Row) -> payloads.Payload:
+def _status_payload(call: Call, row: Row) -> payloads.Payload:
     moment = payloads.moment(row["created_at"])
     return {
         "url": f"{call.api}/repos/{call.repository['full_name']}/statuses/{row['sha']}",

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads, repository_payloads
-from accord_sandbox.access import Role
-from accord_sandbox.answers import Answer, Refusal, not_found
+from accord_sandbox.access import AccessLevel
+from accord_sandbox.answers import ApiResponse, Refusal, not_found
 from accord_sandbox.artifacts import LINK_SECONDS
 from accord_sandbox.database import next_id
 from accord_sandbox.repositories import find_repository
@@ -23,13 +23,13 @@ from accord_sandbox.repositories import find_repository
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord_sandbox.bare import Bare
+    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Connection, Row
 
-CONTROL = re.compile(r"/_sandbox/(?P<kind>runs|jobs)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})")
-STORAGE = re.compile(r"/_storage/logs/(?P<id>\d{1,18})")
-DEFAULTS = {
+RUN_CONTROL = re.compile(r"/_sandbox/(?P<kind>runs|jobs)/(?P<repository>[^/]+/[^/]+)/(?P<id>\d{1,18})")
+LOG_STORAGE = re.compile(r"/_storage/logs/(?P<id>\d{1,18})")
+RUN_DEFAULTS = {
     "name": "CI",
     "path": ".github/workflows/ci.yml",
     "event": "pull_request",
@@ -43,41 +43,41 @@ DEFAULTS = {
 MOST_INPUTS = 25
 
 
-def keep_run(db: Connection, repository_id: int, run_id: int, entry: Mapping[str, Any], now: float) -> None:
+def save_run(db: Connection, repository_id: int, run_id: int, entry: Mapping[str, Any], now: float) -> None:
     """Write a run down, or change one that is there."""
     row = db.execute("SELECT * FROM workflow_runs WHERE id = ?", (run_id,)).fetchone()
-    old = {name: row[name] for name in DEFAULTS} if row is not None else DEFAULTS
-    values = {**old, **{name: entry[name] for name in DEFAULTS if name in entry}}
+    old = {name: row[name] for name in RUN_DEFAULTS} if row is not None else RUN_DEFAULTS
+    values = {**old, **{name: entry[name] for name in RUN_DEFAULTS if name in entry}}
     db.execute(
         "INSERT OR REPLACE INTO workflow_runs (id, repository_id, created_at, name, path, event, status, conclusion,"
         " head_sha, head_branch) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (run_id, repository_id, row["created_at"] if row is not None else now, *(values[name] for name in DEFAULTS)),
+        (run_id, repository_id, row["created_at"] if row is not None else now, *(values[name] for name in RUN_DEFAULTS)),
     )
 
 
-def keep_job(db: Connection, check_run_id: int, run_id: int, log: str | None) -> None:
+def save_job(db: Connection, check_run_id: int, run_id: int, log: str | None) -> None:
     """Make a check run a job of a workflow run, with what it printed."""
     db.execute("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?)", (check_run_id, run_id, log))
 
 
-def control(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> Answer:
+def put_run(db: Connection, path: str, query: Mapping[str, str], content: bytes, now: float) -> ApiResponse:
     """PUT /_sandbox/runs/OWNER/NAME/RUN with a run's fields as JSON, …/jobs/OWNER/NAME/CHECK_RUN?run=RUN with a log."""
-    found = CONTROL.fullmatch(path)
+    found = RUN_CONTROL.fullmatch(path)
     repository = find_repository(db, found["repository"]) if found else None
     if found is None or repository is None:
         raise not_found()
     if found["kind"] == "runs":
-        keep_run(db, repository["id"], int(found["id"]), json.loads(content or b"{}"), now)
+        save_run(db, repository["id"], int(found["id"]), json.loads(content or b"{}"), now)
     else:
         check = db.execute("SELECT head_sha FROM check_runs WHERE id = ?", (int(found["id"]),)).fetchone()
         if check is None or not query.get("run", "").isdecimal():
             raise not_found()
-        keep_run(db, repository["id"], int(query["run"]), {"head_sha": check["head_sha"]}, now)
-        keep_job(db, int(found["id"]), int(query["run"]), content.decode("utf-8", "replace"))
-    return Answer(204)
+        save_run(db, repository["id"], int(query["run"]), {"head_sha": check["head_sha"]}, now)
+        save_job(db, int(found["id"]), int(query["run"]), content.decode("utf-8", "replace"))
+    return ApiResponse(204)
 
 
-def get_run(call: Call) -> Answer:
+def get_run(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/actions/runs/{run_id}."""
     _readable(call)
     row = call.db.execute(
@@ -86,10 +86,10 @@ def get_run(call: Call) -> Answer:
     ).fetchone()
     if row is None:
         raise not_found()
-    return Answer(200, _payload(call, row))
+    return ApiResponse(200, _run_payload(call, row))
 
 
-def get_log(call: Call) -> Answer:
+def get_log(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/actions/jobs/{job_id}/logs: a redirect to the storage, for any token that may read."""
     _readable(call)
     if call.actor is None:
@@ -101,28 +101,28 @@ def get_log(call: Call) -> Answer:
     if row is None:
         raise not_found()
     until = int(call.now) + LINK_SECONDS
-    return Answer(
+    return ApiResponse(
         302, None, {"location": f"{call.web}/_storage/logs/{row['id']}?se={until}&sig={_signature(row, until)}"}
     )
 
 
-def fetch_log(db: Connection, path: str, query: Mapping[str, str], has_token: bool, now: float) -> Answer:
+def fetch_log(db: Connection, path: str, query: Mapping[str, str], has_token: bool, now: float) -> ApiResponse:
     """Serve a log by its link alone; 404 for one that is not kept any more."""
-    found = STORAGE.fullmatch(path)
+    found = LOG_STORAGE.fullmatch(path)
     row = db.execute("SELECT * FROM jobs WHERE id = ?", (int(found["id"]),)).fetchone() if found else None
     if row is None or row["log"] is None:
         raise not_found()
     until = query.get("se", "")
-    is_link = until.isdecimal() and now < int(until) and query.get("sig") == _signature(row, int(until))
+    is_link = until.isdecimal() and now < int(until) and query.get("sig") == _log_signature(row, int(until))
     if has_token or not is_link:
         raise Refusal(403, "Server failed to authenticate the request.")
-    return Answer(200, headers={"content-type": "text/plain; charset=utf-8"}, content=row["log"].encode())
+    return ApiResponse(200, headers={"content-type": "text/plain; charset=utf-8"}, content=row["log"].encode())
 
 
-def dispatch(call: Call) -> Answer:
+def dispatch(call: Call) -> ApiResponse:
     """POST /repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches: written down, since nothing runs here."""
     call.check_writable()
-    if not call.grant.may("actions", Role.WRITE):
+    if not call.grant.may("actions", AccessLevel.WRITE):
         raise call.grant.refusal()
     call.fields.require("ref")
     ref = call.fields.string("ref") or ""
@@ -146,16 +146,16 @@ def dispatch(call: Call) -> Answer:
             call.now,
         ),
     )
-    return Answer(204)
+    return ApiResponse(204)
 
 
 def _readable(call: Call) -> None:
     _ = call.repository
-    if not call.grant.may("actions", Role.READ):
+    if not call.grant.may("actions", AccessLevel.READ):
         raise call.grant.refusal()
 
 
-def _file(bare: Bare, branch: str, path: str) -> bytes:
+def _file(bare: BareRepository, branch: str, path: str) -> bytes:
     code, content, _ = bare.ask("cat-file", "blob", f"refs/heads/{branch}:{path}")
     return b"" if code else content
 
@@ -181,15 +181,15 @@ def _check_inputs(workflow: bytes, given: Mapping[str, Any]) -> None:
             raise Refusal(422, f"Required input '{name}' not provided")
 
 
-def _signature(row: Row, until: int) -> str:
+def _log_signature(row: Row, until: int) -> str:
     return hashlib.sha256(f"log {row['id']} {row['run_id']} {until}".encode()).hexdigest()
 
 
-def _payload(call: Call, row: Row) -> payloads.Payload:
+def _run_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``workflow-run``; its pull requests are the open ones whose head it ran for."""
     name = call.repository["full_name"]
     url = f"{call.api}/repos/{name}/actions/runs/{row['id']}"
-    home = repository_payloads.simple(call, call.repository)
+    home = repository_payloads.repository_summary(call, call.repository)
     links = ("jobs", "logs", "cancel", "rerun", "artifacts")
     return {
         **{key: row[key] for key in ("id", "name", "path", "event", "status", "conclusion", "head_sha", "head_branch")},

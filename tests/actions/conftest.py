@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 PLANTED = [f"{name}.py" for name in ("pip", "sitecustomize", "uv", "venv")]
 """Files of a workspace that must not become part of the set-up."""
@@ -40,6 +40,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bench:
 
 
 @pytest.fixture
-def github(tmp_path: Path) -> Iterator[Running]:
+def github(tmp_path: Path) -> Iterator[RunningSandbox]:
     with serving(tmp_path / "sandbox", repository=CONSUMER) as running:
         yield running

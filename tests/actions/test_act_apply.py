@@ -15,7 +15,7 @@ from accord_sandbox.show import document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 pytestmark = pytest.mark.unmeasured
 
@@ -64,7 +64,7 @@ jobs:
 
 
 @pytest.fixture
-def apply(bench: Bench, github: Running, tmp_path: Path) -> Any:
+def apply(bench: Bench, github: RunningSandbox, tmp_path: Path) -> Any:
     """Run a workflow on ``plan.json``, any number of times, with the token of GitHub Actions."""
     runs: list[Run] = []
 
@@ -84,7 +84,7 @@ def held(tmp_path: Path) -> Any:
     return lambda: document(tmp_path / "sandbox")
 
 
-def writes(github: Running) -> int:
+def writes(github: RunningSandbox) -> int:
     return sum(method != "GET" for method, _, _ in github.requests)
 
 
@@ -108,7 +108,7 @@ def test_every_output_that_apply_declares_is_there(apply: Any) -> None:
     assert set(apply(EXAMPLE, DRY_RUN).outputs("apply")) == set(read_yaml(ROOT / "action.yml")["outputs"])
 
 
-def test_a_dry_run_plans_everything_and_writes_nothing(apply: Any, github: Running) -> None:
+def test_a_dry_run_plans_everything_and_writes_nothing(apply: Any, github: RunningSandbox) -> None:
     run = apply(EXAMPLE, DRY_RUN)
 
     assert run.exit_code == 0, run.trouble
@@ -117,7 +117,7 @@ def test_a_dry_run_plans_everything_and_writes_nothing(apply: Any, github: Runni
     assert writes(github) == 0
 
 
-def test_a_second_run_adopts_what_the_first_created(apply: Any, github: Running) -> None:
+def test_a_second_run_adopts_what_the_first_created(apply: Any, github: RunningSandbox) -> None:
     first = apply(EXAMPLE).outputs("apply")
     before = writes(github)
     second = apply(EXAMPLE).outputs("apply")
@@ -128,7 +128,7 @@ def test_a_second_run_adopts_what_the_first_created(apply: Any, github: Running)
 
 
 def test_an_invalid_result_fails_the_step_with_a_mark_at_its_line_and_writes_nothing(
-    apply: Any, github: Running
+    apply: Any, github: RunningSandbox
 ) -> None:
     broken = json.dumps(plan(task("one", "two"), task("two", "one")), indent=1)
     run = apply(broken)
@@ -150,7 +150,7 @@ def test_a_rehearsal_needs_neither_github_nor_a_token(bench: Bench, tmp_path: Pa
     assert run.outputs("apply")["outcome"] == "applied"
 
 
-def test_a_missing_result_is_said_in_words(apply: Any, github: Running) -> None:
+def test_a_missing_result_is_said_in_words(apply: Any, github: RunningSandbox) -> None:
     run = apply(EXAMPLE, APPLY.replace("plan.json", "nowhere.json"))
 
     assert run.exit_code != 0
@@ -171,7 +171,7 @@ def test_the_reusable_workflow_hands_its_outputs_to_the_jobs_after_it(way: str, 
     assert receipt["outcome"] == "applied"
 
 
-def test_the_reusable_workflow_fails_and_keeps_the_receipt_that_tells_why(apply: Any, github: Running) -> None:
+def test_the_reusable_workflow_fails_and_keeps_the_receipt_that_tells_why(apply: Any, github: RunningSandbox) -> None:
     run = apply('{"role": "planner"}', CALL.replace("INPUTS", "result-json: ${{ needs.agent.outputs.json }}"))
 
     assert run.exit_code != 0
@@ -181,7 +181,7 @@ def test_the_reusable_workflow_fails_and_keeps_the_receipt_that_tells_why(apply:
     assert writes(github) == 0
 
 
-def test_the_reusable_workflow_can_plan_only(apply: Any, github: Running) -> None:
+def test_the_reusable_workflow_can_plan_only(apply: Any, github: RunningSandbox) -> None:
     run = apply(EXAMPLE, CALL.replace("INPUTS", "result: plan.json\n      dry-run: true"))
 
     assert run.exit_code == 0, run.trouble
@@ -189,7 +189,7 @@ def test_the_reusable_workflow_can_plan_only(apply: Any, github: Running) -> Non
     assert writes(github) == 0
 
 
-def test_a_consumers_own_python_set_up_neither_breaks_nor_hijacks_accord(apply: Any, github: Running) -> None:
+def test_a_consumers_own_python_set_up_neither_breaks_nor_hijacks_accord(apply: Any, github: RunningSandbox) -> None:
     trap = "raise SystemExit('hijacked')"
     planted = {f"{name}.py": trap for name in ("yaml", "click", "json", "sitecustomize", "github", "accord")}
     hostile = """

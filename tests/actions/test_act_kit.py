@@ -23,7 +23,7 @@ from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
 
 from accord.results.labels import shipped_labels
-from accord_sandbox.server import Running, serving
+from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 class Installed:
     """The repository on a local GitHub, and its workflows under act, each job with a token of its own."""
 
-    def __init__(self, bench: Bench, github: Running, home: Path, files: Mapping[str, str]) -> None:
+    def __init__(self, bench: Bench, github: RunningSandbox, home: Path, files: Mapping[str, str]) -> None:
         published = publish(home / "published", own_tokens=True)
         self.bench = Bench(published, bench.stand_ins, bench.home)
         self.github, self.home, self.files = github, home, files

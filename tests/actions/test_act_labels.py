@@ -15,7 +15,7 @@ from accord_sandbox.show import document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 pytestmark = pytest.mark.unmeasured
 
@@ -72,7 +72,7 @@ jobs:
 
 
 @pytest.fixture
-def run(bench: Bench, github: Running, tmp_path: Path) -> Any:
+def run(bench: Bench, github: RunningSandbox, tmp_path: Path) -> Any:
     runs: list[Run] = []
 
     def start(workflow: str, *, token: str = INSTALLATION_TOKEN, **more: Any) -> Run:
@@ -149,7 +149,7 @@ def test_pruning_deletes_what_a_sync_created_and_nothing_else(run: Any, labels: 
     assert set(labels()) == {*before, "kind:other"}
 
 
-def test_labels_of_many_repositories_are_synced_each_in_its_own_job(run: Any, labels: Any, github: Running) -> None:
+def test_labels_of_many_repositories_are_synced_each_in_its_own_job(run: Any, labels: Any, github: RunningSandbox) -> None:
     with github.database.writing() as connection:
         ensure_repository(connection, OTHER, 0.0)
     ended = run(MANY, token=TOKEN)
@@ -174,7 +174,7 @@ def test_the_kits_workflow_for_labels_works_as_it_is(run: Any, labels: Any) -> N
     assert labels()["kind:task"] == "112233"
 
 
-def test_checked_documents_get_marks_and_later_steps_can_call_the_command(run: Any, github: Running) -> None:
+def test_checked_documents_get_marks_and_later_steps_can_call_the_command(run: Any, github: RunningSandbox) -> None:
     bad = json.dumps(plan(task("one", "gone")), indent=1)
     ended = run(CHECK, files={"good.json": json.dumps(plan(task("one"))), "plans/bad.json": bad})
 

@@ -26,7 +26,7 @@ from support.act import (
     workflow_files,
 )
 
-from accord_sandbox.server import Running, serving
+from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ POWERLESS = job_token({})
 
 
 @pytest.fixture
-def github(tmp_path: Path) -> Iterator[Running]:
+def github(tmp_path: Path) -> Iterator[RunningSandbox]:
     """Serve the consumer's repository on a local GitHub that knows the token of every job."""
     origin = make_consumer(tmp_path / "origin", FILES)
     tokens = [*job_tokens(path.read_text() for path in workflow_files()), *job_tokens(["jobs: {none: {}}"])]
@@ -57,7 +57,7 @@ def github(tmp_path: Path) -> Iterator[Running]:
 class Loop:
     """Runs the examples one after the other, each as a workflow run of its own."""
 
-    def __init__(self, bench: Bench, github: Running, home: Path) -> None:
+    def __init__(self, bench: Bench, github: RunningSandbox, home: Path) -> None:
         published = publish(home / "published-with-own-tokens", own_tokens=True)
         self.bench = Bench(published, bench.stand_ins, bench.home)
         self.github, self.home, self.runs = github, home, 0
@@ -111,7 +111,7 @@ def in_reach(run: Run, role: str) -> str:
 
 
 def test_an_agent_plans_implements_and_reviews_without_ever_having_a_token_that_writes(
-    bench: Bench, github: Running, tmp_path: Path
+    bench: Bench, github: RunningSandbox, tmp_path: Path
 ) -> None:
     loop = Loop(bench, github, tmp_path)
     roles = {"plan": loop("plan", request=SPEC)}

@@ -11,12 +11,12 @@ import requests
 from support.openapi import conforming
 
 from accord.core.clock import ManualClock
-from accord_sandbox.server import Settings, serving
+from accord_sandbox.server import SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 STRANGER = "accord-sandbox-stranger-token"
@@ -49,7 +49,7 @@ repositories:
 class Client:
     """Requests with a token, on the home repository unless the path says otherwise."""
 
-    sandbox: Running
+    sandbox: RunningSandbox
     session: requests.Session
 
     def __call__(
@@ -85,22 +85,22 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory, clock: ManualClock) -> Iterator[RunningSandbox]:
     directory = tmp_path_factory.mktemp("sandbox")
     seed = directory / "seed.yml"
     seed.write_text(SEED)
-    with serving(directory, seed=seed, settings=Settings(clock=clock)) as running:
+    with serving(directory, seed=seed, settings=SandboxSettings(clock=clock)) as running:
         yield running
 
 
 @pytest.fixture
-def sandbox(server: Running) -> Iterator[Running]:
+def sandbox(server: RunningSandbox) -> Iterator[RunningSandbox]:
     server.reset()
     with conforming(server):
         yield server
 
 
 @pytest.fixture
-def client(sandbox: Running) -> Iterator[Client]:
+def client(sandbox: RunningSandbox) -> Iterator[Client]:
     with requests.Session() as session:
         yield Client(sandbox, session)

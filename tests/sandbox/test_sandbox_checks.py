@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 NOTE = {"path": "long.txt", "start_line": 1, "end_line": 2, "annotation_level": "warning", "message": "Hm"}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
     with code_server(tmp_path_factory.mktemp("sandbox")) as running:
         yield running
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from conftest import Client
 
     from accord.core.clock import ManualClock
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 
-def send(sandbox: Running, title: str = "x") -> bytes:
+def send(sandbox: RunningSandbox, title: str = "x") -> bytes:
     """Open an issue over a bare socket and return all bytes up to the end of the connection."""
     body = json.dumps({"title": title}).encode()
     head = (

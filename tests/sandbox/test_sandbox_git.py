@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord_sandbox.exchanges import Exchange
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 FLOW = ".github/workflows/ci é.yml"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
     with code_server(tmp_path_factory.mktemp("sandbox")) as running:
         yield running
 
 
 @pytest.fixture
-def git(sandbox: Running, tmp_path: Path) -> Git:
+def git(sandbox: RunningSandbox, tmp_path: Path) -> Git:
     return Git(sandbox, tmp_path)
 
 
@@ -65,7 +65,7 @@ def test_a_large_push_goes_through_in_chunks(git: Git) -> None:
     assert git("--git-dir=again.git", "cat-file", "-s", "other:big.bin").strip() == "4000000"
 
 
-def test_a_zipped_request_is_understood(sandbox: Running) -> None:
+def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
     url = f"{sandbox.url}/octo/code.git/git-upload-pack"
     headers = {
         "content-type": "application/x-git-upload-pack-request",
@@ -100,7 +100,7 @@ def test_who_may_not_is_told_in_github_s_words(
     assert said in git(verb, git.url(token, repository), *last, ok=False)
 
 
-def test_a_token_is_taken_in_any_header(sandbox: Running) -> None:
+def test_a_token_is_taken_in_any_header(sandbox: RunningSandbox) -> None:
     url = f"{sandbox.url}/octo/secret.git/info/refs?service=git-upload-pack"
     refused = requests.get(url, timeout=10)
     assert (refused.status_code, refused.headers["www-authenticate"]) == (401, 'Basic realm="GitHub"')

@@ -9,31 +9,31 @@ import requests
 from support.code_repository import ADMIN, INSTALLATION, code_server
 from support.openapi import conforming
 
-from accord_sandbox.git_objects import EMPTY_TREE
+from accord_sandbox.git_objects import UNUSABLE_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 REF = "refs/accord/test"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
     with code_server(tmp_path_factory.mktemp("sandbox")) as running, conforming(running):
         yield running
 
 
 @pytest.fixture
-def api(server: Running) -> API:
+def api(server: RunningSandbox) -> API:
     server.reset()
     return API(server)
 
 
 class API:
-    def __init__(self, server: Running) -> None:
+    def __init__(self, server: RunningSandbox) -> None:
         self.url = f"{server.url}/repos/octo/code/git"
 
     def __call__(self, method: str, path: str, status: int, token: str = ADMIN, **body: Any) -> Any:
@@ -100,7 +100,7 @@ def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("commits", {"message": "x", "tree": EMPTY_TREE}),
+        ("commits", {"message": "x", "tree": UNUSABLE_TREE}),
         ("commits", {"message": "x", "tree": "0" * 40}),
         ("trees", {"tree": []}),
         ("trees", {"tree": [{"path": "../x", "mode": "100644", "type": "blob", "content": ""}]}),
@@ -116,4 +116,4 @@ def test_a_commit_whose_parent_is_not_there_is_refused(api: API) -> None:
 
 
 def test_who_may_only_read_makes_no_commit(api: API) -> None:
-    api("POST", "commits", 403, token="reader", message="x", tree=EMPTY_TREE)
+    api("POST", "commits", 403, token="reader", message="x", tree=UNUSABLE_TREE)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord_sandbox.graph import HEIGHT, WIDTH, draw
-from accord_sandbox.markup import html
+from accord_sandbox.graph import HEIGHT, WIDTH, draw_graph
+from accord_sandbox.markup import markdown_html
 
 if TYPE_CHECKING:
     from conftest import Client
@@ -97,9 +97,9 @@ def test_long_lists_have_pages(client: Client) -> None:
     ],
 )
 def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str) -> None:
-    assert shown in html(text)
+    assert shown in markdown_html(text)
     if "task" not in shown:
-        assert html(text).strip() == shown
+        assert markdown_html(text).strip() == shown
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str
     ],
 )
 def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
-    drawing = draw(edges)
+    drawing = draw_graph(edges)
     places = {box.key: (box.x, box.y) for box in drawing.boxes}
     assert places.keys() == {key for edge in edges for key in edge}
     cyclic = any((blocked, blocker) in edges for blocker, blocked in edges) or (3, 1) in edges

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 DIFF = {"accept": "application/vnd.github.diff"}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
     with code_server(tmp_path_factory.mktemp("sandbox")) as running:
         yield running
 
 
 @pytest.fixture
-def git(sandbox: Running, tmp_path: Path) -> Git:
+def git(sandbox: RunningSandbox, tmp_path: Path) -> Git:
     return Git(sandbox, tmp_path)
 
 

@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from accord.core.clock import ManualClock
-from accord_sandbox.server import RateLimits, Settings, serving
+from accord_sandbox.server import RateLimits, SandboxSettings, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def test_every_answer_tells_what_is_left(client: Client) -> None:
 )
 def test_a_used_up_budget_is_refused_until_its_reset(tmp_path: Path, limits: RateLimits, resource: str) -> None:
     clock = ManualClock(START)
-    with serving(tmp_path, settings=Settings(clock=clock, rate_limits=limits)) as sandbox:
+    with serving(tmp_path, settings=SandboxSettings(clock=clock, rate_limits=limits)) as sandbox:
         path = "/search/issues?q=is:issue" if resource == "search" else f"/repos/{sandbox.repository}/issues"
 
         def ask() -> requests.Response:
@@ -67,7 +67,7 @@ def test_a_used_up_budget_is_refused_until_its_reset(tmp_path: Path, limits: Rat
 def test_writing_too_fast_is_a_secondary_limit(tmp_path: Path, limits: RateLimits, allowed: int, wait: int) -> None:
     clock = ManualClock(START)
     with (
-        serving(tmp_path, settings=Settings(clock=clock, rate_limits=limits)) as sandbox,
+        serving(tmp_path, settings=SandboxSettings(clock=clock, rate_limits=limits)) as sandbox,
         requests.Session() as session,
     ):
         session.headers["authorization"] = f"token {sandbox.token}"
@@ -81,7 +81,7 @@ def test_writing_too_fast_is_a_secondary_limit(tmp_path: Path, limits: RateLimit
 
 
 def test_without_limits_there_are_no_headers(tmp_path: Path) -> None:
-    with serving(tmp_path, settings=Settings(rate_limits=None)) as sandbox:
+    with serving(tmp_path, settings=SandboxSettings(rate_limits=None)) as sandbox:
         answer = requests.get(f"{sandbox.url}/rate_limit", timeout=5)
         assert (answer.status_code, answer.json()["message"]) == (404, "Rate limiting is not enabled.")
         assert "x-ratelimit-limit" not in answer.headers

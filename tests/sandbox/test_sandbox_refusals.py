@@ -264,9 +264,9 @@ def test_what_is_no_json_is_a_400(client: Client, raw: bytes, message: str) -> N
 def test_an_older_server_knows_no_dependencies(tmp_path: Any) -> None:
     import requests
 
-    from accord_sandbox.server import Settings, serving
+    from accord_sandbox.server import SandboxSettings, serving
 
-    with serving(tmp_path, settings=Settings(native_dependencies=False)) as old, requests.Session() as session:
+    with serving(tmp_path, settings=SandboxSettings(native_dependencies=False)) as old, requests.Session() as session:
         session.headers["authorization"] = f"token {old.token}"
         url = f"{old.url}/api/v3/repos/{old.repository}/issues"
         created = session.post(url, json={"title": "x"}).json()

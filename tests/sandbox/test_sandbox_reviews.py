@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from conftest import Client
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 HOSTILE = "<script>alert(1)</script> <!-- marker --> **bold**"
 LINE = {"path": "long.txt", "body": "Why three?", "line": 3}
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
     with code_server(tmp_path_factory.mktemp("sandbox")) as running:
         yield running
 
@@ -231,7 +231,7 @@ def test_a_locked_conversation_is_for_writers(client: Client) -> None:
     review(client, {"event": "APPROVE"})
 
 
-def test_comments_follow_their_lines(client: Client, sandbox: Running, tmp_path: Path) -> None:
+def test_comments_follow_their_lines(client: Client, sandbox: RunningSandbox, tmp_path: Path) -> None:
     """Comments that move with their lines keep a place; one whose line was rewritten is outdated."""
     comments = [
         {"path": "long.txt", "body": "moves", "line": 41},
@@ -263,7 +263,7 @@ def test_comments_follow_their_lines(client: Client, sandbox: Running, tmp_path:
     assert (late["line"], late["original_line"], late["original_commit_id"]) == (None, 3, first)
 
 
-def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, sandbox: Running) -> None:
+def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, sandbox: RunningSandbox) -> None:
     commit = head(client)
     client(
         "POST", "pulls/2/comments", {"path": "new name.txt", "body": "All", "subject_type": "file", "commit_id": commit}
@@ -304,7 +304,7 @@ def test_a_link_to_a_line_leads_to_the_file_as_it_was(client: Client, ref: str) 
 
 
 def test_outdated_comments_and_large_files_have_their_place_on_the_page(
-    client: Client, sandbox: Running, tmp_path: Path
+    client: Client, sandbox: RunningSandbox, tmp_path: Path
 ) -> None:
     review(client, {"event": "APPROVE", "comments": [LINE]})
     git = Git(sandbox, tmp_path)

@@ -18,7 +18,7 @@ from support.openapi import violations
 
 from accord.core.errors import WrongUsage
 from accord_sandbox import seed as seeds
-from accord_sandbox.server import Exchange, Settings, serving
+from accord_sandbox.server import Exchange, SandboxSettings, serving
 from accord_sandbox.show import document
 
 
@@ -108,7 +108,7 @@ def test_five_thousand_old_issues_are_there_at_once_and_gone_at_once(tmp_path: P
 def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) -> None:
     first, ready = serve("--dir", str(tmp_path), "--no-rate-limits")
     try:
-        with serving(tmp_path, settings=Settings(rate_limits=None)) as sandbox:
+        with serving(tmp_path, settings=SandboxSettings(rate_limits=None)) as sandbox:
             here = {**ready, "url": sandbox.url}
             with ThreadPoolExecutor(8) as pool:
                 work = [pool.submit(ask, "POST", (ready, here)[n % 2], "issues", {"title": str(n)}) for n in range(40)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, publish
 
-from accord_sandbox.bare import Bares
+from accord_sandbox.bare import GitStorage
 from accord_sandbox.database import Database
 from accord_sandbox.server import serving
 
@@ -84,7 +84,7 @@ class Calls:
 
     def git(self, *arguments: str) -> str:
         """Ask git in the repository on the local GitHub."""
-        return Bares(self.folder / "sandbox" / "git").open(CONSUMER).text(*arguments)
+        return GitStorage(self.folder / "sandbox" / "git").open(CONSUMER).text(*arguments)
 
     @property
     def artifacts(self) -> dict[str, str]:

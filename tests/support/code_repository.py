@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from accord.core.clock import ManualClock
-from accord_sandbox.server import Settings, serving
+from accord_sandbox.server import SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ADMIN = "accord-sandbox-token"
@@ -64,11 +64,11 @@ repositories:
 
 
 @contextmanager
-def code_server(directory: Path) -> Iterator[Running]:
+def code_server(directory: Path) -> Iterator[RunningSandbox]:
     """Serve the repositories above."""
     seed = directory / "seed.yml"
     seed.write_text(SEED, encoding="utf-8")
-    settings = Settings(clock=ManualClock(START), rate_limits=None)
+    settings = SandboxSettings(clock=ManualClock(START), rate_limits=None)
     with serving(directory / "home", seed=seed, settings=settings) as running:
         yield running
 
@@ -77,7 +77,7 @@ def code_server(directory: Path) -> Iterator[Running]:
 class Git:
     """Real git in a work tree of a repository of the sandbox, as somebody."""
 
-    sandbox: Running
+    sandbox: RunningSandbox
     folder: Path
 
     def url(self, token: str | None = ADMIN, repository: str = "octo/code") -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from support.act import Run
 
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 LOOPS = {
     "keepalive": {"dispatch_workflow": "accord-keepalive.yml"},
@@ -88,7 +88,7 @@ class Consumer:
     """A repository on a local GitHub, and the workflow runs in it."""
 
     bench: Bench
-    github: Running
+    github: RunningSandbox
     home: Path
     runs: dict[str, Run] = field(default_factory=dict)
     outputs: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord_sandbox.exchanges import Exchange
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
@@ -105,7 +105,7 @@ class Conformance:
 
 
 @contextmanager
-def conforming(sandbox: Running) -> Iterator[Conformance]:
+def conforming(sandbox: RunningSandbox) -> Iterator[Conformance]:
     """Judge every exchange inside the block, and fail at its end when one was wrong."""
     judge = Conformance()
     sandbox.observers.append(judge)

@@ -23,20 +23,20 @@ from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.text.redaction import Redactor
-from accord_sandbox.server import Settings, serving
+from accord_sandbox.server import SandboxSettings, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from accord.results.operations import Receipt
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 
 
 @dataclass
 class Stage:
-    server: Running
+    server: RunningSandbox
     clock: ManualClock
     waits: list[tuple[float, str]]
     session: requests.Session
@@ -127,6 +127,6 @@ def staged(directory: Path, *, seed: Path | None = None, **settings: Any) -> Ite
     """Open a stage; every exchange on it is held against GitHub's OpenAPI description."""
     clock = ManualClock(START)
     settings.setdefault("search_lag_seconds", 300.0)
-    chosen = Settings(clock=clock, **settings)
+    chosen = SandboxSettings(clock=clock, **settings)
     with serving(directory, seed=seed, settings=chosen) as server, conforming(server), requests.Session() as session:
         yield Stage(server, clock, [], session)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from accord.core.kinds import Kind, Model
     from accord.results.operations import Receipt
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 
 @click.command()
@@ -93,7 +93,7 @@ def example(name: str) -> Path:
     return installed if installed.exists() else package.parents[1] / "examples" / name
 
 
-def show_all(server: Running) -> str:
+def show_all(server: RunningSandbox) -> str:
     """Go all steps, saying each, and return the address of the pull request. Exits where a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
     setting = RunOptions(server.repository, SystemClock(), Redactor())
@@ -116,7 +116,7 @@ def show_all(server: Running) -> str:
     return str(made.details["revision"]["url"])
 
 
-def _signed_in(server: Running, token: str) -> GitHub:
+def _signed_in(server: RunningSandbox, token: str) -> GitHub:
     return GitHub(Access(server.repository, token, server.url), SystemClock(), tell_wait)
 
 

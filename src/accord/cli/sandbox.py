@@ -15,7 +15,7 @@ from accord.cli.output import print_json
 from accord.cli.sources import sandbox_server
 
 if TYPE_CHECKING:
-    from accord_sandbox.settings import Settings
+    from accord_sandbox.settings import SandboxSettings
 
 _directory = click.option(
     "--dir",
@@ -72,8 +72,8 @@ def show(directory: Path, repo: str | None) -> None:
     print_json(document(directory, repo))
 
 
-def _settings(no_rate_limits: bool, latency_ms: int) -> Settings:
-    from accord_sandbox.settings import RateLimits, Settings
+def _settings(no_rate_limits: bool, latency_ms: int) -> SandboxSettings:
+    from accord_sandbox.settings import RateLimits, SandboxSettings
 
     limits = None if no_rate_limits else RateLimits()
-    return Settings(rate_limits=limits, latency_seconds=latency_ms / 1000)
+    return SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)

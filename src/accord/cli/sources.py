@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.git.branches import Remote
     from accord.github.client import GitHub
-    from accord_sandbox.server import Running
+    from accord_sandbox.server import RunningSandbox
 
 
 def read_bytes(path: str) -> bytes:
@@ -46,7 +46,7 @@ def unreadable(path: str, error: OSError) -> WrongUsage:
     return WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file that exists.")
 
 
-def sandbox_server() -> Callable[..., AbstractContextManager[Running]]:
+def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
     """Import the embedded local GitHub. Raises WrongUsage when what it needs is not installed."""
     try:
         from accord_sandbox.server import serving
