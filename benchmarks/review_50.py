@@ -80,7 +80,10 @@ def with_pygithub(server: RunningSandbox, document: dict[str, Any]) -> None:
 
 
 def measure(
-    name: str, server: RunningSandbox, action: Callable[[RunningSandbox, dict[str, Any]], None], document: dict[str, Any]
+    name: str,
+    server: RunningSandbox,
+    action: Callable[[RunningSandbox, dict[str, Any]], None],
+    document: dict[str, Any],
 ) -> float:
     server.requests.clear()
     start = time.perf_counter()

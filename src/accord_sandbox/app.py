@@ -18,25 +18,21 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from accord_sandbox import answers, artifacts, faults, git_http, routes, workflow_runs
-from accord_sandbox.access import authenticate
-from accord_sandbox.answers import ApiResponse, Refusal, not_found
-from accord_sandbox.bare import GitStorage
-from accord_sandbox.calls import Call
-from accord_sandbox.connections import drop, gone
-from accord_sandbox.exchanges import Exchange, Observer
-from accord_sandbox.faults import Fault, Faults
+from accord_sandbox import faults, git_http, responses, routes, workflow_runs
+from accord_sandbox.calls import Call, authenticate
+from accord_sandbox.faults import Exchange, Fault, Faults, Observer, drop, gone
+from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
+from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from accord_sandbox.access import Actor
+    from accord_sandbox.calls import Actor, SandboxSettings
     from accord_sandbox.database import Database
     from accord_sandbox.route import Route
-    from accord_sandbox.settings import SandboxSettings
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -75,7 +71,9 @@ class Application:
         first = path.lstrip("/").partition("/")[0]
         visited = git_http.PATTERN.fullmatch(path)
         if not root and visited is not None:
-            door = git_http.GitEndpoint(self.database, self.bares, self.settings, self.faults, self.requests, self._observe)
+            door = git_http.GitEndpoint(
+                self.database, self.bares, self.settings, self.faults, self.requests, self._observe
+            )
             await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
         elif not root and first == "_storage":
             await self._storage(Request(scope, receive), path, send)
@@ -159,7 +157,9 @@ class Application:
             answer = Refusal(500, "Server Error").answer(route.docs if route else "")
         return self._dress(call, route, answer, exchange, applied)
 
-    def _transact(self, call: Call, route: Route | None, authorization: str | None, refused: Refusal | None) -> ApiResponse:
+    def _transact(
+        self, call: Call, route: Route | None, authorization: str | None, refused: Refusal | None
+    ) -> ApiResponse:
         writes = route is not None and route.writes
         with self.database.writing() if writes else self.database.reading() as connection:
             call.db = connection
@@ -172,12 +172,14 @@ class Application:
                 raise refused
             return route.handler(call)
 
-    def _dress(self, call: Call, route: Route | None, answer: ApiResponse, exchange: Exchange, applied: bool) -> _Outcome:
+    def _dress(
+        self, call: Call, route: Route | None, answer: ApiResponse, exchange: Exchange, applied: bool
+    ) -> _Outcome:
         """Add what every answer carries, and turn one that the client already has into 304."""
-        content = answers.encode(answer.body) if answer.content is None else answer.content
+        content = responses.encode(answer.body) if answer.content is None else answer.content
         headers = {"content-type": "application/json; charset=utf-8"} if content else {}
         if exchange.method == "GET" and answer.status == 200:
-            headers |= {"etag": answers.etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
+            headers |= {"etag": responses.etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
             if _known(exchange.headers.get("if-none-match", ""), headers["etag"]):
                 answer, content = ApiResponse(304, headers=answer.headers), b""
                 del headers["content-type"]
@@ -214,17 +216,21 @@ class Application:
                 raise failure
             with self.database.reading() as connection:
                 has_token = "authorization" in request.headers
-                fetch = workflow_runs.fetch_log if workflow_runs.LOG_STORAGE.fullmatch(path) else artifacts.fetch_artifact
+                fetch = (
+                    workflow_runs.fetch_log
+                    if workflow_runs.LOG_STORAGE.fullmatch(path)
+                    else workflow_runs.fetch_artifact
+                )
                 answer = fetch(connection, path, request.query_params, has_token, now)
         except Refusal as refusal:
             answer = refusal.answer("")
         self.requests.append((request.method, path, answer.status))
-        content = answers.encode(answer.body) if answer.content is None else answer.content
+        content = responses.encode(answer.body) if answer.content is None else answer.content
         await _send(request, _Outcome(answer, content, None), fault, send)
 
     def _keep(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
         """Do what GitHub does by itself: keep an artifact, let a workflow run go its way, keep the log of a job."""
-        keep = workflow_runs.put_run if workflow_runs.RUN_CONTROL.fullmatch(path) else artifacts.put_artifact
+        keep = workflow_runs.put_run if workflow_runs.RUN_CONTROL.fullmatch(path) else workflow_runs.put_artifact
         try:
             with self.database.writing() as connection:
                 answer = keep(connection, path, query, content, self.settings.clock.now().timestamp())

@@ -11,16 +11,16 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from accord_sandbox import check_states, commits, payloads
-from accord_sandbox.access import AccessLevel
-from accord_sandbox.answers import ApiResponse, Refusal, invalid, not_found, schema_violation
+from accord_sandbox import commits, payloads
+from accord_sandbox.calls import AccessLevel
 from accord_sandbox.comments import seconds_of
 from accord_sandbox.database import next_id
-from accord_sandbox.fields import Fields
+from accord_sandbox.responses import ApiResponse, Fields, Refusal, invalid, not_found, schema_violation
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
-    from accord_sandbox.database import Row
+    from accord_sandbox.database import Connection, Row
+
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
 CONCLUSIONS = (
@@ -87,7 +87,7 @@ def list_for_ref(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits/{ref}/check-runs: the newest of each name, all with ``filter=all``."""
     _check_readable(call)
     sha = commits.find_commit(call, call.params["ref"]).sha
-    rows = check_states.latest_runs(call.db, call.repository["id"], sha)
+    rows = latest_runs(call.db, call.repository["id"], sha)
     if call.query.get("filter") == "all":
         rows = call.db.execute(
             "SELECT * FROM check_runs WHERE repository_id = ? AND head_sha = ? ORDER BY id DESC",
@@ -230,3 +230,111 @@ def _app(call: Call, identifier: int) -> payloads.Payload:
         "permissions": {},
         "events": [],
     }
+
+
+STATUS_STATES = ("error", "failure", "pending", "success")
+MOST_STATUSES = 1000
+"""Of one context on one commit."""
+
+
+def create_status(call: Call) -> ApiResponse:
+    """POST /repos/{owner}/{repo}/statuses/{sha}."""
+    call.require("statuses", AccessLevel.WRITE)
+    call.fields.require("state")
+    state = call.fields.choice("state", STATUS_STATES)
+    sha = commits.find_commit(call, call.params["sha"]).sha
+    context = call.fields.string("context") or "default"
+    count = call.db.execute(
+        "SELECT count(*) FROM statuses WHERE repository_id = ? AND sha = ? AND context = ?",
+        (call.repository["id"], sha, context),
+    ).fetchone()[0]
+    if count >= MOST_STATUSES:
+        message = "This SHA and context has reached the maximum number of statuses."
+        raise Refusal(422, "Validation Failed", errors=[{"message": message}])
+    identifier = next_id(call.db)
+    texts = (call.fields.string("description", null=True), call.fields.string("target_url", null=True))
+    call.db.execute(
+        "INSERT INTO statuses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (identifier, call.repository["id"], call.user.user_id, sha, state, context, *texts, call.now),
+    )
+    row = call.db.execute("SELECT * FROM statuses WHERE id = ?", (identifier,)).fetchone()
+    creator = payloads.people(call, [row["creator_id"]])[row["creator_id"]]
+    payload = {**_status_payload(call, row), "creator": creator}
+    return ApiResponse(201, payload, {"location": payload["url"]})
+
+
+def get_combined(call: Call) -> ApiResponse:
+    """GET /repos/{owner}/{repo}/commits/{ref}/status: the newest of each context; checks do not count here."""
+    _ = call.repository
+    if not call.grant.may("statuses", AccessLevel.READ):
+        raise call.grant.refusal()
+    sha = commits.find_commit(call, call.params["ref"]).sha
+    rows = latest_statuses(call.db, call.repository["id"], sha)
+    states = {row["state"] for row in rows}
+    state = "failure" if states & {"error", "failure"} else "success" if states == {"success"} else "pending"
+    url = f"{call.api}/repos/{call.repository['full_name']}/commits/{sha}"
+    part = rows[call.page.offset : call.page.offset + call.page.size]
+    document = {
+        "state": state,
+        "sha": sha,
+        "total_count": len(rows),
+        "statuses": [_status_payload(call, row) for row in part],
+        "repository": payloads.repository_summary(call, call.repository),
+        "commit_url": url,
+        "url": f"{url}/status",
+    }
+    return ApiResponse(200, document, call.links(len(rows)))
+
+
+def _status_payload(call: Call, row: Row) -> payloads.Payload:
+    moment = payloads.moment(row["created_at"])
+    return {
+        "url": f"{call.api}/repos/{call.repository['full_name']}/statuses/{row['sha']}",
+        "avatar_url": f"{call.web}/_static/avatar.svg",
+        "id": row["id"],
+        "node_id": payloads.node_id("SC", row["id"]),
+        "state": row["state"],
+        "description": row["description"],
+        "target_url": row["target_url"],
+        "context": row["context"],
+        "created_at": moment,
+        "updated_at": moment,
+    }
+
+
+_PASSED = ("success", "neutral", "skipped")
+
+
+def latest_statuses(db: Connection, repository_id: int, sha: str) -> list[Row]:
+    """Return the newest status of each context, newest first."""
+    return db.execute(
+        "SELECT * FROM statuses WHERE id IN (SELECT max(id) FROM statuses WHERE repository_id = ? AND sha = ?"
+        " GROUP BY context) ORDER BY id DESC",
+        (repository_id, sha),
+    ).fetchall()
+
+
+def latest_runs(db: Connection, repository_id: int, sha: str) -> list[Row]:
+    """Return the newest check run of each name and app, newest first."""
+    return db.execute(
+        "SELECT * FROM check_runs WHERE id IN (SELECT max(id) FROM check_runs WHERE repository_id = ? AND head_sha = ?"
+        " GROUP BY name, app_id) ORDER BY id DESC",
+        (repository_id, sha),
+    ).fetchall()
+
+
+def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
+    """Return success, failure or pending for each context or check."""
+    found = {}
+    for status in latest_statuses(db, repository_id, sha):
+        found[status["context"]] = "failure" if status["state"] == "error" else status["state"]
+    for run in latest_runs(db, repository_id, sha):
+        passed = "success" if run["conclusion"] in _PASSED else "failure"
+        found[run["name"]] = passed if run["status"] == "completed" else "pending"
+    return found
+
+
+def combined_outcome(db: Connection, repository_id: int, sha: str) -> str | None:
+    """Return the worst of all, None where there is none."""
+    states = outcomes(db, repository_id, sha).values()
+    return next((state for state in ("failure", "pending", "success") if state in states), None)

@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from accord_sandbox import (
-    artifacts,
-    branches,
-    checks,
-    commits,
-    contents,
-    git_data,
-    git_objects,
-    protection,
-    pulls,
-    repository_events,
-    statuses,
-    workflow_runs,
-)
+from accord_sandbox import checks, commits, git_data, pulls, repositories, workflow_runs
 from accord_sandbox.route import Route
 
 _REPO = "/repos/{owner}/{repo}"
@@ -23,14 +10,14 @@ _CHECK = f"{_REPO}/check-runs/{{check_run_id:int}}"
 _REFS = f"{_REPO}/git/refs/{{ref:path}}"
 
 ROUTES = (
-    Route("GET", f"{_REPO}/branches", branches.list_branches, "branches/branches#list-branches"),
+    Route("GET", f"{_REPO}/branches", repositories.list_branches, "branches/branches#list-branches"),
     Route(
         "GET",
         f"{_REPO}/branches/{{branch:path}}/protection",
-        protection.get_protection,
+        repositories.get_protection,
         "branches/branch-protection#get-branch-protection",
     ),
-    Route("GET", f"{_REPO}/branches/{{branch:path}}", branches.get_branch, "branches/branches#get-a-branch"),
+    Route("GET", f"{_REPO}/branches/{{branch:path}}", repositories.get_branch, "branches/branches#get-a-branch"),
     Route("GET", f"{_REPO}/commits", commits.list_commits, "commits/commits#list-commits"),
     Route(
         "GET",
@@ -47,24 +34,22 @@ ROUTES = (
     Route(
         "GET",
         f"{_REPO}/commits/{{ref:path}}/status",
-        statuses.get_combined,
+        checks.get_combined,
         "commits/statuses#get-the-combined-status-for-a-specific-reference",
     ),
-    Route("POST", f"{_REPO}/statuses/{{sha}}", statuses.create_status, "commits/statuses#create-a-commit-status"),
-    Route(
-        "POST", f"{_REPO}/dispatches", repository_events.create_event, "repos/repos#create-a-repository-dispatch-event"
-    ),
+    Route("POST", f"{_REPO}/statuses/{{sha}}", checks.create_status, "commits/statuses#create-a-commit-status"),
+    Route("POST", f"{_REPO}/dispatches", repositories.create_event, "repos/repos#create-a-repository-dispatch-event"),
     Route("POST", f"{_REPO}/check-runs", checks.create_check_run, "checks/runs#create-a-check-run"),
     Route("GET", _CHECK, checks.get_check_run, "checks/runs#get-a-check-run"),
     Route("PATCH", _CHECK, checks.update_check_run, "checks/runs#update-a-check-run"),
     Route("GET", f"{_CHECK}/annotations", checks.list_annotations, "checks/runs#list-check-run-annotations"),
     Route("GET", f"{_REPO}/commits/{{ref:path}}", commits.get_commit, "commits/commits#get-a-commit"),
     Route("GET", f"{_REPO}/compare/{{basehead:path}}", commits.compare, "commits/commits#compare-two-commits"),
-    Route("GET", f"{_REPO}/contents/{{path:path}}", contents.get_contents, "repos/contents#get-repository-content"),
+    Route("GET", f"{_REPO}/contents/{{path:path}}", git_data.get_contents, "repos/contents#get-repository-content"),
     Route(
         "PUT",
         f"{_REPO}/contents/{{path:path}}",
-        contents.put_contents,
+        git_data.put_contents,
         "repos/contents#create-or-update-file-contents",
     ),
     Route("GET", f"{_REPO}/git/ref/{{ref:path}}", git_data.get_ref, "git/refs#get-a-reference"),
@@ -74,14 +59,14 @@ ROUTES = (
     Route("POST", f"{_REPO}/git/refs", git_data.create_ref, "git/refs#create-a-reference"),
     Route("PATCH", _REFS, git_data.update_ref, "git/refs#update-a-reference"),
     Route("DELETE", _REFS, git_data.delete_ref, "git/refs#delete-a-reference"),
-    Route("POST", f"{_REPO}/git/commits", git_objects.create_commit, "git/commits#create-a-commit"),
-    Route("POST", f"{_REPO}/git/trees", git_objects.create_tree, "git/trees#create-a-tree"),
+    Route("POST", f"{_REPO}/git/commits", git_data.create_commit, "git/commits#create-a-commit"),
+    Route("POST", f"{_REPO}/git/trees", git_data.create_tree, "git/trees#create-a-tree"),
     Route("GET", f"{_REPO}/git/commits/{{sha}}", git_data.get_git_commit, "git/commits#get-a-commit-object"),
     Route("GET", f"{_REPO}/git/trees/{{sha:path}}", git_data.get_tree, "git/trees#get-a-tree"),
     Route(
         "GET",
         f"{_REPO}/actions/runs/{{run_id:int}}/artifacts",
-        artifacts.list_of_run,
+        workflow_runs.list_artifacts,
         "actions/artifacts#list-workflow-run-artifacts",
     ),
     Route(
@@ -105,7 +90,7 @@ ROUTES = (
     Route(
         "GET",
         f"{_REPO}/actions/artifacts/{{artifact_id:int}}/zip",
-        artifacts.download,
+        workflow_runs.download_artifact,
         "actions/artifacts#download-an-artifact",
     ),
 )

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord_sandbox import diffs, payloads
-from accord_sandbox.access import AccessLevel
-from accord_sandbox.answers import ApiResponse, Refusal, not_found
-from accord_sandbox.bare import EMPTY_TREE, Signature
+from accord_sandbox.calls import AccessLevel
+from accord_sandbox.git_storage import EMPTY_TREE, Signature
+from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from accord_sandbox.bare import BareRepository
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
+    from accord_sandbox.git_storage import BareRepository
 
 GITHUB = ("GitHub", "noreply@github.com")
 """Who commits what is committed over the API."""
@@ -36,7 +36,7 @@ class CommitRecord:
 
     sha: str
     tree: str
-    parent_payloads: tuple[str, ...]
+    parents: tuple[str, ...]
     author: Signature
     committer: Signature
     message: str
@@ -108,7 +108,9 @@ def compare(call: Call) -> ApiResponse:
         "behind_by": behind,
         "total_commits": ahead,
         "commits": [commit_payload(call, commit) for commit in found],
-        "files": [diffs.file_payload(call, change, head.sha) for change in diffs.diff_between(call.bare, fork, head.sha)[:300]],
+        "files": [
+            diffs.file_payload(call, change, head.sha) for change in diffs.diff_between(call.bare, fork, head.sha)[:300]
+        ],
     }
     return ApiResponse(200, document)
 

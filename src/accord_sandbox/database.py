@@ -6,6 +6,7 @@ processes never find out half-way that they cannot both write.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
@@ -19,6 +20,7 @@ from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 FILE_NAME = "sandbox.sqlite3"
 FIRST_ID = 3_000_000_000
@@ -167,3 +169,15 @@ def _schema() -> tuple[str, ...]:
     text = (files("accord_sandbox") / "schema.sql").read_text(encoding="utf-8")
     lines = (line.split("--", 1)[0] for line in text.splitlines())
     return tuple(statement for statement in "\n".join(lines).split(";") if statement.strip())
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def words(text: str | None) -> str:
+    """Return the words of a text as ``' word word '``, so that a phrase is found by a plain substring test.
+
+    HTML comments count like any other text: GitHub indexes the source, not what it shows.
+    """
+    found = _WORD.findall((text or "").lower())
+    return f" {' '.join(found)} " if found else " "

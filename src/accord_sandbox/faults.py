@@ -21,14 +21,18 @@ from __future__ import annotations
 import math
 import re
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from accord_sandbox.answers import Refusal
 from accord_sandbox.rates import primary_refusal, secondary_refusal
+from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
-    from accord_sandbox.access import Actor
+    from starlette.requests import Request
+
+    from accord_sandbox.calls import Actor
+
 
 KINDS = (
     "lost-before",
@@ -139,3 +143,45 @@ def refusal(fault: Fault, actor: Actor | None, now: float) -> Refusal | None:
         _, status, *bare = fault.kind.split("-")
         return secondary_refusal(int(status), None if bare else math.ceil(fault.seconds))
     return None
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request of the API or of git at one of two moments.
+
+    ``received``: nothing was done yet; status and answer are None. ``applied``: the work is done and committed (if
+    ``applied`` says so; a fault or a refusal may have prevented it), and no byte of the answer has left. ``path`` is
+    without /api/v3; ``status`` is None when the connection is about to be dropped without an answer. What git sends and
+    gets is no JSON and may be large: there is none of it here.
+    """
+
+    phase: Literal["received", "applied"]
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    json: Any
+    status: int | None = None
+    response_headers: Mapping[str, str] | None = None
+    response_json: Any = None
+    applied: bool = False
+
+
+Observer: TypeAlias = Callable[[Exchange], None]
+"""Called on the server's own thread: it must not ask this server anything, or both wait for ever."""
+
+
+DROP = "accord.drop"
+"""The scope's key for the function that drops the connection (see ``server``)."""
+
+
+async def drop(request: Request) -> None:
+    """Drop the connection without another byte."""
+    request.scope[DROP]()
+    await gone(request)
+
+
+async def gone(request: Request) -> None:
+    """Wait until the client has hung up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qs
 
-from accord_sandbox import faults, git_reports, heads, protection
-from accord_sandbox.access import AccessLevel, authenticate, grant
-from accord_sandbox.answers import Refusal
-from accord_sandbox.bare import git_environment, git_program
-from accord_sandbox.connections import drop
-from accord_sandbox.exchanges import Exchange
+from accord_sandbox import faults, pull_state, repositories
+from accord_sandbox.calls import AccessLevel, authenticate, grant
+from accord_sandbox.faults import Exchange, drop
+from accord_sandbox.git_storage import git_environment, git_program
 from accord_sandbox.repositories import find_repository
+from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -31,14 +30,14 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Send
 
-    from accord_sandbox.access import Actor, Grant
-    from accord_sandbox.bare import BareRepository, GitStorage
+    from accord_sandbox.calls import Actor, Grant, SandboxSettings
     from accord_sandbox.database import Database, Row
-    from accord_sandbox.exchanges import Observer
-    from accord_sandbox.faults import Fault, Faults
-    from accord_sandbox.settings import SandboxSettings
+    from accord_sandbox.faults import Fault, Faults, Observer
+    from accord_sandbox.git_storage import BareRepository, GitStorage
 
     Process: TypeAlias = asyncio.subprocess.Process
+    from collections.abc import Iterator
+
 
 PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"
@@ -107,7 +106,7 @@ class GitEndpoint:
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
         reasons = dict(line.split(" ", 1) for line in told.splitlines())
-        report = git_reports.with_reasons(report, reasons)
+        report = with_reasons(report, reasons)
         headers["content-length"] = str(len(report))
         if fault is not None and fault.kind == "truncated":
             self._log(request, status)
@@ -117,7 +116,9 @@ class GitEndpoint:
             return
         await self._answer(request, status, headers, report, send)
 
-    async def _pass_on(self, request: Request, visit: _AdmittedRequest, service: str, fault: Fault | None, send: Send) -> None:
+    async def _pass_on(
+        self, request: Request, visit: _AdmittedRequest, service: str, fault: Fault | None, send: Send
+    ) -> None:
         """Answer a question, a clone or a fetch; nothing is kept in memory."""
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
@@ -150,7 +151,7 @@ class GitEndpoint:
                 raise _unauthorized("Repository not found.") if actor is None else Refusal(404, "Repository not found.")
             if pushes:
                 _check_push(actor, held, repository)
-            rules = protection.refused_to(held, protection.protections(connection, repository))
+            rules = repositories.refused_to(held, repositories.protections(connection, repository))
         refused = {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
         return _AdmittedRequest(actor, repository, self.bares.open(repository["full_name"]), {**rules, **refused})
 
@@ -159,7 +160,9 @@ class GitEndpoint:
         assert actor is not None  # noqa: S101 (nobody pushes without a token)
         with self.database.writing() as connection:
             now = self.settings.clock.now().timestamp()
-            heads.follow_branches(heads.RefUpdate(connection, visit.bare, visit.repository["id"], actor.user_id, now))
+            pull_state.follow_branches(
+                pull_state.RefUpdate(connection, visit.bare, visit.repository["id"], actor.user_id, now)
+            )
 
     def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
         if fault is None or (fault.kind in faults.AFTER) != after:
@@ -222,7 +225,9 @@ def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 
 @contextlib.asynccontextmanager
-async def _backend(request: Request, visit: _AdmittedRequest, service: str, rules: Mapping[str, str]) -> AsyncIterator[Process]:
+async def _backend(
+    request: Request, visit: _AdmittedRequest, service: str, rules: Mapping[str, str]
+) -> AsyncIterator[Process]:
     """Run the CGI with the request's body flowing in; it is stopped when the client leaves early."""
     process = await asyncio.create_subprocess_exec(
         git_program(),
@@ -302,3 +307,49 @@ def _cgi(request: Request, visit: _AdmittedRequest, service: str) -> dict[str, s
     }
     variables |= {names[name]: request.headers[name] for name in names if name in request.headers}
     return variables
+
+
+MOST_IN_A_LINE = 65_515
+_FLUSH = b"0000"
+_DECLINED = "hook declined"
+_NOISE = re.compile(rb"error: hook declined to update [^\n]*\n")
+"""What git adds on its own account, and GitHub does not."""
+
+
+def with_reasons(report: bytes, reasons: Mapping[str, str]) -> bytes:
+    """Return the answer to a push in which the refused refs of ``reasons`` carry their reason."""
+    if not reasons:
+        return report
+    told = [line for line in _packets(report) if line is not None]
+    banded = all(line[:1] in (b"\x01", b"\x02", b"\x03") for line in told)
+    if not banded:
+        return b"".join(_rewritten(report, reasons))
+    status = b"".join(line[1:] for line in told if line[:1] == b"\x01")
+    others = [_packet(said) for line in told if line[:1] != b"\x01" and len(said := _NOISE.sub(b"", line)) > 1]
+    changed = b"".join(_rewritten(status, reasons))
+    parts = [changed[start : start + MOST_IN_A_LINE] for start in range(0, len(changed), MOST_IN_A_LINE)]
+    return b"".join([*others, *(_packet(b"\x01" + part) for part in parts), _FLUSH])
+
+
+def _rewritten(status: bytes, reasons: Mapping[str, str]) -> Iterator[bytes]:
+    for line in _packets(status):
+        if line is None:
+            yield _FLUSH
+            continue
+        words = line.decode(errors="surrogateescape").rstrip("\n").split(" ", 2)
+        if len(words) == 3 and words[0] == "ng" and words[2] == _DECLINED and words[1] in reasons:
+            line = f"ng {words[1]} {reasons[words[1]]}\n".encode(errors="surrogateescape")
+        yield _packet(line)
+
+
+def _packets(stream: bytes) -> Iterator[bytes | None]:
+    """Return the payloads of pkt-lines, None for a flush."""
+    place = 0
+    while place < len(stream):
+        length = int(stream[place : place + 4], 16)
+        yield stream[place + 4 : place + length] if length else None
+        place += length or 4
+
+
+def _packet(line: bytes) -> bytes:
+    return b"%04x" % (len(line) + 4) + line

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.answers import ApiResponse, Refusal
 from accord_sandbox.graphql_language import Malformed, Query, Selection, Variable, read_query
 from accord_sandbox.graphql_types import TYPES, Node, Untold
+from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

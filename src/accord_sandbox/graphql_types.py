@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord_sandbox import payloads
-from accord_sandbox.access import AccessLevel, grant
-from accord_sandbox.pull_rows import PULLS
+from accord_sandbox.calls import AccessLevel, grant
+from accord_sandbox.pull_state import PULLS
 from accord_sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _pull(call: Call, row: Any, given: Mapping[str, Any]) -> Node:
     if not grant(call.db, call.actor, row).may("pull_requests", AccessLevel.READ):
         raise Untold("FORBIDDEN", "Resource not accessible by integration")
     number = given.get("number")
-    pull = call.db.execute(f"{SELECT} WHERE repository_id = ? AND number = ?", (row["id"], number)).fetchone()
+    pull = call.db.execute(f"{PULLS} WHERE repository_id = ? AND number = ?", (row["id"], number)).fetchone()
     if pull is None:
         raise Untold("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
     return Node("PullRequest", pull)
@@ -158,7 +158,7 @@ def _is_outdated(_call: Call, row: Any, _: Mapping[str, Any]) -> bool:
 
 
 def _url(call: Call, row: Any, _: Mapping[str, Any]) -> str:
-    pull = call.db.execute(f"{SELECT} WHERE issues.id = ?", (row["issue_id"],)).fetchone()
+    pull = call.db.execute(f"{PULLS} WHERE issues.id = ?", (row["issue_id"],)).fetchone()
     return f"{call.web}/{pull['full_name']}/pull/{pull['number']}#discussion_r{row['id']}"
 
 

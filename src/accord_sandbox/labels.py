@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox import events, payloads
-from accord_sandbox.access import AccessLevel
-from accord_sandbox.answers import ApiResponse, Refusal, invalid, not_found, too_long
+from accord_sandbox import comments, payloads
+from accord_sandbox.calls import AccessLevel
 from accord_sandbox.database import next_id
-from accord_sandbox.fields import texts
+from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found, texts, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -276,4 +275,4 @@ def _payload(call: Call, row: Row) -> payloads.Payload:
 
 def _record(call: Call, issue_id: int, event: str, row: Row) -> None:
     detail = {"label": {"name": row["name"], "color": row["color"]}}
-    events.record_event(call, issue_id, event, detail)
+    comments.record_event(call, issue_id, event, detail)

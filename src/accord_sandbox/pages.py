@@ -16,14 +16,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import Response
 
-from accord_sandbox import graph, markup, pull_pages
+from accord_sandbox import page_parts
 from accord_sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from accord_sandbox.bare import GitStorage
     from accord_sandbox.database import Connection, Row
+    from accord_sandbox.git_storage import GitStorage
 
 PER_PAGE = 50
 MOST_NODES = 200
@@ -146,7 +146,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
     if not pull:
         return "issue.html", page
-    code = pull_pages.pull_context(look, look.bares.open(frame["name"]), pull[0])
+    code = page_parts.pull_context(look, look.bares.open(frame["name"]), pull[0])
     return "pull.html", {**page, **code, "tab": "pulls"}
 
 
@@ -155,7 +155,7 @@ def _pulls(look: Look, names: dict[str, str]) -> _Page | None:
     if frame is None:
         return None
     state = "closed" if look.query.get("state") == "closed" else "open"
-    found = pull_pages.list_context(look, frame["repository"], state)
+    found = page_parts.list_context(look, frame["repository"], state)
     return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
 
 
@@ -168,7 +168,7 @@ def _file(look: Look, names: dict[str, str]) -> _Page | None:
     code, content, _ = bare.ask("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
     if code:
         return None
-    lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: pull_pages.MOST_ROWS]
+    lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: page_parts.MOST_ROWS]
     title = f"{names['path']} · {frame['name']}"
     return "file.html", {**frame, "title": title, "path": names["path"], "commit": commit, "lines": lines}
 
@@ -201,9 +201,9 @@ def _dependencies(look: Look, names: dict[str, str]) -> _Page | None:
         if len(keys | {blocker, blocked}) <= MOST_NODES:
             keys |= {blocker, blocked}
             shown.append((blocker, blocked))
-    drawing = graph.draw_graph(shown)
+    drawing = page_parts.draw_graph(shown)
     nodes = {box.key: _node(look, box.key) for box in drawing.boxes}
-    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": graph}
+    context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": page_parts}
     return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
 
 
@@ -267,7 +267,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = lambda text: Markup(markup.markdown_html(text))  # noqa: S704 (made safe by markup)
+    environment.filters["markdown"] = lambda text: Markup(page_parts.markdown_html(text))  # noqa: S704 (made safe by markup)
     environment.filters["day"] = _day
     environment.filters["ink"] = _ink
     environment.filters["href"] = _href

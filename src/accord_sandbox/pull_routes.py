@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord_sandbox import merges, pulls, review_comments, reviews
+from accord_sandbox import pull_state, pulls, reviews
 from accord_sandbox.route import Route
 
 _REPO = "/repos/{owner}/{repo}"
@@ -19,8 +19,8 @@ ROUTES = (
     Route("PATCH", _PULL, pulls.update_pull, "pulls/pulls#update-a-pull-request"),
     Route("GET", f"{_PULL}/files", pulls.list_files, "pulls/pulls#list-pull-requests-files"),
     Route("GET", f"{_PULL}/commits", pulls.list_commits, "pulls/pulls#list-commits-on-a-pull-request"),
-    Route("GET", f"{_PULL}/merge", merges.get_merged, "pulls/pulls#check-if-a-pull-request-has-been-merged"),
-    Route("PUT", f"{_PULL}/merge", merges.merge_pull, "pulls/pulls#merge-a-pull-request"),
+    Route("GET", f"{_PULL}/merge", pull_state.get_merged, "pulls/pulls#check-if-a-pull-request-has-been-merged"),
+    Route("PUT", f"{_PULL}/merge", pull_state.merge_pull, "pulls/pulls#merge-a-pull-request"),
     Route("GET", _REVIEWERS, pulls.list_reviewers, f"{_ASKING}get-all-requested-reviewers-for-a-pull-request"),
     Route(
         "POST",
@@ -57,34 +57,34 @@ ROUTES = (
     Route(
         "GET",
         f"{_PULL}/comments",
-        review_comments.list_comments,
+        reviews.list_comments,
         "pulls/comments#list-review-comments-on-a-pull-request",
     ),
     Route(
         "POST",
         f"{_PULL}/comments",
-        review_comments.create_comment,
+        reviews.create_comment,
         "pulls/comments#create-a-review-comment-for-a-pull-request",
         creates=True,
     ),
     Route(
         "POST",
         f"{_PULL}/comments/{{comment_id:int}}/replies",
-        review_comments.create_reply,
+        reviews.create_reply,
         "pulls/comments#create-a-reply-for-a-review-comment",
         creates=True,
     ),
-    Route("GET", _COMMENT, review_comments.get_comment, "pulls/comments#get-a-review-comment-for-a-pull-request"),
+    Route("GET", _COMMENT, reviews.get_comment, "pulls/comments#get-a-review-comment-for-a-pull-request"),
     Route(
         "PATCH",
         _COMMENT,
-        review_comments.update_comment,
+        reviews.update_comment,
         "pulls/comments#update-a-review-comment-for-a-pull-request",
     ),
     Route(
         "DELETE",
         _COMMENT,
-        review_comments.delete_comment,
+        reviews.delete_comment,
         "pulls/comments#delete-a-review-comment-for-a-pull-request",
     ),
 )

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox import commits, diffs, events, git_data, heads, issues, payloads, pull_payloads, pull_rows
-from accord_sandbox.access import AccessLevel, role_of
-from accord_sandbox.answers import ApiResponse, Refusal, invalid, too_long
+from accord_sandbox import comments, commits, diffs, issues, payloads, pull_state
+from accord_sandbox.calls import AccessLevel, role_of
 from accord_sandbox.comments import BODY_LIMIT
 from accord_sandbox.issues import TITLE_LIMIT, NewIssue
 from accord_sandbox.repositories import find_user
+from accord_sandbox.responses import ApiResponse, Refusal, invalid, too_long
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
@@ -51,21 +51,21 @@ def list_pulls(call: Call) -> ApiResponse:
     usual = "desc" if sort == "created" else "asc"
     direction = "ASC" if call.query.get("direction", usual) == "asc" else "DESC"
     rows = call.db.execute(
-        f"{pull_rows.PULLS} WHERE {' AND '.join(conditions)}"
+        f"{pull_state.PULLS} WHERE {' AND '.join(conditions)}"
         f" ORDER BY {_ORDERS.get(sort, _ORDERS['created'])} {direction}, issues.id {direction}",
         keys,
     ).fetchall()
     part = rows[call.page.offset : call.page.offset + call.page.size]
-    return ApiResponse(200, pull_payloads.pull_summaries(call, part), call.links(len(rows)))
+    return ApiResponse(200, pull_state.pull_summaries(call, part), call.links(len(rows)))
 
 
 def get_pull(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}, or its diff or patch by the media type asked for."""
-    pull = pull_rows.find_pull(call)
+    pull = pull_state.find_pull(call)
     for kind in ("diff", "patch"):
         if f".{kind}" in call.accept:
             return _as_text(call, pull, kind)
-    return ApiResponse(200, pull_payloads.pull_payload(call, pull))
+    return ApiResponse(200, pull_state.pull_payload(call, pull))
 
 
 def create_pull(call: Call) -> ApiResponse:
@@ -88,15 +88,15 @@ def create_pull(call: Call) -> ApiResponse:
         "INSERT INTO pulls (issue_id, head_ref, head_sha, base_ref, base_sha, draft) VALUES (?, ?, ?, ?, ?, ?)",
         (identifier, head, tips[head], base, tips[base], draft),
     )
-    pull = pull_rows.pull_by_id(call, identifier)
+    pull = pull_state.pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
-    payload = pull_payloads.pull_payload(call, pull)
+    payload = pull_state.pull_payload(call, pull)
     return ApiResponse(201, payload, {"location": payload["url"]})
 
 
 def update_pull(call: Call) -> ApiResponse:
     """PATCH /repos/{owner}/{repo}/pulls/{pull_number}: title, body, state and base; a draft stays what it is."""
-    pull = pull_rows.find_pull(call)
+    pull = pull_state.find_pull(call)
     call.check_writable()
     own = pull["author_id"] == call.user.user_id and call.grant.may_review()
     if not own and not call.grant.may("pull_requests", AccessLevel.WRITE):
@@ -106,20 +106,22 @@ def update_pull(call: Call) -> ApiResponse:
     if call.fields.string("base") is not None:
         _change_base(call, pull)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, pull["id"]))
-    return ApiResponse(200, pull_payloads.pull_payload(call, pull_rows.pull_by_id(call, pull["id"])))
+    return ApiResponse(200, pull_state.pull_payload(call, pull_state.pull_by_id(call, pull["id"])))
 
 
 def list_files(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/files, 3,000 at most."""
-    pull = pull_rows.find_pull(call)
+    pull = pull_state.find_pull(call)
     changes = diffs.pull_diff(call.bare, pull["base_sha"], pull["head_sha"])[:MOST_FILES]
     part = changes[call.page.offset : call.page.offset + call.page.size]
-    return ApiResponse(200, [diffs.file_payload(call, change, pull["head_sha"]) for change in part], call.links(len(changes)))
+    return ApiResponse(
+        200, [diffs.file_payload(call, change, pull["head_sha"]) for change in part], call.links(len(changes))
+    )
 
 
 def list_commits(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/commits, oldest first, 250 at most."""
-    pull = pull_rows.find_pull(call)
+    pull = pull_state.find_pull(call)
     start = diffs.fork_point(call.bare, pull["base_sha"], pull["head_sha"])
     found = commits.read_commits(call.bare, "--reverse", "--topo-order", f"{start}..{pull['head_sha']}")[:MOST_COMMITS]
     part = found[call.page.offset : call.page.offset + call.page.size]
@@ -130,16 +132,16 @@ def list_of_commit(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/commits/{commit_sha}/pulls: those that have the commit as head or as their merge."""
     sha = commits.find_commit(call, call.params["ref"]).sha
     rows = call.db.execute(
-        f"{pull_rows.PULLS} WHERE repository_id = ? AND ? IN (head_sha, merge_sha) ORDER BY number",
+        f"{pull_state.PULLS} WHERE repository_id = ? AND ? IN (head_sha, merge_sha) ORDER BY number",
         (call.repository["id"], sha),
     ).fetchall()
-    return ApiResponse(200, pull_payloads.pull_summaries(call, rows), call.links(len(rows)))
+    return ApiResponse(200, pull_state.pull_summaries(call, rows), call.links(len(rows)))
 
 
 def list_reviewers(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers."""
-    pull = pull_rows.find_pull(call)
-    return ApiResponse(200, {"users": pull_payloads.reviewers(call, pull["id"]), "teams": []})
+    pull = pull_state.find_pull(call)
+    return ApiResponse(200, {"users": pull_state.reviewers(call, pull["id"]), "teams": []})
 
 
 def request_reviewers(call: Call) -> ApiResponse:
@@ -147,7 +149,11 @@ def request_reviewers(call: Call) -> ApiResponse:
     pull = _askable(call)
     for login in call.fields.names("reviewers", "login") or []:
         user = find_user(call.db, login)
-        if user is None or role_of(call.db, user["id"], call.repository) < AccessLevel.READ or not _collaborates(call, user):
+        if (
+            user is None
+            or role_of(call.db, user["id"], call.repository) < AccessLevel.READ
+            or not _collaborates(call, user)
+        ):
             raise Refusal(
                 422,
                 "Reviews may only be requested from collaborators. One or more of the users or teams you specified"
@@ -157,8 +163,8 @@ def request_reviewers(call: Call) -> ApiResponse:
             raise Refusal(422, "Review cannot be requested from pull request author.")
         call.db.execute("INSERT OR IGNORE INTO review_requests VALUES (?, ?)", (pull["id"], user["id"]))
         requested = {"requested_reviewer": payloads.user(call, user)}
-        events.record_event(call, pull["id"], "review_requested", requested)
-    return ApiResponse(201, pull_payloads.pull_summaries(call, [pull])[0])
+        comments.record_event(call, pull["id"], "review_requested", requested)
+    return ApiResponse(201, pull_state.pull_summaries(call, [pull])[0])
 
 
 def remove_reviewers(call: Call) -> ApiResponse:
@@ -169,11 +175,11 @@ def remove_reviewers(call: Call) -> ApiResponse:
             "DELETE FROM review_requests WHERE issue_id = ? AND user_id = (SELECT id FROM users WHERE login = ?)",
             (pull["id"], login),
         )
-    return ApiResponse(200, pull_payloads.pull_summaries(call, [pull])[0])
+    return ApiResponse(200, pull_state.pull_summaries(call, [pull])[0])
 
 
 def _askable(call: Call) -> Row:
-    pull = pull_rows.find_pull(call)
+    pull = pull_state.find_pull(call)
     call.require("pull_requests", AccessLevel.TRIAGE)
     return pull
 
@@ -208,9 +214,9 @@ def _branch(call: Call, name: str) -> str:
 
 def _check_pair(call: Call, head: str, base: str) -> None:
     if int(call.bare.text("rev-list", "--count", f"refs/heads/{base}..refs/heads/{head}")) == 0:
-        raise pull_rows.pull_refusal(f"No commits between {base} and {head}")
+        raise pull_state.pull_refusal(f"No commits between {base} and {head}")
     if call.bare.merge_base(f"refs/heads/{base}", f"refs/heads/{head}") is None:
-        raise pull_rows.pull_refusal(f"The {head} branch has no history in common with {base}")
+        raise pull_state.pull_refusal(f"The {head} branch has no history in common with {base}")
     same = call.db.execute(
         "SELECT 1 FROM pulls JOIN issues ON issues.id = issue_id"
         " WHERE repository_id = ? AND state = 'open' AND head_ref = ? AND base_ref = ?",
@@ -218,7 +224,7 @@ def _check_pair(call: Call, head: str, base: str) -> None:
     ).fetchone()
     if same is not None:
         owner = call.repository["full_name"].partition("/")[0]
-        raise pull_rows.pull_refusal(f"A pull request already exists for {owner}:{head}.")
+        raise pull_state.pull_refusal(f"A pull request already exists for {owner}:{head}.")
 
 
 def _change_base(call: Call, pull: Row) -> None:
@@ -226,12 +232,12 @@ def _change_base(call: Call, pull: Row) -> None:
     if base == pull["base_ref"]:
         return
     if pull["state"] == "closed":
-        raise pull_rows.pull_refusal("Cannot change the base branch of a closed pull request.", field="base")
+        raise pull_state.pull_refusal("Cannot change the base branch of a closed pull request.", field="base")
     _check_pair(call, pull["head_ref"], base)
     call.db.execute(
         "UPDATE pulls SET base_ref = ?, base_sha = ? WHERE issue_id = ?", (base, call.bare.branch(base), pull["id"])
     )
-    heads.update_head(heads.ref_update(call), pull, pull["head_sha"], str(call.bare.branch(base)))
+    pull_state.update_head(pull_state.ref_update(call), pull, pull["head_sha"], str(call.bare.branch(base)))
 
 
 def _as_text(call: Call, pull: Row, kind: str) -> ApiResponse:

@@ -10,12 +10,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord_sandbox.answers import ApiResponse, Refusal
+from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
-    from accord_sandbox.access import Actor
-    from accord_sandbox.calls import Call
-    from accord_sandbox.settings import RateLimits
+    from accord_sandbox.calls import Actor, Call, RateLimits
 
 HOUR = 3600.0
 MINUTE = 60.0

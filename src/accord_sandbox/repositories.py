@@ -5,18 +5,24 @@ Docs: https://docs.github.com/rest/repos/repos
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from accord_sandbox import labels, payloads, repository_payloads
-from accord_sandbox.access import AccessLevel, denial, role_of
-from accord_sandbox.answers import ApiResponse, Refusal, not_found
+from accord_sandbox import commits, labels, payloads
+from accord_sandbox.calls import AccessLevel, denial, role_of
 from accord_sandbox.database import next_id
+from accord_sandbox.git_storage import HEADS
+from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation
 
 if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
+    from collections.abc import Mapping
+
+    from accord_sandbox.calls import Call, Grant
     from accord_sandbox.database import Connection, Row
+
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _USER_EXTRAS = {
@@ -65,7 +71,7 @@ def get_user(call: Call) -> ApiResponse:
 
 def get_repository(call: Call) -> ApiResponse:
     """GET /repos/{owner}/{repo}."""
-    return ApiResponse(200, repository_payloads.repository_payload(call, call.repository, call.grant.level("contents")))
+    return ApiResponse(200, payloads.repository_payload(call, call.repository, call.grant.level("contents")))
 
 
 def get_permission(call: Call) -> ApiResponse:
@@ -108,11 +114,13 @@ def create_repository(call: Call) -> ApiResponse:
     if find_repository(call.db, facts.full_name) is not None:
         raise _creation_failed("name", "custom", "name already exists on this account")
     row = add_repository(call.db, facts, actor.user_id, call.now)
-    payload = repository_payloads.repository_payload(call, row, AccessLevel.ADMIN)
+    payload = payloads.repository_payload(call, row, AccessLevel.ADMIN)
     return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def add_repository(db: Connection, facts: NewRepository, owner_id: int, now: float, *, default_labels: bool = True) -> Row:
+def add_repository(
+    db: Connection, facts: NewRepository, owner_id: int, now: float, *, default_labels: bool = True
+) -> Row:
     """Insert a repository and return it."""
     identifier = next_id(db)
     db.execute(
@@ -150,3 +158,183 @@ def find_user(db: Connection, login: str) -> Row | None:
 def _creation_failed(field: str, code: str, message: str) -> Refusal:
     error = {"resource": "Repository", "code": code, "field": field, "message": message}
     return Refusal(422, "Repository creation failed.", errors=[error])
+
+
+MOST_PROPERTIES = 10
+MOST_NAME = 100
+
+
+def create_event(call: Call) -> ApiResponse:
+    """POST /repos/{owner}/{repo}/dispatches."""
+    call.require("contents", AccessLevel.WRITE)
+    call.fields.require("event_type")
+    name = call.fields.string("event_type") or ""
+    if not 0 < len(name) <= MOST_NAME:
+        raise schema_violation(f"event_type must have 1 to {MOST_NAME} characters.")
+    payload = call.document.get("client_payload", {}) if isinstance(call.document, dict) else {}
+    if not isinstance(payload, dict):
+        raise schema_violation("For 'properties/client_payload', the value is not an object.")
+    if len(payload) > MOST_PROPERTIES:
+        raise schema_violation(f"No more than {MOST_PROPERTIES} properties are allowed; {len(payload)} were supplied.")
+    return ApiResponse(204)
+
+
+def list_branches(call: Call) -> ApiResponse:
+    """GET /repos/{owner}/{repo}/branches by name; ``protected`` chooses."""
+    protected = protections(call.db, call.repository)
+    tips = {ref.removeprefix(HEADS): sha for ref, sha in commits.readable_bare(call).refs(HEADS).items()}
+    wanted = call.query.get("protected")
+    names = [name for name in tips if wanted is None or (name in protected) == (wanted == "true")]
+    part = names[call.page.offset : call.page.offset + call.page.size]
+    found = []
+    for name in part:
+        commit = {"sha": tips[name], "url": f"{_repository_url(call)}/commits/{tips[name]}"}
+        found.append({"name": name, "commit": commit, **_protection_summary(call, name, protected.get(name))})
+    return ApiResponse(200, found, call.links(len(names)))
+
+
+def get_branch(call: Call) -> ApiResponse:
+    """GET /repos/{owner}/{repo}/branches/{branch}."""
+    name = call.params["branch"]
+    sha = commits.readable_bare(call).branch(name)
+    if sha is None:
+        raise Refusal(404, "Branch not found")
+    rules = protections(call.db, call.repository).get(name)
+    links = {
+        "self": f"{_repository_url(call)}/branches/{quote(name)}",
+        "html": f"{call.web}/{call.repository['full_name']}/tree/{quote(name)}",
+    }
+    commit = commits.commit_payload(call, commits.read_commits(call.bare, "--max-count=1", sha)[0])
+    return ApiResponse(200, {"name": name, "commit": commit, "_links": links, **_protection_summary(call, name, rules)})
+
+
+def _protection_summary(call: Call, name: str, rules: Protection | None) -> dict[str, Any]:
+    """Return what everybody may know about a branch's protection."""
+    contexts = rules.contexts if rules else []
+    level = "off" if not contexts else "everyone" if rules and rules.rules.get("enforce_admins") else "non_admins"
+    checks = {"enforcement_level": level, "contexts": contexts, "checks": []}
+    return {
+        "protected": rules is not None,
+        "protection": {"enabled": rules is not None, "required_status_checks": checks},
+        "protection_url": f"{_repository_url(call)}/branches/{quote(name)}/protection",
+    }
+
+
+def _repository_url(call: Call) -> str:
+    return f"{call.api}/repos/{call.repository['full_name']}"
+
+
+PROTECTION_FIELDS = {
+    "required_pull_request_reviews": dict,
+    "required_status_checks": dict,
+    "enforce_admins": bool,
+    "allow_force_pushes": bool,
+    "allow_deletions": bool,
+}
+"""What a seed may say about a protected branch."""
+
+THROUGH_A_PULL = "Changes must be made through a pull request."
+
+
+@dataclass(frozen=True)
+class Protection:
+    """The rules of one branch."""
+
+    rules: Mapping[str, Any]
+
+    @property
+    def approvals(self) -> int | None:
+        """How many approvals a merge needs; None where no pull request is required."""
+        reviews = self.rules.get("required_pull_request_reviews")
+        return None if reviews is None else int(reviews.get("required_approving_review_count", 1))
+
+    @property
+    def contexts(self) -> list[str]:
+        """The names of the checks that must have succeeded."""
+        return list((self.rules.get("required_status_checks") or {}).get("contexts", []))
+
+    def allows(self, rule: str) -> bool:
+        """Tell whether ``allow_force_pushes`` or ``allow_deletions`` is on."""
+        return bool(self.rules.get(rule))
+
+    def binds(self, grant: Grant) -> bool:
+        """Tell whether the rules hold for somebody: administrators are free unless the rules say otherwise."""
+        return bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
+
+
+def protections(db: Connection, repository: Row) -> dict[str, Protection]:
+    """Return the protected branches of a repository by their names."""
+    rows = db.execute("SELECT branch, rules FROM protections WHERE repository_id = ?", (repository["id"],))
+    return {row["branch"]: Protection(json.loads(row["rules"])) for row in rows}
+
+
+def refused_to(grant: Grant, protected: Mapping[str, Protection]) -> dict[str, str]:
+    """Return the variables that tell the update hook what the rules refuse to somebody."""
+    lists = {
+        "SANDBOX_NO_FORCE": [name for name, rules in protected.items() if not rules.allows("allow_force_pushes")],
+        "SANDBOX_NO_DELETE": [name for name, rules in protected.items() if not rules.allows("allow_deletions")],
+        "SANDBOX_NO_PUSH": [
+            name for name, rules in protected.items() if rules.approvals is not None and rules.binds(grant)
+        ],
+    }
+    return {name: " ".join(["", *(HEADS + branch for branch in found), ""]) for name, found in lists.items()}
+
+
+def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = False) -> None:
+    """Refuse a change of a ref over the API that a push would not be allowed."""
+    rules = protections(call.db, call.repository).get(ref.removeprefix(HEADS))
+    if rules is None or not ref.startswith(HEADS):
+        return
+    if deleted and not rules.allows("allow_deletions"):
+        raise Refusal(422, "Cannot delete a protected branch")
+    if forced and not rules.allows("allow_force_pushes"):
+        raise Refusal(422, "Cannot force-push to this branch")
+    if not deleted and rules.approvals is not None and rules.binds(call.grant):
+        raise Refusal(422, THROUGH_A_PULL)
+
+
+def get_protection(call: Call) -> ApiResponse:
+    """GET /repos/{owner}/{repo}/branches/{branch}/protection, for administrators."""
+    _ = call.user, call.repository
+    if not call.grant.may("administration", AccessLevel.ADMIN if call.user.kind == "user" else AccessLevel.READ):
+        raise call.grant.refusal()
+    if call.bare.branch(call.params["branch"]) is None:
+        raise Refusal(404, "Branch not found")
+    rules = protections(call.db, call.repository).get(call.params["branch"])
+    if rules is None:
+        raise Refusal(404, "Branch not protected")
+    return ApiResponse(200, protection_payload(call, call.params["branch"], rules))
+
+
+def protection_payload(call: Call, branch: str, rules: Protection) -> dict[str, Any]:
+    """Return a ``branch-protection``."""
+    url = f"{call.api}/repos/{call.repository['full_name']}/branches/{branch}/protection"
+    document: dict[str, Any] = {
+        "url": url,
+        "required_signatures": {"url": f"{url}/required_signatures", "enabled": False},
+        "enforce_admins": {"url": f"{url}/enforce_admins", "enabled": bool(rules.rules.get("enforce_admins"))},
+        "required_linear_history": {"enabled": False},
+        "allow_force_pushes": {"enabled": rules.allows("allow_force_pushes")},
+        "allow_deletions": {"enabled": rules.allows("allow_deletions")},
+        "block_creations": {"enabled": False},
+        "required_conversation_resolution": {"enabled": False},
+        "lock_branch": {"enabled": False},
+        "allow_fork_syncing": {"enabled": False},
+    }
+    if rules.approvals is not None:
+        document["required_pull_request_reviews"] = {
+            "url": f"{url}/required_pull_request_reviews",
+            "dismiss_stale_reviews": False,
+            "require_code_owner_reviews": False,
+            "require_last_push_approval": False,
+            "required_approving_review_count": rules.approvals,
+        }
+    if rules.contexts:
+        document["required_status_checks"] = {
+            "url": f"{url}/required_status_checks",
+            "strict": False,
+            "contexts": rules.contexts,
+            "contexts_url": f"{url}/required_status_checks/contexts",
+            "checks": [{"context": context, "app_id": None} for context in rules.contexts],
+        }
+    return document

@@ -10,8 +10,8 @@ from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord_sandbox.answers import ApiResponse
     from accord_sandbox.calls import Call
+    from accord_sandbox.responses import ApiResponse
 
     Handler = Callable[[Call], ApiResponse]
 

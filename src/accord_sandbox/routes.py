@@ -11,8 +11,6 @@ from starlette.routing import compile_path
 from accord_sandbox import (
     code_routes,
     comments,
-    dependencies,
-    events,
     graphql,
     issues,
     labels,
@@ -20,7 +18,6 @@ from accord_sandbox import (
     rates,
     repositories,
     search,
-    sub_issues,
 )
 from accord_sandbox.route import Route
 
@@ -57,7 +54,7 @@ ROUTES = (
     Route("DELETE", f"{_ISSUE}/lock", issues.unlock_issue, "issues/issues#unlock-an-issue"),
     Route("POST", f"{_ISSUE}/assignees", issues.add_assignees, "issues/assignees#add-assignees-to-an-issue"),
     Route("DELETE", f"{_ISSUE}/assignees", issues.remove_assignees, "issues/assignees#remove-assignees-from-an-issue"),
-    Route("GET", f"{_ISSUE}/timeline", events.timeline, "issues/timeline#list-timeline-events-for-an-issue"),
+    Route("GET", f"{_ISSUE}/timeline", comments.timeline, "issues/timeline#list-timeline-events-for-an-issue"),
     Route("GET", f"{_ISSUE}/comments", comments.list_comments, "issues/comments#list-issue-comments"),
     Route(
         "POST", f"{_ISSUE}/comments", comments.create_comment, "issues/comments#create-an-issue-comment", creates=True
@@ -72,24 +69,20 @@ ROUTES = (
         labels.remove_from_issue,
         "issues/labels#remove-a-label-from-an-issue",
     ),
-    Route("GET", _BLOCKED_BY, dependencies.list_blocked_by, "issues/issue-dependencies#list-dependencies"),
-    Route("POST", _BLOCKED_BY, dependencies.add_blocked_by, "issues/issue-dependencies#add-a-dependency"),
+    Route("GET", _BLOCKED_BY, issues.list_blocked_by, "issues/issue-dependencies#list-dependencies"),
+    Route("POST", _BLOCKED_BY, issues.add_blocked_by, "issues/issue-dependencies#add-a-dependency"),
     Route(
         "DELETE",
         f"{_BLOCKED_BY}/{{issue_id:int}}",
-        dependencies.remove_blocked_by,
+        issues.remove_blocked_by,
         "issues/issue-dependencies#remove-dependency",
     ),
     Route(
         "GET",
         f"{_ISSUE}/dependencies/blocking",
-        dependencies.list_blocking,
+        issues.list_blocking,
         "issues/issue-dependencies#list-dependencies-blocking",
     ),
-    Route("GET", f"{_ISSUE}/sub_issues", sub_issues.list_sub_issues, "issues/sub-issues#list-sub-issues"),
-    Route("POST", f"{_ISSUE}/sub_issues", sub_issues.add_sub_issue, "issues/sub-issues#add-sub-issue"),
-    Route("DELETE", f"{_ISSUE}/sub_issue", sub_issues.remove_sub_issue, "issues/sub-issues#remove-sub-issue"),
-    Route("GET", f"{_ISSUE}/parent", sub_issues.get_parent, "issues/sub-issues#get-parent-issue"),
     Route("GET", f"{_REPO}/labels", labels.list_labels, "issues/labels#list-labels-for-a-repository"),
     Route("POST", f"{_REPO}/labels", labels.create_label, "issues/labels#create-a-label"),
     Route("GET", f"{_REPO}/labels/{{name:path}}", labels.get_label, "issues/labels#get-a-label"),

@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
-from accord_sandbox.access import grant
-from accord_sandbox.answers import ApiResponse, Refusal
-from accord_sandbox.words import words
+from accord_sandbox.calls import grant
+from accord_sandbox.database import words
+from accord_sandbox.responses import ApiResponse, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -66,20 +66,19 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.files.yaml import read_yaml
-from accord_sandbox import database, labels, protection, seed_work
-from accord_sandbox.access import TokenKind
+from accord_sandbox import database, labels, planting, repositories
+from accord_sandbox.calls import TokenKind
+from accord_sandbox.database import words
 from accord_sandbox.issues import CLOSING_REASONS, NewIssue, insert_issue
+from accord_sandbox.planting import BOT, MAINTAINER, account, created_seconds, move_to_fork, plant_code, plant_pull
 from accord_sandbox.repositories import NewRepository, add_repository, find_repository
-from accord_sandbox.seed_git import move_to_fork, plant_code, plant_pull
-from accord_sandbox.seed_rows import BOT, MAINTAINER, account, created_seconds
-from accord_sandbox.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from accord_sandbox.bare import GitStorage
     from accord_sandbox.database import Connection, Row
+    from accord_sandbox.git_storage import GitStorage
 
 HOME = "accord/sandbox"
 STRANGER = "stranger"
@@ -221,7 +220,7 @@ def _plant_repository(db: Connection, bares: GitStorage, entry: Mapping[str, Any
     for identifier, issue in zip(identifiers, issues, strict=True):
         if "head" in issue:
             plant_pull(db, bares, row, identifier, issue)
-            seed_work.plant(db, bares, row, identifier, issue, now)
+            planting.plant(db, bares, row, identifier, issue, now)
         if "fork" in issue:
             facts = NewRepository(issue["fork"])
             fork = find_repository(db, facts.full_name) or _new_repository(db, facts, now, default_labels=False)
@@ -229,7 +228,7 @@ def _plant_repository(db: Connection, bares: GitStorage, entry: Mapping[str, Any
         edges = [(identifier, identifiers[number - 1]) for number in issue.get("blocked_by", [])]
         db.executemany("INSERT INTO dependencies VALUES (?, ?)", edges)
     for run in entry.get("workflow_runs", []):
-        seed_work.plant_run(db, bares, row, run, now)
+        planting.plant_run(db, bares, row, run, now)
 
 
 def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], now: float) -> int:
@@ -261,7 +260,7 @@ def _plant_issue(db: Connection, repository_id: int, entry: Mapping[str, Any], n
         )
     for event in entry.get("label_events", []):
         actor = account(db, event.get("author", MAINTAINER), now)
-        seed_work.plant_label_event(db, identifier, actor, event, created_seconds(event, now))
+        planting.plant_label_event(db, identifier, actor, event, created_seconds(event, now))
     return identifier
 
 
@@ -312,7 +311,7 @@ def _repository(entry: Any, place: str) -> Mapping[str, Any]:
             raise _wrong(f"{place}.labels[{index}].color", "is not six hexadecimal digits")
     _code(checked, place)
     for index, run in enumerate(checked.get("workflow_runs", [])):
-        _object(run, f"{place}.workflow_runs[{index}]", seed_work.RUN_FIELDS, required=("id",))
+        _object(run, f"{place}.workflow_runs[{index}]", planting.RUN_FIELDS, required=("id",))
     issues = checked.get("issues", [])
     for index, issue in enumerate(issues):
         _issue(issue, f"{place}.issues[{index}]", len(issues))
@@ -328,7 +327,7 @@ def _code(checked: Mapping[str, Any], place: str) -> None:
             if not (isinstance(text, str) or (text is None and name != "files")):
                 raise _wrong(f"{place}.{name}.{path}", f"is {text!r}, not a text (quote it)")
     for branch, rules in checked.get("protected", {}).items():
-        _object(rules, f"{place}.protected.{branch}", protection.PROTECTION_FIELDS)
+        _object(rules, f"{place}.protected.{branch}", repositories.PROTECTION_FIELDS)
 
 
 def _issue(entry: Any, place: str, count: int) -> None:
@@ -348,13 +347,13 @@ def _issue(entry: Any, place: str, count: int) -> None:
 
 
 def _check_work(checked: Mapping[str, Any], place: str) -> None:
-    for name, (fields, required) in seed_work.FIELDS.items():
+    for name, (fields, required) in planting.FIELDS.items():
         if name in checked and name != "label_events" and "head" not in checked:
             raise _wrong(f"{place}.{name}", "belongs to a pull request with a head")
         for index, part in enumerate(checked.get(name, [])):
             where = f"{place}.{name}[{index}]"
             _check_moment(_object(part, where, fields, required=required), where)
-            for key, allowed in seed_work.WORDS.items():
+            for key, allowed in planting.WORDS.items():
                 _one_of(part, key, allowed, where)
             for at, comment in enumerate(part.get("comments", [])):
                 there = f"{where}.comments[{at}]"

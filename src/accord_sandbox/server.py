@@ -22,14 +22,12 @@ from accord.core.errors import WrongUsage
 from accord_sandbox import database
 from accord_sandbox import seed as seeds
 from accord_sandbox.app import Application
-from accord_sandbox.connections import DROP
+from accord_sandbox.calls import RateLimits, SandboxSettings
 from accord_sandbox.database import Database
-from accord_sandbox.exchanges import Exchange, Observer
-from accord_sandbox.faults import Fault, Faults
+from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.issues import NewIssue, insert_issue
+from accord_sandbox.planting import MAINTAINER
 from accord_sandbox.repositories import find_repository, find_user
-from accord_sandbox.seed_rows import MAINTAINER
-from accord_sandbox.settings import RateLimits, SandboxSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -102,7 +100,9 @@ class RunningSandbox:
             start = self._now() - age_seconds
             for n in range(1, count + 1):
                 text = None if body is None else body.replace("{n}", str(n))
-                draft = NewIssue(title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state)
+                draft = NewIssue(
+                    title.replace("{n}", str(n)), text, user["id"], min(start + n, self._now()), state=state
+                )
                 insert_issue(connection, row["id"], draft)
             return list(range(row["last_number"] + 1, row["last_number"] + count + 1))
 

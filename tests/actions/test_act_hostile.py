@@ -74,7 +74,9 @@ def run_hostile(bench: Bench, github: RunningSandbox, tmp_path: Path, result: di
     return bench.run(WORKFLOW, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
 
 
-def test_hostile_texts_are_carried_out_as_nothing_but_texts(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:
+def test_hostile_texts_are_carried_out_as_nothing_but_texts(
+    bench: Bench, github: RunningSandbox, tmp_path: Path
+) -> None:
     canary = tmp_path / "canary"
     run = run_hostile(bench, github, tmp_path, hostile_plan(canary))
 
@@ -90,7 +92,9 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(bench: Bench, github
     assert not canary.exists()
 
 
-def test_hostile_texts_in_findings_make_no_other_annotations(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:
+def test_hostile_texts_in_findings_make_no_other_annotations(
+    bench: Bench, github: RunningSandbox, tmp_path: Path
+) -> None:
     canary = tmp_path / "canary"
     result = plan(*(task(f"t{i}", text, in_scope=f"- src/t{i}.py") for i, text in enumerate(texts(canary))))
     result["create"][0]["labels"].append("\n::error::forged")
@@ -115,7 +119,9 @@ def test_no_line_of_the_log_is_one_that_githubs_runner_obeys(
     assert run.forged == []
 
 
-def test_the_token_appears_in_no_log_no_summary_and_no_output(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:
+def test_the_token_appears_in_no_log_no_summary_and_no_output(
+    bench: Bench, github: RunningSandbox, tmp_path: Path
+) -> None:
     leaking = plan(task("leak", title=f"Use {INSTALLATION_TOKEN}", context=f"The token is {INSTALLATION_TOKEN}."))
     run = run_hostile(bench, github, tmp_path, leaking)
     told = [event for event in run.events if not str(event.get("stepID")).startswith("['result")]

@@ -149,7 +149,9 @@ def test_pruning_deletes_what_a_sync_created_and_nothing_else(run: Any, labels: 
     assert set(labels()) == {*before, "kind:other"}
 
 
-def test_labels_of_many_repositories_are_synced_each_in_its_own_job(run: Any, labels: Any, github: RunningSandbox) -> None:
+def test_labels_of_many_repositories_are_synced_each_in_its_own_job(
+    run: Any, labels: Any, github: RunningSandbox
+) -> None:
     with github.database.writing() as connection:
         ensure_repository(connection, OTHER, 0.0)
     ended = run(MANY, token=TOKEN)

@@ -16,7 +16,7 @@ import pytest
 from support.loop_calls import Consumer, seed, with_own_tokens
 
 from accord.loops.state import HistoryLine
-from accord_sandbox.seed_rows import BOT
+from accord_sandbox.planting import BOT
 from accord_sandbox.server import serving
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.outputs import page, step_outputs
 from accord.loops.run import LOOPS, due
-from accord_sandbox.settings import RateLimits
+from accord_sandbox.calls import RateLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

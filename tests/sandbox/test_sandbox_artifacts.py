@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from support.archives import zipped
 
-from accord_sandbox.artifacts import RETENTION_DAYS
+from accord_sandbox.workflow_runs import RETENTION_DAYS
 
 if TYPE_CHECKING:
     from conftest import Client

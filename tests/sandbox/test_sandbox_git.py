@@ -12,14 +12,14 @@ import requests
 from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
 
 from accord.core.errors import WrongUsage
-from accord_sandbox.git_reports import with_reasons
+from accord_sandbox.git_http import with_reasons
 from accord_sandbox.server import Fault, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from accord_sandbox.exchanges import Exchange
+    from accord_sandbox.faults import Exchange
     from accord_sandbox.server import RunningSandbox
 
 FLOW = ".github/workflows/ci é.yml"

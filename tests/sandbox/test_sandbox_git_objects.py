@@ -9,7 +9,7 @@ import requests
 from support.code_repository import ADMIN, INSTALLATION, code_server
 from support.openapi import conforming
 
-from accord_sandbox.git_objects import UNUSABLE_TREE
+from accord_sandbox.git_data import UNUSABLE_TREE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -175,25 +175,10 @@ def test_an_edge_is_seen_from_both_ends(client: Client) -> None:
     assert second["id"] != second["number"]
 
 
-def test_sub_issues_have_one_parent(client: Client) -> None:
-    child = client("GET", "issues/1").json()
-    other = client.issue("Other parent")["number"]
-    parent = client("POST", "issues/2/sub_issues", {"sub_issue_id": child["id"]})
-    assert parent.json()["sub_issues_summary"] == {"total": 1, "completed": 0, "percent_completed": 0}
-    assert client("GET", "issues/1/parent").json()["number"] == 2
-    assert client("POST", f"issues/{other}/sub_issues", {"sub_issue_id": child["id"]}).status_code == 422
-    moved = client("POST", f"issues/{other}/sub_issues", {"sub_issue_id": child["id"], "replace_parent": True})
-    assert moved.status_code == 201
-    assert numbers(client("GET", f"issues/{other}/sub_issues").json()) == [1]
-    assert client("DELETE", f"issues/{other}/sub_issue", {"sub_issue_id": child["id"]}).status_code == 200
-    assert client("GET", "issues/1/parent").status_code == 404
-
-
 def test_the_timeline_tells_what_happened(client: Client) -> None:
     blocker = client("GET", "issues/1").json()["id"]
     client("POST", "issues/2/labels", {"labels": ["bug"]})
     client("POST", "issues/2/dependencies/blocked_by", {"issue_id": blocker})
-    client("POST", "issues/2/sub_issues", {"sub_issue_id": blocker})
     client("POST", "issues/2/comments", {"body": "hello"})
     client("PATCH", "issues/2", {"title": "New", "state": "closed", "labels": []})
     client("PUT", "issues/2/lock", {"lock_reason": "resolved"})
@@ -201,7 +186,6 @@ def test_the_timeline_tells_what_happened(client: Client) -> None:
     assert [entry["event"] for entry in client("GET", "issues/2/timeline").json()] == [
         "labeled",
         "blocked_by_added",
-        "sub_issue_added",
         "commented",
         "renamed",
         "closed",

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord_sandbox.graph import HEIGHT, WIDTH, draw_graph
-from accord_sandbox.markup import markdown_html
+from accord_sandbox.page_parts import HEIGHT, WIDTH, draw_graph, markdown_html
 
 if TYPE_CHECKING:
     from conftest import Client

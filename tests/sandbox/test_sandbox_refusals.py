@@ -236,15 +236,6 @@ def test_edges_that_cannot_be_are_refused(client: Client, blocked: int, blocker:
     assert (answer.status_code, answer.json()["message"]) == (422, DEPENDENCY + message)
 
 
-@pytest.mark.parametrize(("parent", "child"), [(2, 3), (3, 2), (2, 2), (1, 2)])
-def test_families_that_cannot_be_are_refused(client: Client, parent: int, child: int) -> None:
-    ids = {number: client("GET", f"issues/{number}").json()["id"] for number in (1, 2, 3)}
-    client("POST", "issues/2/sub_issues", {"sub_issue_id": ids[1]})
-    answer = client("POST", f"issues/{parent}/sub_issues", {"sub_issue_id": ids[child]})
-    assert answer.status_code == 422
-    assert answer.json()["message"].startswith("An error occurred while adding the sub-issue")
-
-
 @pytest.mark.parametrize(
     ("raw", "message"),
     [

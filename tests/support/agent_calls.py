@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, publish
 
-from accord_sandbox.bare import GitStorage
 from accord_sandbox.database import Database
+from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.server import serving
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from accord_sandbox import git_http
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord_sandbox.exchanges import Exchange
+    from accord_sandbox.faults import Exchange
     from accord_sandbox.server import RunningSandbox
 
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"

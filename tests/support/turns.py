@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from accord.loops.models import LoopState
     from accord.loops.run import Turn
-    from accord_sandbox.settings import RateLimits
+    from accord_sandbox.calls import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """

@@ -15,7 +15,7 @@ from accord.cli.output import print_json
 from accord.cli.sources import sandbox_server
 
 if TYPE_CHECKING:
-    from accord_sandbox.settings import SandboxSettings
+    from accord_sandbox.calls import SandboxSettings
 
 _directory = click.option(
     "--dir",
@@ -73,7 +73,7 @@ def show(directory: Path, repo: str | None) -> None:
 
 
 def _settings(no_rate_limits: bool, latency_ms: int) -> SandboxSettings:
-    from accord_sandbox.settings import RateLimits, SandboxSettings
+    from accord_sandbox.calls import RateLimits, SandboxSettings
 
     limits = None if no_rate_limits else RateLimits()
     return SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)

@@ -23,6 +23,7 @@ from accord.core.errors import WrongUsage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"
 ZERO = "0" * 40
