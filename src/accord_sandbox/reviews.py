@@ -239,7 +239,10 @@ def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
     return ApiResponse(200, review_threads.review_documents(call, pull, rows)[0])
 
 
-_PUBLIC = "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id WHERE reviews.state != 'PENDING'"
+_PUBLIC = (
+    "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
+    " WHERE reviews.state != 'PENDING'"
+)
 
 
 def list_comments(call: Call) -> ApiResponse:
