@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import plans
 
-from accord.cli.check import check_document
 from accord.cli.main import _ALLOCATIONS_BEFORE_COLLECTING
+from accord.core.kinds import check_document
 from accord.results.models import PlannerResult
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.loops import keepalive
 
-from accord.cli.check import KINDS
+from accord.core.kinds import KINDS
 
 if TYPE_CHECKING:
     from conftest import Accord

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.missions import Project
 
-from accord.cli.check import check_document
+from accord.core.kinds import check_document
 
 if TYPE_CHECKING:
     from pathlib import Path

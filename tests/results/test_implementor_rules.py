@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from accord.cli.check import check_document
+from accord.core.kinds import check_document
 
 BLOCKED = """Type: spec-gap
 Description: The spec does not say what an empty list means.

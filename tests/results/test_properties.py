@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.plans import plan, refinement, task, update
 
-from accord.cli.check import check_document
 from accord.core.findings import has_errors
+from accord.core.kinds import check_document
 from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from accord.cli.check import check_document
+from accord.core.kinds import check_document
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 WARNING = "[Warning] This file is outside of the scope."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.plans import plan, refinement, refinement_body, task, task_body, update
 
-from accord.cli.check import check_document
+from accord.core.kinds import check_document
 
 Case = tuple[dict[str, Any], str, str]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from accord.cli.check import check_document
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.kinds import check_document
 from accord.runner.classify import AgentNotStarted
 from accord.runner.launch import (
     CommandInputs,

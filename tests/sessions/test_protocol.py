@@ -15,12 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from support.sessions import clock, decision, make_session, status
 
 from accord.core.clock import ManualClock
+from accord.core.documents import Document
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
+from accord.core.kinds import KINDS
 from accord.files.store import Disk
 from accord.sessions import questions
 from accord.sessions.folder import Part, read_session
-from accord.sessions.kinds import STATUS
 from accord.sessions.moves import advance
 from accord.sessions.protocol import UserQuestion, answered, dispatched, normalised, resumed
 
@@ -123,7 +124,7 @@ def test_that_nobody_answered_is_no_reason_to_drop_a_question_about_security(
     else:
         questions.close(folder, "UD-1", "cancelled", reason, clock=clock())
     said = decision("UD-1", "cancelled", category="Security", resolution_reason=reason)
-    assert [found.code for found in STATUS.check(STATUS.read(json.dumps(status(user_decisions=[said])).encode()))] == [
+    assert [found.code for found in KINDS["session-status"].check(Document(status(user_decisions=[said]), ""))] == [
         "security-cancelled"
     ] * is_silent
 

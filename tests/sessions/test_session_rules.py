@@ -12,10 +12,13 @@ from support.sessions import AT, GATES, acceptance, agent_input, agent_output, d
 from support.sessions import TASKS as PLAN
 
 from accord.core.findings import Severity
+from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
-from accord.sessions.kinds import ACCEPTANCE, INPUT, OUTPUT, STATUS, TASKS
 from accord.sessions.models import ROLES
 from accord.sessions.rules import asks_changes, is_approval, is_inside
+
+INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
+STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]
 
 
 def found(kind: Any, value: Any, role: str = "") -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from accord.core.documents import Document
 from accord.core.findings import Finding
-from accord.handoffs.kinds import HANDOFF
+from accord.core.kinds import KINDS
 from accord.handoffs.models import normalised
 from accord.handoffs.plan import Author
 
@@ -60,4 +60,4 @@ def codes(reasons: Any) -> list[tuple[str, str]]:
 
 def checked(task: Any) -> tuple[dict[str, Any], list[Finding]]:
     """Return a task in today's form, and what the check of its document finds."""
-    return normalised(task), HANDOFF.check(Document(task, json.dumps(task)))
+    return normalised(task), KINDS["handoff"].check(Document(task, json.dumps(task)))

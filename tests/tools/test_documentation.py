@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from accord.cli.check import check_document
+from accord.core.kinds import check_document
 from accord.files.yaml import read_yaml
 from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from accord.cli.check import KINDS
+from accord.core.kinds import KINDS
 from accord.handoffs.stages import HANDOFF
 from accord.loops.models import ALL as ALL_LOOPS
 from accord.missions.move import WORK_PACKAGE

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.check import kind_for
 from accord.cli.options import Choice, Lines, dry_run_option, format_option, repository_options, root_option, together
 from accord.cli.output import Progress, print_json
 from accord.cli.receipts import print_receipt, report_receipt
@@ -20,10 +19,9 @@ from accord.cli.sources import github_for, read_bytes
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
-from accord.core.kinds import read_shape
+from accord.core.kinds import kind_for, read_shape
 from accord.files.store import can_be_written, write_whole
-from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
-from accord.results.models import PlannerResult
+from accord.results.models import ImplementorResult, PlannerResult
 from accord.results.operations import Outcome, Receipt
 from accord.results.planner.rules import Plan, item_number, read_plan
 from accord.text.redaction import redacted, redactor_for
@@ -103,14 +101,17 @@ def read_subject(raw: bytes, only: str | None = None) -> Subject:
 
     ``only`` names the one kind that is accepted; without it the document says what it is.
     """
-    kind, model, document = only or "unknown", None, None
+    kind = only or "unknown"
+    model: Any = None
+    document: Document | None = None
     try:
         document = read_object(raw)
         found = kind_for(only, document.value)
-        kind, model = found.name, read_shape(found.model, document.value)
+        kind = found.name
+        model = read_shape(found.model, document.value)
         if isinstance(model, PlannerResult):
             model = read_plan(model)
-        findings = model.findings if isinstance(model, Plan) else found.rules(model)
+        findings = model.findings if isinstance(model, Plan) else found.findings(model)
     except BrokenContract as broken:
         findings = list(broken.findings)
     subject = Subject(kind, model, findings, document)
@@ -175,9 +176,9 @@ def _number(text: str | None, option: str) -> int:
 
 
 _APPLIERS: Mapping[str, Callable[[Any, Way, RunOptions, Choices], Receipt]] = {
-    PLANNER.name: _planner,
-    IMPLEMENTOR.name: _implementor,
-    REVIEWER.name: _reviewer,
+    "planner-result": _planner,
+    "implementor-result": _implementor,
+    "reviewer-result": _reviewer,
 }
 
 APPLICABLE = tuple(sorted(_APPLIERS))
@@ -273,7 +274,7 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     taken = extract_patch(root, base, without=into)
     try:
         document = read_object(raw)
-        result = read_shape(IMPLEMENTOR.model, {"patch": None, **document.value})
+        result = read_shape(ImplementorResult, {"patch": None, **document.value})
     except BrokenContract as broken:
         raise _named(broken, into) from None
     written = enriched(result.model_dump(), taken)

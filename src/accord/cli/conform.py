@@ -19,7 +19,6 @@ from accord.files.yaml import YamlDocument, read_mapping
 from accord.workflows.compare import breaking_findings
 from accord.workflows.conform import runner_findings
 from accord.workflows.files import Workflow
-from accord.workflows.kinds import RUNNER_WORKFLOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from accord.cli.check import Checked
 
 _LOCAL_WORKFLOW = re.compile(r"(?:\./|\$/)(?P<path>\.github/workflows/[^/]+\.ya?ml)")
+
+_KIND = "runner-workflow"
 
 
 @click.command()
@@ -56,9 +57,9 @@ def _check(path: str) -> Checked:
     try:
         workflow, document = _read(path)
     except BrokenContract as broken:
-        return path, RUNNER_WORKFLOW.name, list(broken.findings)
+        return path, _KIND, list(broken.findings)
     findings = runner_findings(workflow, _called(workflow, path))
-    return path, RUNNER_WORKFLOW.name, with_lines(findings, document.lines)
+    return path, _KIND, with_lines(findings, document.lines)
 
 
 def _compare(old: str, new: str) -> list[Checked]:
@@ -67,9 +68,9 @@ def _compare(old: str, new: str) -> list[Checked]:
         try:
             read.append(_read(path))
         except BrokenContract as broken:
-            return [(path, RUNNER_WORKFLOW.name, list(broken.findings))]
+            return [(path, _KIND, list(broken.findings))]
     (before, _), (after, document) = read
-    return [(new, RUNNER_WORKFLOW.name, with_lines(breaking_findings(before, after), document.lines))]
+    return [(new, _KIND, with_lines(breaking_findings(before, after), document.lines))]
 
 
 def _read(path: str) -> tuple[Workflow, YamlDocument]:

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,9 +22,9 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
-from accord.results.kinds import IMPLEMENTOR, PLANNER, REVIEWER
 from accord.results.label_sync import apply_labels, plan_labels
 from accord.results.labels import shipped_labels
+from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
@@ -37,7 +37,7 @@ from accord_sandbox.seed import INSTALLATION_TOKEN
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accord.core.kinds import Kind, Model
+    from accord.core.kinds import Model
     from accord.results.operations import Receipt
     from accord_sandbox.server import RunningSandbox
 
@@ -99,20 +99,20 @@ def show_all(server: RunningSandbox) -> str:
     setting = RunOptions(server.repository, SystemClock(), Redactor())
     _say(f"1. Bring the labels in step: {_sync(person)}\n")
 
-    plan = read_plan(_read(PLANNER))
-    planned = _apply_twice("2", PLANNER, lambda: apply_plan(app, plan, setting))
+    plan = read_plan(_read(PlannerResult, "planner"))
+    planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, setting))
 
     number = int(planned.items[ITEM].id)
     _say(f"3. Somebody takes up #{number}: {_take_up(person, number)}\n")
 
-    work = _read(IMPLEMENTOR)
+    work = _read(ImplementorResult, "implementor")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
     implementation = Implementation(number, remote)
-    made = _apply_twice("4", IMPLEMENTOR, lambda: apply_implementation(app, work, implementation, setting))
+    made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implementation, setting))
 
-    review = _read(REVIEWER)
+    review = _read(ReviewerResult, "reviewer")
     reviewed = Reviewed(int(made.details["revision"]["id"]))
-    _apply_twice("5", REVIEWER, lambda: apply_review(person, review, reviewed, setting))
+    _apply_twice("5", "reviewer", lambda: apply_review(person, review, reviewed, setting))
     return str(made.details["revision"]["url"])
 
 
@@ -120,8 +120,8 @@ def _signed_in(server: RunningSandbox, token: str) -> GitHub:
     return GitHub(Access(server.repository, token, server.url), SystemClock(), tell_wait)
 
 
-def _read(kind: Kind[Model]) -> Model:
-    return read_shape(kind.model, read_object(example(f"{kind.name}.json").read_bytes()).value)
+def _read(model: type[Model], role: str) -> Model:
+    return read_shape(model, read_object(example(f"{role}-result.json").read_bytes()).value)
 
 
 def _sync(github: GitHub) -> str:
@@ -133,11 +133,11 @@ def _sync(github: GitHub) -> str:
     return f"{sum(action.is_change for action in ended)} of {len(ended)} created"
 
 
-def _apply_twice(step: str, kind: Kind[Any], apply: Callable[[], Receipt]) -> Receipt:
+def _apply_twice(step: str, role: str, apply: Callable[[], Receipt]) -> Receipt:
     """Apply an example, show what came of it, and show that doing it again writes nothing."""
-    _say(f"{step}. Apply what the {kind.marks['role']} wrote down: {kind.name}.json")
+    _say(f"{step}. Apply what the {role} wrote down: {role}-result.json")
     receipt = apply()
-    print_receipt(receipt, f"{kind.name}.json", most=1)
+    print_receipt(receipt, f"{role}-result.json", most=1)
     if receipt.exit_code:
         raise click.exceptions.Exit(receipt.exit_code)
     again = apply()

@@ -12,8 +12,10 @@ from accord.cli.options import Choice, dry_run_option, format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_output import tried
 from accord.cli.sources import read_bytes
+from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
+from accord.core.kinds import KINDS
 from accord.sessions.models import ROLES, ProjectType
 
 if TYPE_CHECKING:
@@ -110,9 +112,8 @@ def _output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
     Raises BrokenContract.
     """
     from accord.cli.step import redact
-    from accord.sessions.kinds import OUTPUT
 
-    model, found = OUTPUT.read_model(OUTPUT.read(read_bytes(path)), role)
+    model, found = KINDS["agent-output"].read_model(read_object(read_bytes(path)), role)
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
     return model.model_copy(update={"summary": redact(model.summary)}), found

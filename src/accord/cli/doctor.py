@@ -15,9 +15,9 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, warning, with_lines
-from accord.core.kinds import read_shape
+from accord.core.kinds import KINDS, read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.registry import PLACE_IN_REPOSITORY, REGISTRY, load_registry
+from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
 from accord.workflows.files import Workflow
@@ -190,7 +190,7 @@ def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, Registry | N
     try:
         document = read_mapping(_bytes_of(directory, path))
         read.lines[path] = document.lines
-        found = REGISTRY.check(document)
+        found = KINDS["agent-registry"].check(document)
         if has_errors(found):
             return CheckUp("registry", path, [(path, finding) for finding in found]), None
         registry = load_registry(file)

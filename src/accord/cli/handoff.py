@@ -15,8 +15,8 @@ from accord.core.clock import SystemClock, timestamp
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Severity, has_errors
+from accord.core.kinds import KINDS
 from accord.handoffs.files import change_file
-from accord.handoffs.kinds import HANDOFF as HANDOFF_KIND
 from accord.handoffs.models import OLD_STATUSES, normalised
 from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     Decide = Callable[[dict[str, Any]], Decided]
     from collections.abc import Callable, Sequence
 
-    from accord.core.findings import Finding
+    from accord.core.kinds import KINDS
+from accord.core.findings import Finding
 
 
 def issue_changer(github: GitHub, number: int, *, adopts: bool = False) -> Callable[[Decide, bool], Decided]:
@@ -223,7 +224,7 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
     try:
         if issue is None:
             document = read_object(read_bytes(path))
-            task, findings = normalised(document.value), HANDOFF_KIND.check(document)
+            task, findings = normalised(document.value), KINDS["handoff"].check(document)
         else:
             from accord.handoffs.issues import Place, load
 

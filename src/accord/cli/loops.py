@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from accord.cli.output import print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
+from accord.core.kinds import KINDS
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ def _add_decide(group: click.Group, name: str, asked: str) -> None:
     """Give a loop's group the command ``decide``."""
 
     def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
-        from accord.loops.kinds import KINDS
         from accord.loops.run import LOOPS
 
-        kind = next(kind for kind in KINDS if kind.name == f"{name}-facts")
-        _decide(ctx, LOOPS[name], kind, facts, output_format)
+        _decide(ctx, LOOPS[name], KINDS[f"{name}-facts"], facts, output_format)
 
     decide.__doc__ = f"""Decide from facts {asked}; - is stdin. Reads nothing else, writes nothing.
 
@@ -69,7 +68,7 @@ for _group, _name, _asked in (
     _add_decide(_group, _name, _asked)
 
 
-def _decide(ctx: click.Context, loop: Loop, kind: Kind[Any], path: str, output_format: str) -> None:
+def _decide(ctx: click.Context, loop: Loop, kind: Kind, path: str, output_format: str) -> None:
     """Print the decision, or what is wrong with the facts."""
     try:
         facts, findings = kind.read_model(read_object(read_bytes(path)))

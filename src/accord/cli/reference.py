@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.check import KINDS
 from accord.cli.options import Choice
 from accord.cli.output import print_json
+from accord.core.kinds import KINDS, imported
 
 if TYPE_CHECKING:
     from accord.core.machine import Machine
@@ -28,8 +27,7 @@ MACHINES = {
 
 def machine_named(name: str) -> Machine[Any]:
     """Import a machine."""
-    module, _, attribute = MACHINES[name].partition(":")
-    found: Machine[Any] = getattr(importlib.import_module(module), attribute)
+    found: Machine[Any] = imported(MACHINES[name])
     return found
 
 

@@ -146,7 +146,7 @@ def schema_of(named: str) -> Path | dict[str, Any] | None:
     """Return the strict schema of a kind of document; any other name is that of a file."""
     if not named:
         return None
-    from accord.cli.check import KINDS
+    from accord.core.kinds import KINDS
     from accord.core.schemas import strict_schema
 
     return strict_schema(KINDS[named].model) if named in KINDS else Path(named)

@@ -1,32 +1,44 @@
-"""A kind of document: what a room offers to ``accord check`` and ``accord schema``."""
+"""Kinds of documents: how each is recognised, read and checked.
+
+The table names the model and the rules of a kind as ``module:name``. They are imported when a document of that kind is
+checked, so that checking one kind loads the code of no other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from accord.core.documents import read_object, shown
-from accord.core.errors import BrokenContract
+from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
-from accord.files.yaml import read_mapping
+from accord.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 
+Model = TypeVar("Model", bound="BaseModel")
+
+Format = Literal["json", "yaml"]
+
 _OBJECTS = ("model_type", "dict_type")
-"""Errors whose own words name the classes of this program."""
+"""Errors in which pydantic names classes of this program."""
 
 _SHOWN_CHARS = 60
-"""A longer value is not shown in part: the part might be that of a secret, which no longer looks like one."""
+"""Longer values are not quoted: a part of a secret is not recognised as one and would not be redacted."""
 
-Model = TypeVar("Model", bound="BaseModel")
+
+def imported(name: str) -> Any:
+    """Return what ``module:name`` names."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def read_shape(model: type[Model], value: Any) -> Model:
@@ -36,25 +48,26 @@ def read_shape(model: type[Model], value: Any) -> Model:
     try:
         return model.model_validate(value, by_alias=True, by_name=False)
     except ValidationError as error:
-        findings = [_finding(detail) for detail in error.errors(include_url=False, include_context=True)]
+        findings = [_finding(detail, model) for detail in error.errors(include_url=False, include_context=True)]
         raise BrokenContract("The document does not have the shape of its kind.", findings=findings) from None
 
 
-def _finding(detail: ErrorDetails) -> Finding:
-    path = pointer(*detail["loc"])
-    key = str(detail["loc"][-1]) if detail["loc"] else "document"
+def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
+    steps = detail["loc"]
+    key = str(steps[-1]) if steps else "document"
     if detail["type"] == "missing":
-        message = f'The required key "{key}" is missing. Add it.'
+        message = f"The required key `{key}` is missing. Add it."
     elif detail["type"] == "extra_forbidden":
-        message = f'The key "{shown(key)}" is not part of the contract. Remove it.'
+        fix = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
+        message = f"The key `{shown(key)}` is not part of the contract. {fix}"
     else:
-        said = detail["msg"].removeprefix("Value error, ")
-        wanted = "Input should be an object" if detail["type"] in _OBJECTS else said
-        message = f"{wanted}; found {_shown(detail['input'])}. Correct it."
-    return Finding("schema", message, path)
+        reason = detail["msg"].removeprefix("Value error, ")
+        wanted = "Input should be an object" if detail["type"] in _OBJECTS else reason
+        message = f"{wanted}; found {_described(detail['input'])}. Correct it."
+    return Finding("schema", message, pointer(*steps))
 
 
-def _shown(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -63,8 +76,28 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{type(value).__name__} of {len(text)} characters"
 
 
+def _keys_at(model: type[BaseModel], steps: Iterable[str | int]) -> list[str]:
+    """Return the keys that the schema of a model knows at a place; several shapes may be allowed there."""
+    schema = model.model_json_schema(by_alias=True)
+    definitions = schema.get("$defs", {})
+
+    def shapes(node: Any) -> list[dict[str, Any]]:
+        if not isinstance(node, dict):
+            return []
+        if "$ref" in node:
+            return shapes(definitions[node["$ref"].rpartition("/")[2]])
+        return [node, *(shape for key in ("anyOf", "oneOf") for child in node.get(key, ()) for shape in shapes(child))]
+
+    places = shapes(schema)
+    for step in steps:
+        below = "items" if isinstance(step, int) else "additionalProperties"
+        children = [place.get("properties", {}).get(step) or place.get(below) for place in places]
+        places = [shape for child in children for shape in shapes(child)] or places  # a union's own step has no schema
+    return [key for place in places for key in place.get("properties", {})]
+
+
 class Located(Protocol):
-    """What was read, of whichever format: a value, and the line (from 1) of each of its JSON pointers."""
+    """A document that was read from JSON or YAML: its value, and the line (from 1) of each of its JSON pointers."""
 
     @property
     def value(self) -> Mapping[str, Any]:
@@ -73,71 +106,249 @@ class Located(Protocol):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """Where each part of it stands."""
+        """The line of each part."""
         ...
 
     @property
     def is_alone(self) -> bool:
-        """Whether nothing but the document was read."""
+        """Whether the file holds nothing but the document."""
         ...
 
 
-Reader = Callable[[bytes], Located]
+def format_of(path: str) -> Format:
+    """Tell the format of a document by its file name: YAML by its suffix, everything else JSON."""
+    return "yaml" if PurePath(path).suffix.lower() in {".yml", ".yaml"} else "json"
 
 
-def reader_of(path: str) -> Reader:
-    """Tell by its name how a document is read: YAML by its suffix, all else as JSON that an agent wrote."""
-    return read_mapping if PurePath(path).suffix.lower() in {".yml", ".yaml"} else read_object
+def read_as(form: Format, raw: bytes) -> Located:
+    """Read one document. Raises BrokenContract where ``raw`` is not exactly one of this format."""
+    if form == "json":
+        return read_object(raw)
+    document: Located = imported("accord.files.yaml:read_mapping")(raw)
+    return document
+
+
+_TEXT_AROUND = Finding(
+    "text-around", "Text or a code fence surrounds the JSON object. Write the object and nothing else."
+)
 
 
 @dataclass(frozen=True)
-class Kind(Generic[Model]):
-    """One kind: its name, its model, its rules, how it is recognised, and how its documents are read.
+class Kind:
+    """One kind of document. ``model_name`` and ``rules_name`` are written ``module:name``.
 
-    ``marks`` are keys of the document with the value that each has, or a function that tells whether a value fits.
-    ``is_alone`` asks for JSON only: an object inside prose or a code fence is found, and refused. ``rules_for`` stands
-    in for ``rules`` where it matters which agent wrote the document, or is meant by it.
+    ``marks`` are the keys that a document of this kind has, each with its value, or with a test of its value.
+    ``is_alone`` refuses JSON that prose or a code fence surrounds. ``has_role`` says that the rules also take the role
+    that wrote the document, or that it is for.
     """
 
     name: str
-    model: type[Model]
-    rules: Callable[[Model], list[Finding]]
+    model_name: str
+    rules_name: str
     marks: Mapping[str, Any]
-    read: Reader = read_object
+    form: Format = "json"
     is_alone: bool = False
-    rules_for: Callable[[Model, str], list[Finding]] | None = None
+    has_role: bool = False
+
+    @property
+    def model(self) -> type[BaseModel]:
+        """The model, imported now."""
+        model: type[BaseModel] = imported(self.model_name)
+        return model
 
     def matches(self, value: Mapping[str, Any]) -> bool:
-        """Tell whether a document says that it is of this kind."""
+        """Return whether a document says that it is of this kind."""
         return all(
             mark(value.get(key)) if callable(mark) else value.get(key) == mark for key, mark in self.marks.items()
         )
+
+    def read(self, raw: bytes) -> Located:
+        """Read a document in the format of this kind. Raises BrokenContract."""
+        return read_as(self.form, raw)
+
+    def findings(self, model: BaseModel, role: str = "") -> list[Finding]:
+        """Hold a document that has the shape against the rules."""
+        rules: Callable[..., list[Finding]] = imported(self.rules_name) if self.rules_name else lambda *_: []
+        return rules(model, role) if self.has_role else rules(model)
 
     def check(self, document: Located, role: str = "") -> list[Finding]:
         """Check shape, then rules; every finding with its line."""
         return self.read_model(document, role)[1]
 
-    def read_model(self, document: Located, role: str = "") -> tuple[Model | None, list[Finding]]:
-        """Return the model, None where the shape is wrong, and what was found, every finding with its line."""
+    def read_model(self, document: Located, role: str = "") -> tuple[Any, list[Finding]]:
+        """Return the model, None where the shape is wrong, and the findings, each with its line."""
         model = None
-        around = [] if document.is_alone or not self.is_alone else [_TEXT_AROUND]
+        findings = [] if document.is_alone or not self.is_alone else [_TEXT_AROUND]
         try:
             model = read_shape(self.model, document.value)
-            findings = around + (self.rules_for(model, role) if self.rules_for else self.rules(model))
+            findings += self.findings(model, role)
         except BrokenContract as broken:
-            findings = around + list(broken.findings)
+            findings += broken.findings
         return model, with_lines(findings, document.lines) if findings else []
-
-
-_TEXT_AROUND = Finding(
-    "text-around", "Text or a code fence stands around the JSON object. Write the object and nothing else."
-)
 
 
 @dataclass(frozen=True)
 class FolderKind:
-    """A kind of folder whose documents belong together; ``check`` yields path, kind and findings of each of them."""
+    """A kind of folder whose documents belong together."""
 
     name: str
-    is_one: Callable[[Path], bool]
-    check: Callable[[Path], list[tuple[Path, str, list[Finding]]]]
+    test_name: str
+    check_name: str
+
+    def matches(self, folder: Path) -> bool:
+        """Return whether a folder is of this kind."""
+        return bool(imported(self.test_name)(folder))
+
+    def check(self, folder: Path) -> list[tuple[Path, str, list[Finding]]]:
+        """Return path, kind and findings of each document in the folder."""
+        checked: list[tuple[Path, str, list[Finding]]] = imported(self.check_name)(folder)
+        return checked
+
+
+def _later(name: str) -> Callable[[Any], bool]:
+    """Return a test of a value that is imported when it is used."""
+    return lambda value: bool(imported(name)(value))
+
+
+def _is(of_type: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, of_type)
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None
+
+
+_TABLE = """
+planner-result       json   results.models:PlannerResult         results.planner.rules:result_findings
+implementor-result   json   results.models:ImplementorResult     results.implementor.rules:implementor_findings
+reviewer-result      json   results.models:ReviewerResult        results.reviewer.rules:reviewer_findings
+runner-workflow      yaml   workflows.files:Workflow             workflows.conform:runner_findings
+agent-registry       yaml   runner.registry:Registry             runner.registry:own_findings
+autofix-facts        json   loops.autofix:AutofixFacts           -
+thread-answers       json   loops.bot_comments:ThreadAnswers     loops.bot_comments:answer_findings
+bot-comments-facts   json   loops.bot_comments:BotCommentFacts   -
+loop-history         json   loops.state:HistoryLine              -
+keepalive-facts      json   loops.keepalive:KeepaliveFacts       -
+verify-facts         json   loops.verify:VerifyFacts             -
+verdict              json   loops.verify:Verdict                 loops.verify:verdict_findings
+agent-input          alone  sessions.models:AgentInput           sessions.rules:input_findings
+agent-output         alone  sessions.models:AgentOutput          sessions.rules:output_findings
+session-status       alone  sessions.models:SessionStatus               sessions.rules:status_findings
+session-tasks        yaml   sessions.models:SessionTasks                sessions.rules:tasks_findings
+session-acceptance   alone  sessions.models:Acceptance           sessions.rules:acceptance_findings
+next-query-response  json   missions.models:NextQueryResponse    -
+stale-status         json   missions.models:StaleStatus          -
+handoff              json   handoffs.models:Handoff              handoffs.rules:handoff_findings
+"""
+"""Name, format (``alone`` is JSON with nothing around it), model and rules, both from the package ``accord`` on."""
+
+_MARKS: dict[str, Mapping[str, Any]] = {
+    "planner-result": {"role": "planner"},
+    "implementor-result": {"role": "implementor"},
+    "reviewer-result": {"role": "reviewer"},
+    "runner-workflow": {"on": _later("accord.workflows.conform:is_reusable")},
+    "agent-registry": {"agents": _is_given},
+    "autofix-facts": {"kind": "autofix-facts"},
+    "thread-answers": {"role": "bot-comments"},
+    "bot-comments-facts": {"kind": "bot-comments-facts"},
+    "loop-history": {"loop": _is_given, "iteration": _is_given},
+    "keepalive-facts": {"kind": "keepalive-facts"},
+    "verify-facts": {"kind": "verify-facts"},
+    "verdict": {"role": "verifier"},
+    "agent-input": {"task": _is(dict)},
+    "agent-output": {"status": _is(str), "gates": _is(dict)},
+    "session-status": {"current_state": _is(str)},
+    "session-tasks": {"tasks": _is(list)},
+    "session-acceptance": {"acceptance_criteria": _is(list)},
+    "next-query-response": {"kind": "query", "is_query": True},
+    "stale-status": {"status": lambda value: value in ("fresh", "stale", "not_applicable")},
+    "handoff": {"metadata": _is(dict)},
+}
+
+_WITH_ROLE = {"agent-input", "agent-output"}
+
+
+def _kind(name: str, form: str, model: str, rules: str) -> Kind:
+    return Kind(
+        name,
+        f"accord.{model}",
+        "" if rules == "-" else f"accord.{rules}",
+        _MARKS[name],
+        "yaml" if form == "yaml" else "json",
+        is_alone=form == "alone",
+        has_role=name in _WITH_ROLE,
+    )
+
+
+KINDS: dict[str, Kind] = {line.split()[0]: _kind(*line.split()) for line in _TABLE.strip().splitlines()}
+"""Every kind of document by its name, in the order in which a document is held against them."""
+
+FOLDERS: dict[str, FolderKind] = {
+    "session": FolderKind("session", "accord.sessions.folder:is_session", "accord.sessions.folder:check_session")
+}
+"""Every kind of folder by its name."""
+
+
+def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") -> Kind:
+    """Return the kind of this name; without a name, the kind that the document shows.
+
+    Raises BrokenContract when the document shows no known kind, or another kind than ``name``: checked as the wrong
+    kind, everything in it would be a finding.
+    """
+    if name is None:
+        return recognised_kind(value, form)
+    kind = KINDS[name]
+    others = [] if kind.matches(value) else [other for other in KINDS.values() if other.matches(value)]
+    for other in others:
+        for key, mark in kind.marks.items():
+            if not callable(mark) and other.marks.get(key, mark) != mark:
+                message = (
+                    f"The document's kind is {other.name}, not {name}. Pass `--kind {other.name}`, or no `--kind`."
+                )
+                raise BrokenContract.of(Finding("schema", message, pointer(key)))
+    return kind
+
+
+def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
+    """Return the kind that a document of this format shows. Raises BrokenContract when it shows no known kind."""
+    candidates = [kind for kind in KINDS.values() if kind.form == form]
+    for kind in candidates:
+        if kind.matches(value):
+            return kind
+    if form == "yaml":
+        names = ", ".join(kind.name for kind in candidates)
+        message = f"The document shows no known kind. Pass `--kind` with one of: {names}."
+        raise BrokenContract.of(Finding("schema", message))
+    role = value.get("role")
+    roles = [str(kind.marks["role"]) for kind in candidates if "role" in kind.marks]
+    if role is None:
+        message = f"The document has no `role`, so its kind is unknown. Add it ({', '.join(roles)}), or pass `--kind`."
+    else:
+        fix = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
+        message = f"Unknown role `{shown(str(role))}`. {fix}"
+    raise BrokenContract.of(Finding("schema", message, "/role"))
+
+
+def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:
+    """Check one document; return its kind (None when it is unknown) and the findings.
+
+    Without a kind, the file name decides how the document is read.
+    """
+    form = KINDS[kind].form if kind else format_of(path)
+    try:
+        document = read_as(form, raw)
+        try:
+            found = kind_for(kind, document.value, form)
+        except BrokenContract as broken:
+            return kind, with_lines(broken.findings, document.lines)
+    except BrokenContract as broken:
+        return kind, list(broken.findings)
+    return found.name, found.check(document, role)
+
+
+def folder_kind(folder: Path) -> FolderKind:
+    """Return the kind of a folder. Raises WrongUsage when it is of no known kind."""
+    for kind in FOLDERS.values():
+        if kind.matches(folder):
+            return kind
+    raise WrongUsage(f"`{folder}` is not a folder of a known kind.", hint=f"Pass `--kind` with {', '.join(FOLDERS)}.")

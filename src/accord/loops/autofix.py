@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.kinds import Kind
 from accord.loops import questions
 from accord.loops.context import DATA, fenced, joined
 from accord.loops.models import Budgets, CheckFacts, Closed, Decision, LoopFacts, LoopState, decided
@@ -181,6 +180,3 @@ _FIRST = (
     questions.which_agent,
     _keepalive_does_it,
 )
-
-
-FACTS = Kind("autofix-facts", AutofixFacts, lambda _: [], {"kind": "autofix-facts"})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.core.kinds import Kind
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.loops import questions
@@ -207,10 +206,6 @@ def answer_findings(answers: ThreadAnswers) -> list[Finding]:
             findings.append(Finding("thread-repeated", message, f"/threads/{i}/number"))
         seen.add(answer.number)
     return findings
-
-
-FACTS = Kind("bot-comments-facts", BotCommentFacts, lambda _: [], {"kind": "bot-comments-facts"})
-ANSWERS = Kind("thread-answers", ThreadAnswers, answer_findings, {"role": "bot-comments"})
 
 
 _UNREAD = "The run ended without answers of the shape that was asked for, so no thread gets a reply."

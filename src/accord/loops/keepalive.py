@@ -7,7 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.kinds import Kind
 from accord.loops import autofix as checks
 from accord.loops import questions
 from accord.loops.autofix import CheckLog
@@ -100,9 +99,6 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
     )
     described = f"### Description of the pull request\n\n{DATA}\n\n{fenced(whole[:BODY_CHARACTERS] + cut)}"
     return joined([told, described], "The description is left out for its length.")
-
-
-FACTS = Kind("keepalive-facts", KeepaliveFacts, lambda _: [], {"kind": "keepalive-facts"})
 
 
 class Aftermath(Closed):

@@ -12,10 +12,9 @@ the oldest stays.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused, Stopped
-from accord.core.kinds import Kind
 from accord.github.comments import Comment, refuse_lost
 from accord.github.models import NotThere
 from accord.github.once import send_once
@@ -202,10 +201,3 @@ def write_history(pull: int, loop: LoopName, iterations: Iterable[Iteration]) ->
     """Write one line a run, oldest first."""
     lines = (HistoryLine(pull=pull, loop=loop, iteration=iteration) for iteration in iterations)
     return "".join(line.model_dump_json() + "\n" for line in lines)
-
-
-def _is_there(value: Any) -> bool:
-    return value is not None
-
-
-LINE = Kind("loop-history", HistoryLine, lambda _: [], {"loop": _is_there, "iteration": _is_there})

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.core.kinds import Kind
 from accord.loops import questions
 from accord.loops.comments import line_to_post, text_to_post
 from accord.loops.context import DATA, fenced, joined
@@ -209,7 +208,3 @@ def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) ->
     title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"What is left of #{item.number}"
     body = text_to_post(verdict.follow_up.body, secrets, BODY_CHARACTERS)
     return title, f"{body}\n\nLeft of #{item.number} after #{pull}."
-
-
-FACTS = Kind("verify-facts", VerifyFacts, lambda _: [], {"kind": "verify-facts"})
-VERDICT = Kind("verdict", Verdict, verdict_findings, {"role": "verifier"})

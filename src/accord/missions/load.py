@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, with_lines
-from accord.core.kinds import read_shape, reader_of
+from accord.core.kinds import format_of, read_as, read_shape
 from accord.files.store import is_json
 from accord.files.yaml import read_mapping
 from accord.missions.models import STATUSES, Frontmatter, Lanes, Meta, StatusEvent, WorkspaceContext
@@ -335,7 +335,7 @@ def lines_of(path: Path) -> Mapping[str, int]:
     try:
         raw = path.read_bytes()
         if path.suffix != ".md":
-            return reader_of(path.name)(raw).lines
+            return read_as(format_of(path.name), raw).lines
         parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
         return _lines_below(read_mapping(parts[1])) if parts else {}
     except (OSError, BrokenContract):

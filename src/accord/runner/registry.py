@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
-from accord.core.kinds import Kind, read_shape
-from accord.files.yaml import YamlDocument, read_mapping, read_yaml
+from accord.core.kinds import KINDS, read_shape
+from accord.files.yaml import YamlDocument, read_yaml
 from accord.runner.registry_rules import registry_findings
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def load_registry(path: Path | None = None) -> Registry:
     except OSError as error:
         raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a registry that exists.") from None
     document = read_yaml(raw)
-    findings = REGISTRY.check(document)
+    findings = KINDS["agent-registry"].check(document)
     if has_errors(findings):
         first = next(finding for finding in findings if finding.severity is Severity.ERROR)
         place = f"{path}:{first.line}" if first.line else str(path)
@@ -210,7 +210,7 @@ def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
     return {**shipped, **own, "agents": agents}
 
 
-def _own_findings(own: Registry) -> list[Finding]:
+def own_findings(own: Registry) -> list[Finding]:
     """Check a file as it will be used, laid over the shipped registry; findings are about the file's own entries."""
     value = own.model_dump(exclude_unset=True)
     merged = read_shape(Registry, _over_shipped(value))
@@ -220,11 +220,3 @@ def _own_findings(own: Registry) -> list[Finding]:
         *(f"/agents{pointer(name)}/" for name in own.agents),
     ]
     return [finding for finding in registry_findings(merged) if finding.path.startswith(tuple(ours))]
-
-
-def _is_there(value: Any) -> bool:
-    return value is not None
-
-
-REGISTRY = Kind("agent-registry", Registry, _own_findings, {"agents": _is_there}, read_mapping)
-KINDS = (REGISTRY,)

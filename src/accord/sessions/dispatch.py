@@ -9,13 +9,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import shown
+from accord.core.documents import read_object, shown
 from accord.core.findings import Finding, has_errors, pointer
+from accord.core.kinds import KINDS
 from accord.core.schemas import strict_schema
 from accord.git.patches import changed_paths
 from accord.git.program import Git
 from accord.sessions.folder import HISTORY_FILE, STATUS_FILE, Session, missing_files, status_of
-from accord.sessions.kinds import INPUT
 from accord.sessions.models import AgentOutput
 from accord.sessions.policy import OWNERS, WORK, refuse, task_unknown
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
@@ -99,7 +99,7 @@ def agent_input(
         "artifact_list": [_path(session, name) for name, part in session.parts.items() if part.raw is not None],
         "agent": role,
     }
-    _, found = INPUT.read_model(INPUT.read(json.dumps(document).encode()))
+    _, found = KINDS["agent-input"].read_model(read_object(json.dumps(document).encode()))
     found = [*found, *_missing_context(around)]
     if has_errors(found):
         raise refuse(f"No valid input can be built for {role}.", list(found))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity
+from accord.core.kinds import KINDS
 from accord.sessions.folder_rules import (
     ARCHITECTURE,
     REPORT,
@@ -23,7 +24,6 @@ from accord.sessions.folder_rules import (
     read_outputs,
     text_findings,
 )
-from accord.sessions.kinds import ACCEPTANCE, STATUS, TASKS
 from accord.sessions.policy import refuse
 from accord.sessions.rules import is_inside
 from accord.sessions.stages import working_state
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from accord.core.kinds import Kind
     from accord.sessions.models import (
         Acceptance,
         DecisionHistoryEntry,
@@ -52,7 +51,11 @@ REPORT_FILE = "report.md"
 HISTORY_FILE = "approve-design-history.jsonl"
 OUTPUTS_FILE = "outputs.jsonl"
 
-_DOCUMENTS: dict[str, Kind[Any]] = {STATUS_FILE: STATUS, TASKS_FILE: TASKS, ACCEPTANCE_FILE: ACCEPTANCE}
+_DOCUMENTS = {
+    STATUS_FILE: KINDS["session-status"],
+    TASKS_FILE: KINDS["session-tasks"],
+    ACCEPTANCE_FILE: KINDS["session-acceptance"],
+}
 _TEXTS = {SPEC_FILE: SPEC, ARCHITECTURE_FILE: ARCHITECTURE, REPORT_FILE: REPORT}
 _LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
 FILES: tuple[str, ...] = (*_DOCUMENTS, *_TEXTS, *_LINES)

@@ -13,7 +13,6 @@ from accord.results.implementor.apply import State, apply_operations, entry_of
 from accord.results.implementor.facts import Request, gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
-from accord.results.kinds import IMPLEMENTOR
 from accord.results.operations import OperationStatus, Outcome, Receipt, default_run_key, outcome_of, with_request_count
 from accord.results.texts import TextSanitizer, posted_summary, says_nothing
 
@@ -34,7 +33,7 @@ def apply_implementation(
 
 def _applied(github: GitHub, result: ImplementorResult, work: Implementation, setting: RunOptions) -> Receipt:
     run_key = setting.run_key or default_run_key(result, setting.repository, work.number)
-    receipt = Receipt(IMPLEMENTOR.name, Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
+    receipt = Receipt("implementor-result", Outcome.REJECTED, run_key, setting.repository, implementor_findings(result))
     if has_errors(receipt.findings):
         return receipt
     desk = TextSanitizer(setting.redact)

@@ -73,6 +73,11 @@ def with_texts(plan: Plan, result: PlannerResult) -> Plan:
     return replace(plan, result=result, bodies=tuple(bodies))
 
 
+def result_findings(result: PlannerResult) -> list[Finding]:
+    """Check a planner result."""
+    return read_plan(result).findings
+
+
 def planner_findings(plan: Plan) -> list[Finding]:
     """Check every rule that needs no fact from GitHub (workflow contracts, "PlannerResult")."""
     found = [*_identity_findings(plan)]

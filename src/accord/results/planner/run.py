@@ -9,7 +9,6 @@ from accord.core.errors import AccordError
 from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.results.kinds import PLANNER
 from accord.results.operations import (
     Dependency,
     Item,
@@ -56,7 +55,7 @@ def apply_plan(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
 def _applied(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
     result = plan.result
     run_key = setting.run_key or default_run_key(result, setting.repository)
-    receipt = Receipt(PLANNER.name, Outcome.REJECTED, run_key, setting.repository, plan.findings)
+    receipt = Receipt("planner-result", Outcome.REJECTED, run_key, setting.repository, plan.findings)
     if has_errors(receipt.findings):
         return receipt
     if not (result.create or result.close or result.update):

@@ -9,7 +9,6 @@ from accord.core.errors import AccordError, BrokenContract
 from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.results.kinds import REVIEWER
 from accord.results.operations import Outcome, Receipt, default_run_key, outcome_of, with_request_count
 from accord.results.reviewer.apply import apply_operations, entries_of
 from accord.results.reviewer.facts import Request, gather_facts
@@ -49,7 +48,7 @@ def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, set
 def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:
     digest = default_run_key(result, setting.repository)
     run_key = setting.run_key or digest
-    receipt = Receipt(REVIEWER.name, Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
+    receipt = Receipt("reviewer-result", Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
     if has_errors(receipt.findings):
         return receipt
     desk = TextSanitizer(setting.redact)
