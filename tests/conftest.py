@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from support.stage import Stage, staged
-from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from support.stage import Stage
 
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("here", deadline=None)
@@ -28,26 +28,27 @@ IN_ONE_PROCESS = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure the workers, and not the processes that tests start: that costs more than all else together."""
+    """Measure coverage in the workers, but not in the processes that tests start: that costs more than all else."""
     if hasattr(config, "workerinput"):
         os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 
 
-class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-    """Hand tests out one by one, and those of some modules together."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Give tests to workers one by one, except the modules that stay together."""
+    from xdist.scheduler import LoadScopeScheduling
 
-    def _split_scope(self, nodeid: str) -> str:
-        return next((path for path in IN_ONE_PROCESS if nodeid.startswith(path)), nodeid)
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return next((path for path in IN_ONE_PROCESS if nodeid.startswith(path)), nodeid)
 
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
-    """Use our own way to hand tests out."""
     return Scheduling(config, log)
 
 
 @pytest.fixture(scope="module")
 def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """One stage for the tests of a module."""
+    from support.stage import staged
+
     with staged(tmp_path_factory.mktemp("sandbox")) as stage:
         yield stage
 

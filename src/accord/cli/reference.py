@@ -33,7 +33,7 @@ def machine_named(name: str) -> Machine[Any]:
 
 @click.group()
 def machine() -> None:
-    """Print state machines as Mermaid graphs."""
+    """Print state machines as Mermaid diagrams."""
 
 
 @machine.command()
