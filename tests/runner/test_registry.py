@@ -219,6 +219,6 @@ def test_the_schema_of_the_registry_takes_the_shipped_one() -> None:
 
 
 def test_the_registry_in_the_guide_is_a_good_one() -> None:
-    page = Path(__file__).parents[2] / "docs/agents.md"
+    page = Path(__file__).parents[2] / "docs/agent-registry.md"
     example = page.read_text().partition("```yaml\n")[2].partition("```")[0]
     assert check(example) == []

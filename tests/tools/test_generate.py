@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ["examples", "templates", "README.md", "action.yml", "actions", "docs", "schemas", ".github", "src", "tools"]
+SOURCES += ["tests/data/README.md"]
 DEMO = "```text\nthe demo\n```"
 
 
@@ -37,6 +38,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, _no_demo: None) -> Path:
         if source.is_dir():
             shutil.copytree(source, place / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, place / name)
     assert generate.main([], place) == 0
     return place

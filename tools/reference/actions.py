@@ -26,19 +26,41 @@ def contract_inputs() -> str:
     return table(["Input", "Type", "Required", "Meaning"], rows)
 
 
-def contract_outputs() -> str:
-    """List the outputs that accord's runners give, and which of them every runner gives."""
+def shared_table(kind: str, workflows: Mapping[str, Mapping[str, Any]]) -> str:
+    """List the inputs, secrets or outputs of several workflows in one table; ``Only`` names those that differ."""
+    users: dict[tuple[str, ...], list[str]] = {}
+    for name, call in workflows.items():
+        for key, given in (call.get(kind) or {}).items():
+            cells = [f"`{key}`", plain(given["description"])]
+            if kind != "outputs":
+                cells.insert(1, "yes" if is_true(given.get("required")) else "no")
+            if kind == "inputs":
+                cells.insert(2, default(given.get("default")))
+            users.setdefault(tuple(cells), []).append(name)
+    order = list(dict.fromkeys(cells[0] for cells in users))
     rows = [
-        [f"`{name}`", "yes" if name in contract.OUTPUTS else "no", plain(meaning)]
-        for name, meaning in contract.described_outputs().items()
+        [*cells, "" if len(names) == len(workflows) else ", ".join(names)]
+        for cells, names in sorted(users.items(), key=lambda row: order.index(row[0][0]))
     ]
-    return table(["Output", "In the contract", "Meaning"], rows)
+    heads = {"inputs": ["Input", "Required", "Default"], "secrets": ["Secret", "Required"], "outputs": ["Output"]}[kind]
+    table_heads = [*heads, "Meaning", "Only"]
+    if not any(row[-1] for row in rows):
+        return table(table_heads[:-1], [row[:-1] for row in rows])
+    return table(table_heads, rows)
+
+
+def shared_permissions(workflows: Mapping[str, Mapping[str, Any]]) -> str:
+    """List what each job of several workflows may do; the calling job must grant as much."""
+    rows = [
+        [f"`{name}`", f"`{job}`", ", ".join(f"`{a}: {level}`" for a, level in given["permissions"].items()) or "none"]
+        for name, jobs in workflows.items()
+        for job, given in jobs.items()
+    ]
+    return table(["Workflow", "Job", "Permissions"], rows)
 
 
 def inputs_table(inputs: Mapping[str, Mapping[str, Any]]) -> str:
     """List inputs: name, whether it must be given, default, description."""
-    if not inputs:
-        return "There are no inputs."
     rows = [
         [
             f"`{name}`",
@@ -51,31 +73,9 @@ def inputs_table(inputs: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["Input", "Required", "Default", "Meaning"], rows)
 
 
-def secrets_table(secrets: Mapping[str, Mapping[str, Any]]) -> str:
-    """List secrets: name, whether it must be given, description."""
-    if not secrets:
-        return "There are no secrets."
-    rows = [
-        [f"`{name}`", "yes" if is_true(s.get("required")) else "no", plain(s["description"])]
-        for name, s in secrets.items()
-    ]
-    return table(["Secret", "Required", "Meaning"], rows)
-
-
 def outputs_table(outputs: Mapping[str, Mapping[str, Any]]) -> str:
     """List outputs: name, description."""
-    if not outputs:
-        return "There are no outputs."
     return table(["Output", "Meaning"], [[f"`{name}`", plain(given["description"])] for name, given in outputs.items()])
-
-
-def permissions_table(jobs: Mapping[str, Mapping[str, Any]]) -> str:
-    """List what each job may do; the calling job must grant as much."""
-    rows = [
-        [f"`{job}`", ", ".join(f"`{area}: {level}`" for area, level in given.get("permissions", {}).items()) or "none"]
-        for job, given in jobs.items()
-    ]
-    return table(["Job", "Permissions"], rows)
 
 
 def is_true(value: Any) -> bool:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ from reference.text import WRITTEN_BY, Problem, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+OPTION_HEADS = ["Option", "Default", "Meaning"]
+
 
 @cache
 def cli_reference() -> str:
@@ -27,6 +30,7 @@ def cli_reference() -> str:
     context = click.Context(accord, info_name="accord", terminal_width=100)
     with context:
         pieces = ["# Command line", WRITTEN_BY, *help_of(accord), "## Exit codes", exit_codes(), variables(context)]
+        pieces += common_options(context)
         for name in accord.list_commands(context):
             command = accord.get_command(context, name)
             if command:
@@ -49,6 +53,19 @@ def variables(context: click.Context) -> str:
         "command line says wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
         "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
     )
+
+
+def common_options(context: click.Context) -> list[str]:
+    """Describe once the options that at least five commands share word for word."""
+    rows = [list(row) for row in common_rows(context)]
+    return ["## Common options", "Each command lists by name those that it takes.", table(OPTION_HEADS, rows)]
+
+
+@cache
+def common_rows(context: click.Context) -> list[tuple[str, ...]]:
+    """Return the rows of options that at least five commands share."""
+    counts = Counter(tuple(option_row(option, context)) for option in options_of(accord, context))
+    return [row for row, uses in counts.items() if uses >= 5]
 
 
 def options_of(command: click.Command, context: click.Context) -> Iterator[click.Option]:
@@ -75,8 +92,12 @@ def command_reference(command: click.Command, context: click.Context) -> Iterato
     with context.scope(cleanup=False):
         yield f"```text\n{context.command_path} {' '.join(command.collect_usage_pieces(context))}\n```"
         rows = [option_row(option, context) for option in command.params if isinstance(option, click.Option)]
-    if rows:
-        yield table(["Option", "Default", "Meaning"], rows)
+    common = [row for row in rows if tuple(row) in common_rows(context.find_root())]
+    if own := [row for row in rows if row not in common]:
+        yield table(OPTION_HEADS, own)
+    if common:
+        names = ", ".join(row[0].split(" ")[0] for row in common)
+        yield f"{'Also' if own else 'Options:'} {names}; see [common options](#common-options)."
 
 
 def help_of(command: click.Command) -> list[str]:

@@ -10,6 +10,7 @@ from accord.git.paths import PROTECTED
 from accord.results.labels import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
+from accord.workflows.conform import OUTPUTS
 from reference.text import as_json, default, plain
 
 if TYPE_CHECKING:
@@ -40,9 +41,16 @@ def fields_tables(model: type[BaseModel]) -> str:
 
 
 def runner_outputs_table() -> str:
-    """List the outputs of a runner, with what they hold when nothing is known."""
+    """List the outputs of a runner, with their value when nothing is known; an asterisk marks what accord adds."""
     fields = RunOutputs.model_fields.values()
-    rows = [[f"`{field.alias}`", default(field.default), plain(field.description or "")] for field in fields]
+    rows = [
+        [
+            f"`{field.alias}`" + ("" if field.alias in OUTPUTS else " *"),
+            default(field.default),
+            plain(field.description or ""),
+        ]
+        for field in fields
+    ]
     return table(["Output", "When unknown", "Meaning"], rows)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from accord.core.kinds import KINDS
 from accord.handoffs.stages import HANDOFF
-from accord.loops.models import ALL as ALL_LOOPS
 from accord.missions.move import WORK_PACKAGE
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.status import WORK_ITEM
@@ -16,12 +15,11 @@ from accord.runner.registry import Registry
 from accord.sessions.machine import TASK
 from reference.actions import (
     contract_inputs,
-    contract_outputs,
     inputs_table,
     outputs_table,
-    permissions_table,
     quoted,
-    secrets_table,
+    shared_permissions,
+    shared_table,
 )
 from reference.commands import cli_reference, demo_output, exit_codes
 from reference.models import fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
@@ -52,6 +50,14 @@ RESULTS: dict[str, type[BaseModel]] = {
 }
 """The page of each kind of agent result."""
 
+GROUPS: dict[str, tuple[str, ...]] = {
+    "docs/workflows.md apply": ("apply-result", "apply-revision", "apply-review"),
+    "docs/workflows.md sync": ("label-sync", "sync"),
+    "docs/workflows.md loops": ("keepalive", "autofix", "verifier", "bot-comments"),
+    "docs/runner-workflows.md runners": ("codex-run", "claude-run", "gemini-run", "agent-run"),
+}
+"""Reusable workflows that share their tables: page and mark, then the names without ``reusable-``."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -70,8 +76,7 @@ def parts(root: Path) -> Iterator[Part]:
     for action in sorted(root.glob("actions/*/action.yml")):
         yield from action_parts(action, f"actions/{action.parent.name}/README.md")
     yield from action_parts(root / "action.yml", "docs/actions.md")
-    for workflow in sorted(root.glob(".github/workflows/reusable-*.yml")):
-        yield from workflow_parts(workflow)
+    yield from workflow_parts(root)
 
 
 def whole_files(root: Path) -> Iterator[Part]:
@@ -91,22 +96,20 @@ def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:
 def parts_of_pages(root: Path) -> Iterator[Part]:
     """Name what stands in pages that people write."""
     kit = root / "templates/consumer-repo/.github/workflows"
-    yield Part("docs/agents.md", partial(fields_tables, Registry), "fields")
+    yield Part("docs/agent-registry.md", partial(fields_tables, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/errors.md", causes_table, "causes")
-    yield Part("docs/errors.md", rules_table, "rules")
-    yield Part("docs/errors.md", lambda: runs_table(root), "runs")
+    yield Part("docs/error-rules.md", rules_table, "rules")
+    yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
     yield Part("docs/handoffs.md", partial(drawn, HANDOFF), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
     yield Part("docs/implementor-results.md", lambda: quoted(kit / "accord-implement.yml"), "workflow")
-    for loop in ALL_LOOPS:
-        yield Part("docs/keepalive.md", partial(reasons_table, loop), f"reasons-{loop}")
+    yield Part("docs/loops.md", reasons_table, "reasons")
     yield Part("docs/labels.md", labels_table, "labels")
     yield Part("docs/missions.md", partial(drawn, WORK_PACKAGE), "machine")
     yield Part("docs/reviewer-results.md", lambda: quoted(kit / "accord-review.yml"), "workflow")
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
-    yield Part("docs/runner-workflows.md", contract_outputs, "contract outputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
     yield Part("docs/sessions.md", partial(drawn, TASK), "machine-task")
@@ -125,14 +128,15 @@ def action_parts(action: Path, page: str) -> Iterator[Part]:
         yield Part(page, lambda: outputs_table(document["outputs"]), "outputs")
 
 
-def workflow_parts(workflow: Path) -> Iterator[Part]:
-    """Name the tables of a reusable workflow."""
-    document = yaml_value(workflow.read_bytes())
-    call = document["on"]["workflow_call"]
-    is_runner = workflow.stem.endswith("-run")
-    page, name = "docs/runner-workflows.md" if is_runner else "docs/workflows.md", workflow.stem
-    yield Part(page, lambda: inputs_table(call.get("inputs") or {}), f"{name} inputs")
-    yield Part(page, lambda: secrets_table(call.get("secrets") or {}), f"{name} secrets")
-    if not is_runner:  # all runners have the outputs of the contract, which are listed once
-        yield Part(page, lambda: outputs_table(call.get("outputs") or {}), f"{name} outputs")
-    yield Part(page, lambda: permissions_table(document["jobs"]), f"{name} permissions")
+def workflow_parts(root: Path) -> Iterator[Part]:
+    """Name the tables of the reusable workflows, one set for each group of them."""
+    for place, names in GROUPS.items():
+        page, mark = place.split(" ")
+        files = {name: yaml_value((root / f".github/workflows/reusable-{name}.yml").read_bytes()) for name in names}
+        calls = {name: document["on"]["workflow_call"] for name, document in files.items()}
+        yield Part(page, partial(shared_table, "inputs", calls), f"{mark} inputs")
+        yield Part(page, partial(shared_table, "secrets", calls), f"{mark} secrets")
+        if mark in {"apply", "loops"}:  # runners have the outputs of docs/runner-outputs.md, and syncs have none
+            yield Part(page, partial(shared_table, "outputs", calls), f"{mark} outputs")
+        jobs = {name: document["jobs"] for name, document in files.items()}
+        yield Part(page, partial(shared_permissions, jobs), f"{mark} permissions")

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accord.loops.models import REASONS
+from accord.loops.models import ALL, REASONS
 from accord.runner import error_rules
 from accord.sessions.machine import LEAN, SESSION
 from accord.text.markdown import table
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.machine import Machine
-    from accord.loops.models import LoopName
 
 
 def causes_table() -> str:
@@ -62,7 +61,8 @@ def rules_table() -> str:
         by_cause: dict[str, list[str]] = {}
         for rule, cause in rules.items():
             by_cause.setdefault(cause, []).append(f"`{rule}`")
-        rows += [[evidence, f"`{cause}`", ", ".join(names)] for cause, names in by_cause.items()]
+        firsts = [evidence, *[""] * len(by_cause)]
+        rows += [[firsts[i], f"`{cause}`", ", ".join(names)] for i, (cause, names) in enumerate(by_cause.items())]
     return table(["Evidence", "Cause", "Rules"], rows)
 
 
@@ -85,14 +85,18 @@ def fault_table() -> str:
     return "\n".join(lines)
 
 
-def reasons_table(loop: LoopName) -> str:
-    """List the reasons that a loop gives, in the order of the table that decisions are made from."""
+def reasons_table() -> str:
+    """List the reasons of all loops, in the order in which each loop checks them."""
     rows = [
-        [f"`{code}`", reason.action, plain(reason.meaning) + (" Puts `needs-human` on." if reason.asks else "")]
+        [
+            f"`{code}`" + (" *" if reason.asks else ""),
+            reason.action,
+            "all" if set(reason.loops) == set(ALL) else ", ".join(loop for loop in ALL if loop in reason.loops),
+            plain(reason.meaning),
+        ]
         for code, reason in REASONS.items()
-        if loop in reason.loops
     ]
-    return table(["Reason", "Action", "Meaning"], rows)
+    return table(["Reason", "Action", "Loops", "Meaning"], rows)
 
 
 def routes_table() -> str:

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 _MAKES_FINDINGS = re.compile(r"\b(?:Finding|warning)\(")
 
 
-@cache
-def first_sentence(module: str) -> str:
-    """Return the first sentence of a module's docstring."""
-    text = ast.get_docstring(ast.parse(module)) or ""
-    paragraph = " ".join(text.split("\n\n")[0].split()).replace("``", "`")
-    return re.split(r"(?<=[.]) (?=[A-Z])", paragraph)[0].removesuffix("::")
-
-
 def findings_page(root: Path) -> str:
     """Describe every finding code of the source by the table that people write."""
     codes = codes_of(root / "src" / "accord")
