@@ -1,6 +1,6 @@
-"""Bot comments: let the agent answer the review threads of listed bots, all in one run, and tell each what was done.
+"""Bot comments: let the agent answer the review threads of listed bots in one run, and reply to each thread.
 
-Threads in which a person has spoken are the person's, and so are those of bots that nobody listed.
+Threads with a comment of a person belong to people; threads of other bots are ignored.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.core.kinds import Kind
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.loops import questions
-from accord.loops.comments import text_to_post
-from accord.loops.context import DATA, fenced, joined
-from accord.loops.loop import Completed
-from accord.loops.models import Budgets, Closed, Decision, LoopFacts, LoopState, decided
+from accord.loops.facts import CompletedWork, Loop, read_state
+from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
-from accord.loops.questions import Known
+from accord.loops.posting import UNTRUSTED, join_parts, text_to_post
+from accord.text.untrusted import fenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accord.github.comments import Comment, ReviewThread
-    from accord.github.models import Pull
-    from accord.loops.context import Site
-    from accord.loops.facts import Gathered
-    from accord.loops.loop import EndedRun
-    from accord.loops.models import Ending
+    from accord.loops.facts import EndedRun, Gathered, LoopContext
+    from accord.loops.models import PendingEffects
+    from accord.loops.questions import Situation
     from accord.text.redaction import Redactor
 
 
@@ -39,7 +37,7 @@ MARKER = "thread-reply"
 
 
 class ThreadComment(Closed):
-    """One comment of a review thread. ``is_ours`` is what our own identity wrote."""
+    """One comment of a review thread. ``is_ours``: our own login wrote it."""
 
     author: str
     is_bot: bool
@@ -48,7 +46,7 @@ class ThreadComment(Closed):
 
 
 class Thread(Closed):
-    """A review thread; ``id`` is GitHub's, of the first comment or the thread."""
+    """A review thread; ``id`` is GitHub's id of the thread or its first comment."""
 
     id: str
     path: str
@@ -59,13 +57,13 @@ class Thread(Closed):
 
 
 class BotCommentFacts(LoopFacts):
-    """All that the loop decides from. ``bots`` are the logins whose threads are answered.
+    """The facts of the loop. ``bots`` are the logins whose threads are answered; ``threads`` are null while not read.
 
-    ``answered`` are threads that are about to be.
+    ``answered`` are threads whose reply is planned.
     """
 
     kind: Literal["bot-comments-facts"] = "bot-comments-facts"
-    threads: tuple[Thread, ...] = ()
+    threads: tuple[Thread, ...] | None = ()
     bots: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
     state: LoopState = LoopState(loop="bot-comments")
@@ -73,7 +71,7 @@ class BotCommentFacts(LoopFacts):
 
 
 class ThreadAnswer(Closed):
-    """What was done about the thread of this number in the prompt."""
+    """The agent's answer to the thread with this number in the prompt."""
 
     number: int = Field(ge=1)
     done: Literal["fixed", "declined", "question"]
@@ -81,25 +79,25 @@ class ThreadAnswer(Closed):
 
 
 class ThreadAnswers(Closed):
-    """What the run answers."""
+    """The agent's answer."""
 
     role: Literal["bot-comments"]
     threads: tuple[ThreadAnswer, ...]
 
 
-class Reply(Closed):
-    """A reply to post into a thread, with a marker by which a second run finds it."""
+class ThreadReply(Closed):
+    """A reply to post into a thread; a marker lets a second run find it."""
 
     thread: str
     body: str
 
 
-def waiting(facts: BotCommentFacts) -> tuple[Thread, ...]:
-    """Return the threads that wait for an answer: of a listed bot, open, no person in them, no last word of ours."""
+def waiting_threads(facts: BotCommentFacts) -> tuple[Thread, ...]:
+    """Return the open threads of listed bots without a comment of a person and without our reply at the end."""
     listed = {_login(bot) for bot in facts.bots}
     return tuple(
         thread
-        for thread in facts.threads
+        for thread in facts.threads or ()
         if not thread.is_resolved
         and thread.id not in facts.answered
         and thread.comments[0].is_bot
@@ -111,198 +109,193 @@ def waiting(facts: BotCommentFacts) -> tuple[Thread, ...]:
 
 
 def _login(name: str) -> str:
-    """Spell a bot's login as GraphQL does; REST appends ``[bot]``."""
+    """Return a bot's login as GraphQL spells it; REST appends ``[bot]``."""
     return name.casefold().removesuffix("[bot]")
 
 
-def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> Decision:
+def decide(facts: BotCommentFacts, redact: Callable[[str], str] = str) -> LoopDecision:
     """Decide whether the agent answers bots now. Pure."""
-    about = questions.known(facts)
-    decision = questions.first_answer(_FIRST, about)
-    threads = waiting(facts)
-    if decision is None and not threads:
-        decision = decided("no-threads", "No thread of a listed bot waits for an answer.")
-    decision = decision or questions.first_answer(questions.BEFORE_A_RUN, about)
-    if decision is None:
-        decision = decided(
-            "threads-open",
-            f"Threads of bots that wait for an answer: {len(threads)}.",
-            agent=questions.agent_of(facts),
-            iteration=about.state.iterations + 1,
-            appendix=appendix(threads, redact),
-        )
-    return questions.finished(decision, about)
+    return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
 
 
-def _is_asked_for(about: Known) -> Decision | None:
-    return questions.is_asked_for(about, "bot-comments")
+def _check_enabled(situation: Situation) -> LoopDecision | None:
+    return questions.check_enabled(situation, "bot-comments")
 
 
-_FIRST = (
-    questions.is_over,
-    questions.is_stopped_by_a_person,
-    _is_asked_for,
-    questions.may_not_write,
-    questions.which_agent,
+def _check_threads(situation: Situation) -> LoopDecision | None:
+    facts = situation.facts
+    if not isinstance(facts, BotCommentFacts) or facts.threads is None or waiting_threads(facts):
+        return None
+    return decision_for("no-threads", "No thread of a listed bot waits for an answer.")
+
+
+QUESTIONS: tuple[questions.Question, ...] = (
+    questions.check_open,
+    questions.check_stop_labels,
+    _check_enabled,
+    questions.check_writable,
+    questions.check_agent,
+    _check_threads,
+    *questions.BEFORE_A_RUN,
 )
 
 
+def _run(facts: BotCommentFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
+    threads = waiting_threads(facts)
+    message = f"Bot threads that wait for an answer: {len(threads)}."
+    return questions.run_decision(situation, "threads-open", message, appendix(threads, redact))
+
+
 def appendix(threads: Sequence[Thread], redact: Callable[[str], str]) -> str:
-    """Write the threads by number."""
+    """Return the threads by number."""
     head = (
-        "## Comments of bots\n\nLook at each thread. Fix what is right, decline what is not and say why, ask where "
-        f"only a person can tell. Answer every number.\n\n{DATA}"
+        "## Comments of bots\n\nLook at each thread. Fix valid points, decline invalid ones with a reason, and ask "
+        f"where only a person can decide. Answer every number.\n\n{UNTRUSTED}"
     )
-    return joined(
-        [head, *(_told(number, thread, redact) for number, thread in enumerate(threads, 1))],
-        "{n} more threads come in the next run.",
-    )
+    shown = (_thread_part(number, thread, redact) for number, thread in enumerate(threads, 1))
+    return join_parts([head, *shown], "{n} more threads come in the next run.")
 
 
-def _told(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
+def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> str:
     from accord.text.untrusted import visible_text
 
-    place = f"{thread.path}:{thread.line}" if thread.line else thread.path
-    old = "\n(on lines that have changed since)" if thread.is_outdated else ""
-    said = "\n\n".join(f"{comment.author}: {redact(visible_text(comment.body))}" for comment in thread.comments)
-    text = f"{place}\n\n{said}"[:BODY_CHARACTERS]
+    location = f"{thread.path}:{thread.line}" if thread.line else thread.path
+    old = "\n(the lines have changed since)" if thread.is_outdated else ""
+    comments = "\n\n".join(f"{comment.author}: {redact(visible_text(comment.body))}" for comment in thread.comments)
+    text = f"{location}\n\n{comments}"[:BODY_CHARACTERS]
     return f"### Thread {number}{old}\n\n{fenced(text)}"
 
 
-def replies(
+def replies_to(
     threads: Sequence[str], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
-) -> tuple[Reply, ...]:
-    """Write a reply for each thread that was answered, fit to be posted; a number that is none is left out.
+) -> tuple[ThreadReply, ...]:
+    """Return a reply, safe to post, for each answered thread; unknown numbers are ignored.
 
-    ``threads`` are the ids of those that the run was given, in that order.
-
-    ``fixed`` counts only with the ``commit`` that was pushed; without one the reply says that nothing was kept.
+    ``threads`` are the ids that the agent saw, in that order. ``fixed`` counts only with the ``commit`` that was
+    pushed; without one the reply says so.
     """
-    found: dict[str, Reply] = {}
+    found: dict[str, ThreadReply] = {}
     for answer in answers.threads:
         if answer.number <= len(threads):
             thread = threads[answer.number - 1]
-            found.setdefault(thread, Reply(thread=thread, body=_reply(answer, thread, commit, run_id, secrets)))
+            found.setdefault(thread, ThreadReply(thread=thread, body=_reply(answer, thread, commit, run_id, secrets)))
     return tuple(found.values())
 
 
 def _reply(answer: ThreadAnswer, thread: str, commit: str, run_id: str, secrets: Redactor) -> str:
-    said = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
+    text = text_to_post(answer.what, secrets, REPLY_CHARACTERS)
     heads = {
-        "fixed": f"Fixed in {commit}." if commit else "The agent says that it fixed this, but no change was pushed.",
+        "fixed": f"Fixed in {commit}." if commit else "The agent reports a fix, but no change was pushed.",
         "declined": "Not changed.",
         "question": "This needs a person.",
     }
-    return f"{heads[answer.done]}\n\n{said}\n\n{write_marker(MARKER, thread=thread, run=run_id)}"
+    return f"{heads[answer.done]}\n\n{text}\n\n{write_marker(MARKER, thread=thread, run=run_id)}"
 
 
 def answer_findings(answers: ThreadAnswers) -> list[Finding]:
-    """Find numbers that are answered twice."""
+    """Find numbers with two answers."""
     seen: set[int] = set()
     findings = []
     for i, answer in enumerate(answers.threads):
         if answer.number in seen:
-            message = f"Thread {answer.number} is answered twice. Leave one answer."
+            message = f"Thread {answer.number} has two answers. Remove one."
             findings.append(Finding("thread-repeated", message, f"/threads/{i}/number"))
         seen.add(answer.number)
     return findings
 
 
-_UNREAD = "The run ended without answers of the shape that was asked for, so no thread gets a reply."
-_BOT = "not-known-yet"
-_NOT_KNOWN = Thread(id=_BOT, path="", comments=(ThreadComment(author=_BOT, is_bot=True),))
+def _read_threads(gathered: Gathered) -> Gathered:
+    """Read the threads of the pull request; nothing is read where no bot is listed."""
+    context = gathered.context
+    found = context.github.review_threads(context.number) if context.bots else ()
+    threads = tuple(_thread_facts(context, thread) for thread in found if thread.comments)
+    return gathered.with_facts(threads=threads, bots=context.bots)
 
 
-def first_facts(site: Site, pull: Pull) -> BotCommentFacts:
-    """Say what the pull request alone tells; a thread is taken to wait."""
-    return BotCommentFacts(
-        now=site.now(),
-        pull=site.pull_facts(pull),
-        agents=site.agents,
-        token=site.token,
-        threads=(_NOT_KNOWN,),
-        bots=(_BOT,),
+def _thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
+    comments = tuple(
+        ThreadComment(
+            author=comment.author,
+            is_bot=comment.is_bot,
+            is_ours=context.identity.counts(comment.author),
+            body=comment.body,
+        )
+        for comment in thread.comments
     )
-
-
-def with_threads(known: Gathered) -> Gathered:
-    """Read the threads of the pull request. Nothing is asked where no bot is listed."""
-    site = known.site
-    found = site.github.review_threads(site.number) if site.bots else ()
-    return known.knows(threads=tuple(_thread(site, thread) for thread in found if thread.comments), bots=site.bots)
-
-
-def _thread(site: Site, thread: ReviewThread) -> Thread:
     return Thread(
         id=thread.id,
         path=thread.path,
         line=thread.line,
         is_resolved=thread.is_resolved,
         is_outdated=thread.is_outdated,
-        comments=tuple(_comment(site, word) for word in thread.comments),
+        comments=comments,
     )
 
 
-def _comment(site: Site, word: Comment) -> ThreadComment:
-    return ThreadComment(
-        author=word.author, is_bot=word.is_bot, is_ours=site.identity.counts(word.author), body=word.body
-    )
-
-
-def given(known: Gathered) -> tuple[str, ...]:
-    """Name the threads that wait, in the order in which the agent is shown them."""
-    facts = known.facts
-    assert isinstance(facts, BotCommentFacts)  # noqa: S101 (the loop's own facts)
-    return tuple(thread.id for thread in waiting(facts))
-
-
-def completed(told: EndedRun) -> Completed:
-    """Count the threads that the run answered; they wait no more."""
-    running = told.state.running
-    posted = _replies(told, running.about) if running is not None else ()
+def _complete(run: EndedRun) -> CompletedWork:
+    """Count the threads that the run answered; they no longer wait."""
+    running = run.state.running
+    posted = _replies(run, running.about) if running is not None else ()
     answered = tuple(reply.thread for reply in posted)
-    is_unread = told.outputs.exit_code == "0" and result_of(told.outputs, ThreadAnswers) is None
-    return Completed(tasks_done=len(answered), facts={"answered": answered}, said=_UNREAD if is_unread else "")
+    is_unread = run.outputs.exit_code == "0" and result_of(run.outputs, ThreadAnswers) is None
+    problem = "The agent's answers do not have the required shape, so no thread gets a reply." if is_unread else ""
+    return CompletedWork(tasks_done=len(answered), facts={"answered": answered}, problem=problem)
 
 
-def carry_out(told: EndedRun, ending: Ending) -> None:
-    """Reply to each thread that was answered, unless the reply is there or a person has spoken meanwhile."""
-    posted = _replies(told, ending.about)
-    if not posted:
-        return
-    there = {thread.id: thread for thread in told.site.github.review_threads(told.site.number)}
+def _post_replies(run: EndedRun, effects: PendingEffects) -> None:
+    """Reply to each answered thread, unless the reply exists or a person has commented meanwhile."""
+    context = run.context
+    posted = _replies(run, effects.about)
+    found = context.github.review_threads(context.number) if posted else ()
+    threads = {thread.id: thread for thread in found}
     for reply in posted:
-        thread = there.get(reply.thread)
-        if thread is not None and not _is_settled(told.site, thread):
-            _reply_once(told.site, thread, reply)
+        thread = threads.get(reply.thread)
+        if thread is not None and not _is_settled(context, thread):
+            _reply_once(context, thread, reply)
 
 
-def _replies(told: EndedRun, threads: tuple[str, ...]) -> tuple[Reply, ...]:
-    answers = result_of(told.outputs, ThreadAnswers)
+def _replies(run: EndedRun, threads: tuple[str, ...]) -> tuple[ThreadReply, ...]:
+    answers = result_of(run.outputs, ThreadAnswers)
     if answers is None:
         return ()
-    commit = told.outputs.commit_sha if told.outputs.changes_made == "true" else ""
-    return replies(threads, answers, commit=commit, run_id=told.site.run_id, secrets=told.site.redact)
+    commit = run.outputs.commit_sha if run.outputs.changes_made == "true" else ""
+    return replies_to(threads, answers, commit=commit, run_id=run.context.run_id, secrets=run.context.redact)
 
 
-def _is_settled(site: Site, thread: ReviewThread) -> bool:
-    """Tell whether a thread has our reply of this run, or a person's word."""
-    is_persons = any(not word.is_bot and not site.identity.counts(word.author) for word in thread.comments)
-    return is_persons or _our_reply(site, thread) is not None
+def _is_settled(context: LoopContext, thread: ReviewThread) -> bool:
+    """Tell whether a thread has our reply of this run, or a comment of a person."""
+    has_person = any(not comment.is_bot and not context.identity.counts(comment.author) for comment in thread.comments)
+    return has_person or _our_reply(context, thread) is not None
 
 
-def _our_reply(site: Site, thread: ReviewThread) -> Comment | None:
-    fields = {"thread": thread.id, "run": site.run_id}
-    ours = (word for word in thread.comments if site.identity.counts(word.author))
-    return next((word for word in ours if fields in find_markers(word.body, MARKER)), None)
+def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:
+    fields = {"thread": thread.id, "run": context.run_id}
+    ours = (comment for comment in thread.comments if context.identity.counts(comment.author))
+    return next((comment for comment in ours if fields in find_markers(comment.body, MARKER)), None)
 
 
-def _reply_once(site: Site, thread: ReviewThread, reply: Reply) -> None:
+def _reply_once(context: LoopContext, thread: ReviewThread, reply: ThreadReply) -> None:
     def send() -> Comment:
-        return site.github.reply(site.number, thread.comments[0].id, reply.body)
+        return context.github.reply(context.number, thread.comments[0].id, reply.body)
 
-    def look() -> Comment | None:
-        found = site.github.review_threads(site.number)
-        return next((word for now in found if now.id == thread.id and (word := _our_reply(site, now))), None)
+    def find() -> Comment | None:
+        found = context.github.review_threads(context.number)
+        ours = (_our_reply(context, now) for now in found if now.id == thread.id)
+        return next((comment for comment in ours if comment), None)
 
-    send_once(send, look, site.clock)
+    send_once(send, find, context.clock)
+
+
+FACTS = Kind("bot-comments-facts", BotCommentFacts, lambda _: [], {"kind": "bot-comments-facts"})
+ANSWERS = Kind("thread-answers", ThreadAnswers, answer_findings, {"role": "bot-comments"})
+LOOP = Loop(
+    "bot-comments",
+    BotCommentFacts,
+    decide,
+    stages=(_read_threads, read_state),
+    first_facts=lambda *_: {"threads": None},
+    complete=_complete,
+    apply=_post_replies,
+    subjects=lambda facts: tuple(thread.id for thread in waiting_threads(facts)),
+    schema="thread-answers",
+)

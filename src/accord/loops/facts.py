@@ -1,184 +1,275 @@
-"""Gathering facts, stage by stage, in the order in which the questions are asked.
+"""Reading the facts of a loop from GitHub, stage by stage, in the order in which the loop asks.
 
-Before each stage the loop decides with what is not known yet taken for whatever would let the agent run. A decision
-that does not run it even so is final, and nothing more is asked of GitHub: a pull request that a person paused costs
-one request.
+Facts that are not read yet are None, and no question decides on them. Before each stage the loop decides on what is
+known. A decision not to run the agent is final, and nothing more is read: a paused pull request costs one request.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from accord.core.errors import Refused
 from accord.github.models import Forbidden
-from accord.loops.ledger import as_before, as_dated
-from accord.loops.models import NEEDS_HUMAN, CheckFacts, GoAhead
-from accord.loops.state import Kept, load
+from accord.loops.ledger import state_before, without_future
+from accord.loops.models import NEEDS_HUMAN, RUNS, GoAhead, LoopName, PullFacts, RateFacts, TokenFacts
+from accord.loops.settings import NAME
+from accord.loops.state import StateStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
+    from accord.core.clock import Clock
     from accord.github.checks import Check
-    from accord.github.models import Pull
-    from accord.loops.context import Site
-    from accord.loops.loop import Loop
-    from accord.loops.models import Decision, LoopFacts, Running
+    from accord.github.client import GitHub
+    from accord.github.models import Identity, Pull
+    from accord.loops.models import ActiveRun, LoopDecision, LoopFacts, LoopState, PendingEffects
+    from accord.loops.state import StoredState
+    from accord.runner.models import RunOutputs
+    from accord.text.redaction import Redactor
 
 
-RUNS = ("run", "fix")
+BOT = "[bot]"
+"""How the logins of apps end; a person's login cannot."""
+
 PARDONABLE = ("failure-budget", "transient-budget", "same-error", "no-progress")
-"""Reasons that a person's go-ahead overrules; only then is it asked for who took the label off."""
+"""Reasons that a person's go-ahead overrules; only then is the go-ahead read."""
 
-OWN_JOB = "accord "
-"""How the names of the loops' own jobs begin, behind the caller's (``Keepalive / accord decides``)."""
+
+@dataclass(frozen=True)
+class LoopContext:
+    """A pull request, and the job that works on it.
+
+    ``run_id`` names the workflow run, or the run at a terminal; the same command has the same one. ``agents`` are the
+    enabled ones, the default first; ``minutes`` limits a run that begins; ``bots`` are the logins whose review threads
+    are answered. ``is_asked``: a person requested a verdict, ``commenter`` by a comment. ``by_person``: a person's
+    action started this job, so a person reads the result.
+    """
+
+    github: GitHub
+    repository: str
+    number: int
+    run_id: str
+    agents: tuple[str, ...]
+    clock: Clock
+    redact: Redactor
+    token: TokenFacts = field(default_factory=TokenFacts)
+    minutes: int = 45
+    bots: tuple[str, ...] = ()
+    is_asked: bool = False
+    commenter: str = ""
+    by_person: bool = False
+    writers: dict[str, bool] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def identity(self) -> Identity:
+        """Our own login: one request, once."""
+        return self.github.identity()
+
+    def store(self, loop: LoopName) -> StateStore:
+        """Return the store of a loop's state."""
+        return StateStore(self.github, self.number, loop, self.identity.counts, self.clock)
+
+    def pull(self) -> Pull:
+        """Read the pull request. Raises Refused when it does not exist."""
+        pull = self.github.pull(self.number)
+        if pull is None:
+            message = f"{self.repository} has no pull request #{self.number}."
+            raise Refused(message, hint="Pass the number of an existing one with `--pull`.")
+        return pull
+
+    def may_write(self, login: str) -> bool:
+        """Ask whether a person has write access: one request for each, once."""
+        if login not in self.writers:
+            self.writers[login] = bool(login) and self.github.may_write(login)
+        return self.writers[login]
+
+    def is_trusted(self, author: str) -> bool:
+        """Tell whether an author's text may start the agent.
+
+        A bot's text may quote untrusted text; ours does not. A token that may not ask cannot write either.
+        """
+        if author.endswith(BOT):
+            return self.identity.counts(author)
+        try:
+            return self.may_write(author)
+        except Forbidden:
+            return False
+
+    def base_facts(self, pull: Pull) -> dict[str, Any]:
+        """Return the facts of every loop that the pull request alone tells.
+
+        A branch of a deleted repository counts as a fork's. Time is GitHub's, which all runners share.
+        """
+        facts = PullFacts(
+            number=pull.number,
+            is_open=pull.state == "open",
+            is_merged=pull.is_merged,
+            is_fork=pull.head_repository.lower() != self.repository.lower(),
+            author_may_write=NAME not in pull.body or self.is_trusted(pull.author),
+            head_sha=pull.head_sha,
+            labels=pull.labels,
+            body=pull.body,
+        )
+        return {"now": self.github.server_time(), "pull": facts, "agents": self.agents, "token": self.token}
+
+    def rate(self) -> RateFacts | None:
+        """Return the requests left, as of the last response; None where GitHub did not say."""
+        left = self.github.rate_left
+        if left is None:
+            return None
+        seconds = (datetime.fromtimestamp(left.resets_at, UTC) - self.github.server_time()).total_seconds()
+        return RateFacts(remaining=left.remaining, resets_in_seconds=max(0, int(seconds)))
+
+
+@dataclass(frozen=True)
+class EndedRun:
+    """A run that ended: the pull request now, and the outputs of the run.
+
+    ``state`` is the one with the run in progress; while effects are applied, the one with the effects.
+    """
+
+    loop: Loop
+    context: LoopContext
+    pull: Pull
+    state: LoopState
+    outputs: RunOutputs
+
+
+@dataclass(frozen=True)
+class CompletedWork:
+    """What a run completed; nothing of it is written yet.
+
+    ``tasks_done`` counts as progress. ``body`` is the pull request's body with its ticks, None without ticks.
+    ``decision`` follows where the loop knows it; else the loop decides again, on ``facts`` too. ``verified`` is the
+    commit that has a verdict now. ``problem`` says what of a run that did not fail cannot be used.
+    """
+
+    tasks_done: int = 0
+    body: str | None = None
+    decision: LoopDecision | None = None
+    facts: Mapping[str, object] = field(default_factory=dict)
+    verified: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What is known so far. ``kept`` is the state as it was read, ``checks`` those that count."""
+    """The facts read so far. ``stored`` is the state as read, None before; ``checks`` are those that count."""
 
     loop: Loop
-    site: Site
+    context: LoopContext
     pull: Pull
     facts: LoopFacts
-    kept: Kept | None = None
+    stored: StoredState | None = None
     checks: tuple[Check, ...] = ()
 
-    def knows(self, **facts: object) -> Gathered:
+    def with_facts(self, **facts: object) -> Gathered:
         """Add facts."""
         return replace(self, facts=self.facts.model_copy(update=facts))
 
-    def decision(self) -> Decision:
-        """Decide by what is known."""
-        return self.loop.decide(self.facts, self.site.redact)
+    def decide(self, state: LoopState | None = None) -> LoopDecision:
+        """Decide on the facts, or on these facts with another state."""
+        from accord.loops.questions import with_state
+
+        facts = self.facts if state is None else with_state(self.facts, state)
+        return self.loop.decide(facts, self.context.redact)
+
+
+Stage: TypeAlias = "Callable[[Gathered], Gathered]"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The parts of one loop.
+
+    ``facts`` is its model; ``first_facts`` adds what the pull request alone tells. ``stages`` read the rest in the order in which ``decide`` asks, ``details`` what only the prompt needs. ``complete`` writes nothing;
+    ``apply`` writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects``
+    are what the agent's answer refers to by number. ``schema`` is the kind of the structured result. ``is_swept``: open
+    pull requests are searched for work. ``changes_code``: the agent's changes are kept.
+    """
+
+    name: LoopName
+    facts: type[LoopFacts]
+    decide: Callable[[Any, Redactor], LoopDecision]
+    stages: tuple[Stage, ...]
+    first_facts: Callable[[LoopContext, Pull], dict[str, Any]] = lambda *_: {}
+    details: tuple[Stage, ...] = ()
+    complete: Callable[[EndedRun], CompletedWork] = lambda _: CompletedWork()
+    apply: Callable[[EndedRun, PendingEffects], None] = lambda *_: None
+    subjects: Callable[[Any], tuple[str, ...]] = lambda _: ()
+    schema: str = ""
+    is_swept: bool = True
+    changes_code: bool = True
+
+    @property
+    def mode(self) -> str:
+        """The runner contract's word for this work."""
+        return "verifier" if self.name == "verify" else self.name
+
+    def facts_of(self, context: LoopContext, pull: Pull) -> Any:
+        """Return what the pull request alone tells."""
+        return self.facts(**context.base_facts(pull), **self.first_facts(context, pull))
 
 
 def gather(
     loop: Loop,
-    site: Site,
+    context: LoopContext,
     pull: Pull | None = None,
-    kept: Kept | None = None,
+    stored: StoredState | None = None,
     *,
     for_prompt: bool = True,
     more: Mapping[str, object] | None = None,
-) -> tuple[Gathered, Decision]:
-    """Ask GitHub for as much as the decision takes, and decide.
+) -> tuple[Gathered, LoopDecision]:
+    """Read as many facts as the decision takes, and decide.
 
-    ``pull`` and ``kept`` are taken as given where the caller has them, and so are ``more`` facts. Not
-    ``for_prompt``: whether the agent runs is all that is asked.
+    ``pull``, ``stored`` and ``more`` facts are used where the caller has them. Without ``for_prompt`` only the facts
+    of the decision are read.
     """
-    pull = pull or site.pull()
-    known = Gathered(loop, site, pull, loop.first_facts(site, pull), kept).knows(**(more or {}))
-    decision = known.decision()
+    pull = pull or context.pull()
+    gathered = Gathered(loop, context, pull, loop.facts_of(context, pull), stored).with_facts(**(more or {}))
+    decision = gathered.decide()
     for stage in (*loop.stages, *(loop.details if for_prompt else ())):
         if decision.action not in RUNS:
             break
-        known = stage(known)
-        decision = known.decision()
-    return known, decision
+        gathered = stage(gathered)
+        decision = gathered.decide()
+    return gathered, decision
 
 
-def with_state(known: Gathered) -> Gathered:
-    """Read the state, and what it raises questions about: a run that may be over, a go-ahead that may have come."""
-    site, kept = known.site, known.kept or load(known.site.place(known.loop.name))
-    state = as_before(kept.state, site.run_id)
-    known = replace(known, kept=kept).knows(state=state, rate=site.rate(), now=site.now())
-    if known.decision().reason == "running" and state.running and _has_ended(state.running, site):
-        known = known.knows(running_has_ended=True)
-    if known.decision().reason in PARDONABLE:
-        last = as_dated(state, known.facts.now).last
-        known = known.knows(go_ahead=go_ahead(site, after=last.ended_at if last else None))
-    return known
+def read_state(gathered: Gathered) -> Gathered:
+    """Read the state, and the facts it depends on: whether a run is over, and whether a person gave a go-ahead."""
+    context = gathered.context
+    stored = gathered.stored or context.store(gathered.loop.name).load()
+    state, now = state_before(stored.state, context.run_id), context.github.server_time()
+    gathered = replace(gathered, stored=stored).with_facts(state=state, rate=context.rate(), now=now)
+    if gathered.decide().reason == "running" and state.running and _has_ended(state.running, context):
+        gathered = gathered.with_facts(running_has_ended=True)
+    if gathered.decide().reason in PARDONABLE:
+        last = without_future(state, now).last
+        gathered = gathered.with_facts(go_ahead=_read_go_ahead(context, after=last.ended_at if last else None))
+    return gathered
 
 
-def _has_ended(running: Running, site: Site) -> bool:
-    """Ask GitHub whether the workflow run of a run under way is over; one at a terminal is known to nobody."""
+def _has_ended(running: ActiveRun, context: LoopContext) -> bool:
+    """Ask GitHub whether a workflow run is over. GitHub does not know a run at a terminal."""
     if not running.run_id.isdecimal():
         return False
     try:
-        run = site.github.workflow_run(int(running.run_id))
-    except Forbidden:  # it counts as lost in the end all the same
+        run = context.github.workflow_run(int(running.run_id))
+    except Forbidden:  # the run counts as lost once its time is over
         return False
     return run is None or run.has_ended
 
 
-def go_ahead(site: Site, after: datetime | None) -> GoAhead | None:
-    """Find the last person who may write and took ``needs-human`` off after that moment."""
-    for event in reversed(site.github.label_events(site.number)):
+def _read_go_ahead(context: LoopContext, after: datetime | None) -> GoAhead | None:
+    """Find the last person with write access who removed ``needs-human`` after that time."""
+    for event in reversed(context.github.label_events(context.number)):
         if event.change != "removed" or event.label.casefold() != NEEDS_HUMAN or event.is_bot or not event.login:
             continue
         if after is not None and event.at <= after:
             return None
-        if site.may_write(event.login):
+        if context.may_write(event.login):
             return GoAhead(by=event.login, at=event.at)
     return None
-
-
-def with_checks(known: Gathered) -> Gathered:
-    """Read the checks of the head."""
-    listed = known.site.github.checks(known.pull.head_sha)
-    checks = tuple(check for check in listed if not is_own(check, known.site.run_id))
-    facts = check_facts(checks, known.pull.head_sha, _quiet_seconds(known))
-    return replace(known, checks=checks).knows(checks=facts, now=known.site.now())
-
-
-def is_own(check: Check, run_id: str) -> bool:
-    """Tell whether a check is a loop's own job: of this workflow run, or of one of the loops by its name.
-
-    They would wait for each other, and a loop that failed is no failure of the change.
-    """
-    if check.app != "github-actions":
-        return False
-    is_of_a_loop = check.name.rpartition(" / ")[2].startswith(OWN_JOB)
-    return is_of_a_loop or (check.workflow_run_id is not None and str(check.workflow_run_id) == run_id)
-
-
-def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckFacts:
-    """Sort checks by their state; of two with one name the worse counts."""
-    named = {state: {check.name for check in checks if check.state == state} for state in _STATES}
-    failing, pending = named["failing"], named["pending"] - named["failing"]
-    return CheckFacts(
-        head_sha=sha,
-        failing=tuple(sorted(failing)),
-        pending=tuple(sorted(pending)),
-        passing=tuple(sorted(named["passing"] - failing - pending)),
-        seconds_since_push=quiet_seconds,
-    )
-
-
-_STATES = ("failing", "pending", "passing")
-
-
-def _quiet_seconds(known: Gathered) -> int:
-    """Seconds since anything happened to the pull request: GitHub does not tell when a commit was pushed.
-
-    A push is something that happens to it, so checks that are still to come are never taken for none.
-    """
-    updated = known.pull.updated_at
-    return 0 if updated is None else max(0, int((known.site.now() - updated).total_seconds()))
-
-
-def with_logs(known: Gathered) -> Gathered:
-    """Read the logs of failing checks, where the agent is to fix them."""
-    from accord.loops.autofix import LOGS, CheckLog
-
-    if known.decision().action != "fix":
-        return known
-    failing = [check for check in known.checks if check.state == "failing"]
-    logs = [
-        CheckLog(check=check.name, url=check.url, log=text)
-        for check in failing[:LOGS]
-        if (text := _log(check, known.site))
-    ]
-    return known.knows(logs=tuple(logs))
-
-
-def _log(check: Check, site: Site) -> str:
-    """Read what a check printed, or else what it says of itself. A token that may not read logs sees the latter."""
-    try:
-        printed = site.github.job_log(check.job_id) if check.job_id is not None else ""
-    except Refused:
-        printed = ""
-    return printed or check.summary

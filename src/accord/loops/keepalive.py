@@ -1,4 +1,7 @@
-"""Keepalive: run the agent again while tasks are open, checks are green for this very head, and nobody stopped it."""
+"""Keepalive: run the agent again while tasks are open, the head's checks pass, and no one has stopped it.
+
+``QUESTIONS`` is the ordered list of everything that stops it or makes it wait.
+"""
 
 from __future__ import annotations
 
@@ -7,137 +10,118 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from accord.loops import autofix as checks
+from accord.core.errors import Stopped
+from accord.core.kinds import Kind
 from accord.loops import questions
-from accord.loops.autofix import CheckLog
-from accord.loops.autofix import appendix as failing_checks
-from accord.loops.context import DATA, fenced, joined
-from accord.loops.models import NEEDS_HUMAN, CheckFacts, Closed, Decision, LoopFacts, decided
-from accord.loops.questions import KEEPALIVE, RETRY, Known
+from accord.loops.apply import digest
+from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
+from accord.loops.checks import appendix as checks_appendix
+from accord.loops.facts import CompletedWork, Loop, read_state
+from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
+from accord.loops.posting import UNTRUSTED, join_parts
 from accord.text.checklists import tasks, ticked
+from accord.text.untrusted import fenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accord.loops.models import Budgets, LoopState
+    from accord.loops.facts import EndedRun
+    from accord.loops.models import PendingEffects
+    from accord.loops.questions import Situation
     from accord.runner.models import RunOutputs
 
 
 BODY_CHARACTERS = 20_000
+LEAST_CONFIDENCE = 0.5
+"""The contract calls confidence below it low ("Confidence scoring")."""
+
+TRIES = 5
 
 
 class KeepaliveFacts(LoopFacts):
-    """All that keepalive decides from. ``logs`` are those of failing checks of ``checks.head_sha``."""
+    """The facts of keepalive. ``logs`` are those of failing checks of ``checks.head_sha``."""
 
     kind: Literal["keepalive-facts"] = "keepalive-facts"
-    checks: CheckFacts
+    checks: CheckFacts | None
     logs: tuple[CheckLog, ...] = ()
 
 
-def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> Decision:
-    """Decide what the loop does now; every answer has a reason code of its own. Pure.
+def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDecision:
+    """Decide what the loop does now; each decision has its own reason code. Pure.
 
-    ``redact`` takes secrets out of what the agent is shown.
+    ``redact`` removes secrets from the agent's prompt.
     """
-    about = questions.known(facts)
-    decision = questions.first_answer((*_FIRST, *questions.BEFORE_A_RUN), about) or _by_checks(facts, about, redact)
-    return questions.finished(decision, about)
+    return questions.first_decision(QUESTIONS, questions.situation_of(facts), lambda about: _run(facts, about, redact))
 
 
-def _is_asked_for(about: Known) -> Decision | None:
-    if not questions.has(about.facts, KEEPALIVE):
-        return decided("not-enabled", f"It is not asked for. Add the label {KEEPALIVE} to begin.")
-    return questions.has_switch_off(about, "keepalive")
+def _check_enabled(situation: Situation) -> LoopDecision | None:
+    if not questions.has_label(situation.facts, questions.KEEPALIVE):
+        return decision_for("not-enabled", f"It is not enabled. Add the label {questions.KEEPALIVE} to start.")
+    return questions.check_switch(situation, "keepalive")
 
 
-def _has_open_tasks(about: Known) -> Decision | None:
-    listed = tasks(about.facts.pull.body)
+def _check_tasks(situation: Situation) -> LoopDecision | None:
+    listed = tasks(situation.facts.pull.body)
     if not listed:
-        return decided("no-tasks", "The pull request's body has no checklist. Write one: the agent works on it.")
+        return decision_for("no-tasks", "The pull request's body has no checklist. Add one for the agent to work on.")
     if all(task.is_checked for task in listed):
-        return decided("tasks-complete", f"All {len(listed)} tasks are done.")
+        return decision_for("tasks-complete", f"All {len(listed)} tasks are done.")
     return None
 
 
-_FIRST = (
-    questions.is_over,
-    questions.is_stopped_by_a_person,
-    _is_asked_for,
-    questions.may_not_write,
-    questions.which_agent,
-    _has_open_tasks,
+def _check_checks(situation: Situation) -> LoopDecision | None:
+    facts = situation.facts
+    if not isinstance(facts, KeepaliveFacts) or facts.checks is None:
+        return None
+    unsettled = check_settled(facts.pull, facts.checks)
+    if unsettled is None and facts.checks.failing and situation.settings.autofix is False:
+        message = f"Failing: {names_of(facts.checks.failing)}. The settings leave fixing them to people."
+        return decision_for("checks-red", message)
+    return unsettled
+
+
+QUESTIONS: tuple[questions.Question, ...] = (
+    questions.check_open,  # merged, closed
+    questions.check_stop_labels,  # paused, needs-human
+    _check_enabled,  # not-enabled, disabled
+    questions.check_writable,  # fork, read-only-token
+    questions.check_agent,  # agent-ambiguous, agent-missing
+    _check_tasks,  # no-tasks, tasks-complete
+    *questions.BEFORE_A_RUN,  # running, three budgets, same-error, no-progress, rate-limit, back-off
+    _check_checks,  # stale-checks, checks-pending, checks-missing, checks-red
 )
 
 
-def _by_checks(facts: KeepaliveFacts, about: Known, redact: Callable[[str], str]) -> Decision:
-    waiting = checks.are_not_ready(facts.pull, facts.checks)
-    if waiting is not None:
-        return waiting
-    run = {"agent": questions.agent_of(facts), "iteration": about.state.iterations + 1}
-    failing = facts.checks.failing
-    if failing and about.settings.autofix is False:
-        return decided("checks-red", f"Failing: {checks.named(failing)}. The settings leave fixing them to people.")
-    if failing:
-        shown = failing_checks(facts.checks, facts.logs, redact)
-        return decided("checks-failing", f"Failing for this head: {checks.named(failing)}.", **run, appendix=shown)
+def _run(facts: KeepaliveFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
+    if facts.checks is not None and facts.checks.failing:
+        shown = checks_appendix(facts.checks, facts.logs, redact)
+        message = f"Failing for this head: {names_of(facts.checks.failing)}."
+        return questions.run_decision(situation, "checks-failing", message, shown)
     listed = tasks(facts.pull.body)
     left = sum(not task.is_checked for task in listed)
-    code = "retry" if about.state.transient_in_a_row else "tasks-open"
-    return decided(code, f"{left} of {len(listed)} tasks are open.", **run, appendix=appendix(facts.pull.body, redact))
+    code = "retry" if situation.state.transient_in_a_row else "tasks-open"
+    message = f"{left} of {len(listed)} tasks are open."
+    return questions.run_decision(situation, code, message, appendix(facts.pull.body, redact))
 
 
 def appendix(body: str, redact: Callable[[str], str]) -> str:
-    """Write which tasks are open, and the description that they stand in, as a reader of the page sees it."""
+    """Return the open tasks and the description that holds them, as a reader of the page sees it."""
     from accord.text.untrusted import visible_text
 
     open_tasks = "\n".join(f"- [ ] {visible_text(task.text)}" for task in tasks(body) if not task.is_checked)
     whole = redact(visible_text(body))
     cut = "\n[…]" if len(whole) > BODY_CHARACTERS else ""
-    told = (
-        "## Open tasks\n\nWork on these tasks of the pull request, as many as you can do well. At the end say which of "
-        f"them are done, each as `- [x]` with its exact text.\n\n{fenced(redact(open_tasks)[:8000])}"
+    request = (
+        "## Open tasks\n\nWork on these tasks of the pull request, as many as you can do well. At the end, list those "
+        f"that are done, each as `- [x]` with its exact text.\n\n{fenced(redact(open_tasks)[:8000])}"
     )
-    described = f"### Description of the pull request\n\n{DATA}\n\n{fenced(whole[:BODY_CHARACTERS] + cut)}"
-    return joined([told, described], "The description is left out for its length.")
-
-
-class Aftermath(Closed):
-    """Labels to add and to take off, and what to tell; ``notify`` says that a person is needed."""
-
-    add_labels: tuple[str, ...] = ()
-    remove_labels: tuple[str, ...] = ()
-    notify: bool = False
-    said: str = ""
-
-
-def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
-    """Say what the last iteration asks for; ``summary`` is its ``error-summary``, text of others.
-
-    A suggestion that is missing or unknown is ``manual``, as the contract has it for what is unclassified.
-    """
-    last = state.last
-    if last is None or last.exit_code == "0":
-        return Aftermath(remove_labels=(RETRY,))
-    what = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'nothing was said of it.'}"
-    if last.recovery == "ignore":
-        return Aftermath(said=what)
-    if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
-        return Aftermath(add_labels=(RETRY,), said=what)
-    return Aftermath(
-        add_labels=(NEEDS_HUMAN,),
-        remove_labels=(RETRY,),
-        notify=True,
-        said=f"{what} A person is needed.",
-    )
-
-
-LEAST_CONFIDENCE = 0.5
-"""What the contract calls low is below it ("Confidence scoring"); a wrong tick is taken back by unticking it."""
+    description = f"### Description of the pull request\n\n{UNTRUSTED}\n\n{fenced(whole[:BODY_CHARACTERS] + cut)}"
+    return join_parts([request, description], "The description was left out for its length.")
 
 
 @dataclass(frozen=True)
-class Ticked:
-    """The new body, the tasks that were ticked in their order, and those that were named and are not open in it."""
+class Ticks:
+    """The new body, the ticked tasks in their order, and named tasks that are not open in it; or why none is ticked."""
 
     body: str
     done: tuple[str, ...] = ()
@@ -145,24 +129,25 @@ class Ticked:
     reason: str = ""
 
 
-def tick(body: str, outputs: RunOutputs) -> Ticked:
-    """Tick what a run completed; the same body where nothing is to be ticked, with the reason."""
+def tick(body: str, outputs: RunOutputs) -> Ticks:
+    """Tick the tasks that a run completed."""
     if outputs.exit_code != "0":
-        return Ticked(body, reason="The run failed, so its word on tasks does not count.")
+        return Ticks(body, reason="The run failed, so no task was ticked.")
     if not _is_confident(outputs.llm_confidence):
-        return Ticked(body, reason=f"Nobody is sure of it: the confidence is below {LEAST_CONFIDENCE}.")
-    wanted = Counter(named := completed(outputs.llm_completed_tasks))
+        return Ticks(body, reason=f"Confidence is below {LEAST_CONFIDENCE}, so no task was ticked.")
+    names = completed_tasks(outputs.llm_completed_tasks)
+    wanted = Counter(names)
     found = []
     for task in tasks(body):
         if not task.is_checked and wanted[task.text] > 0:
             wanted[task.text] -= 1
             found.append(task)
-    left_out = tuple(text for text in dict.fromkeys(named) if wanted[text] > 0)
-    return Ticked(ticked(body, found), tuple(task.text for task in found), left_out)
+    left_out = tuple(text for text in dict.fromkeys(names) if wanted[text] > 0)
+    return Ticks(ticked(body, found), tuple(task.text for task in found), left_out)
 
 
-def completed(text: str) -> tuple[str, ...]:
-    """Read ``llm-completed-tasks``; nothing where it is no JSON array of texts."""
+def completed_tasks(text: str) -> tuple[str, ...]:
+    """Read ``llm-completed-tasks``; empty where it is not a JSON array of strings."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -176,3 +161,39 @@ def _is_confident(text: str) -> bool:
         return LEAST_CONFIDENCE <= float(text) <= 1
     except ValueError:
         return False
+
+
+def _complete(run: EndedRun) -> CompletedWork:
+    ticks = tick(run.pull.body, run.outputs)
+    return CompletedWork(len(ticks.done), ticks.body)
+
+
+def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
+    """Tick completed tasks in the body, unless that is done.
+
+    A body that a person changes meanwhile is read again. Raises Stopped when that never ends.
+    """
+    if not effects.body:
+        return
+    pull = run.pull
+    for _ in range(TRIES):
+        body = tick(pull.body, run.outputs).body
+        if digest(pull.body) == effects.body or body == pull.body:
+            return
+        if run.context.github.change_body(pull.number, was=pull.body, body=body):
+            return
+        pull = run.context.pull()
+    message = f"The body of #{pull.number} changed {TRIES} times in a row."
+    raise Stopped(message, hint="Run the same command again.")
+
+
+FACTS = Kind("keepalive-facts", KeepaliveFacts, lambda _: [], {"kind": "keepalive-facts"})
+LOOP = Loop(
+    "keepalive",
+    KeepaliveFacts,
+    decide,
+    stages=(read_state, read_checks),
+    details=(read_logs,),
+    complete=_complete,
+    apply=_tick_body,
+)

@@ -1,7 +1,7 @@
-"""What the loops know and decide: the facts of a pull request, the state that a loop keeps, and its decision.
+"""What the loops decide from, what they store, and what they decide.
 
-Source: runner output contract, "Caller Expectations". A state is written and read by accord alone; facts are what a
-workflow gathered. Both are closed: an unknown key is a mistake of the caller. Moments are ISO-8601 with a zone.
+Source: runner output contract, "Caller Expectations". Only accord writes and reads a state; facts come from a workflow
+too. Both refuse unknown keys. Timestamps are ISO-8601 with a zone.
 """
 
 from __future__ import annotations
@@ -14,30 +14,33 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from accord.runner.models import Category, Recovery
 
 Action = Literal["run", "fix", "wait", "stop", "defer", "report", "follow-up", "ask"]
-"""Run the agent, run it on failing checks, look again later by itself, end until a person acts, come back when the
-rate limit allows. What follows a verdict: tell it, tell it and open a follow-up work item, or ask a person.
+"""Run the agent, run it on failing checks, look again later, stop until a person acts, or come back when the rate limit
+allows. After a verdict: report it, report it and open a follow-up work item, or ask a person.
 """
 
 LoopName = Literal["keepalive", "autofix", "verify", "bot-comments"]
 
 Word = Annotated[str, StringConstraints(max_length=100)]
-"""An identifier: a commit, a run, a digest. Bounded, so that the state fits the comment that holds it."""
+"""An identifier: a commit, a run, a digest. Its length is bounded, so that the state fits its comment."""
 
 Seconds = Annotated[float, Field(ge=0, le=10_000_000, allow_inf_nan=False)]
+Sentence = Annotated[str, StringConstraints(max_length=600)]
+RUNS = ("run", "fix")
+"""Actions that run the agent."""
 
 
 class Closed(BaseModel):
-    """A model that refuses what it does not know and never changes."""
+    """An immutable model that refuses unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Budgets(Closed):
-    """How often a loop may run the agent; a person may change it in the pull request's settings, within these bounds.
+    """How often a loop may run the agent; the pull request's settings may change it within these bounds.
 
-    ``iterations`` counts every run that began. ``failures`` counts failures that need a change, ``transient`` those
-    that pass by themselves; both in a row. ``wait_seconds`` is the first pause after a transient failure, doubled each
-    time up to ``longest_wait_seconds``.
+    ``iterations`` counts every run. ``failures`` counts failures in a row that need a change, ``transient`` those that
+    pass by themselves. ``wait_seconds`` is the first pause after a transient failure; it doubles up to
+    ``longest_wait_seconds``.
     """
 
     iterations: int = Field(5, ge=0, le=100)
@@ -48,10 +51,10 @@ class Budgets(Closed):
 
 
 class PullFacts(Closed):
-    """The pull request as it is now; ``body`` holds its tasks and settings.
+    """The pull request; ``body`` holds its tasks and settings.
 
-    Where not ``author_may_write``, the body is a stranger's, and its settings can only turn a loop off. Anybody who
-    may read a repository may open a pull request of one of its branches.
+    Without ``author_may_write`` the body is untrusted, and its settings can only turn a loop off: anyone with read
+    access can open a pull request from an existing branch.
     """
 
     number: int = Field(ge=1)
@@ -65,9 +68,9 @@ class PullFacts(Closed):
 
 
 class CheckFacts(Closed):
-    """The checks of one commit, by their names. ``seconds_since_push`` is the age of that commit on the branch.
+    """The checks of one commit, by name. ``seconds_since_push`` is the age of that commit on the branch.
 
-    The check of the loop's own workflow must be left out, or it would wait for itself.
+    Leave out the check of the loop's own workflow, or the loop waits for itself.
     """
 
     head_sha: Word
@@ -78,33 +81,30 @@ class CheckFacts(Closed):
 
 
 class RateFacts(Closed):
-    """What is left of the token's requests, and when there are more."""
+    """How many requests the token has left, and when its limit resets."""
 
     remaining: int = Field(5000, ge=0)
     resets_in_seconds: int = Field(0, ge=0)
 
 
 class TokenFacts(Closed):
-    """What the loop's token may do, and whether what it pushes starts workflows: the job's own token never does."""
+    """What the loop's token may do. A push with the job's own token starts no workflows."""
 
     triggers_workflows: bool = True
     may_write: bool = True
 
 
 class GoAhead(Closed):
-    """A person who may write here took the label ``needs-human`` off, at that moment.
-
-    The last event of that kind counts, and only one by a person; a program that removes labels gives no go-ahead.
-    """
+    """A person with write access removed the label ``needs-human`` at this time. The last such event counts."""
 
     by: str
     at: AwareDatetime
 
 
-class Running(Closed):
-    """An agent's run that began and has not been told of yet; ``minutes`` is its own time limit.
+class ActiveRun(Closed):
+    """A run of the agent that began and has not ended; ``minutes`` is its time limit.
 
-    ``about`` is what its answer refers to by number, as it was when the run began.
+    ``about`` lists what the agent's answer refers to by number, as of the start of the run.
     """
 
     run_id: Word
@@ -115,11 +115,10 @@ class Running(Closed):
 
 
 class Iteration(Closed):
-    """One run of the agent, as it ended.
+    """One finished run of the agent.
 
     ``tasks_done`` counts what the loop is for: tasks ticked, threads answered, criteria judged. ``tree_before`` and
-    ``tree`` are the trees of the head before and after it; ``error`` identifies its error, so that
-    two can be compared, and says nothing else.
+    ``tree`` are the head's trees before and after the run. ``error`` is a digest of the error, for comparison only.
     """
 
     run_id: Word
@@ -140,25 +139,21 @@ class Iteration(Closed):
     ended_at: AwareDatetime
 
 
-Sentence = Annotated[str, StringConstraints(max_length=600)]
-
-
-class Told(Closed):
-    """What the comment says above its table: the last decision, and ``said`` of the last failure, text of others."""
+class Notice(Closed):
+    """What the comment says above its table: the last decision, and the last run's ``problem`` (untrusted)."""
 
     action: Action
     reason: Word
     message: Sentence
     warnings: tuple[Sentence, ...] = Field((), max_length=5)
-    said: Sentence = ""
+    problem: Sentence = ""
 
 
-class Ending(Closed):
-    """What is left to do for a run that ended: decided and written down before any of it is done.
+class PendingEffects(Closed):
+    """What is still to be written for a finished run; stored before any of it is written, removed afterwards.
 
-    ``body`` identifies the body that the ticks lead to, empty without any. ``asks`` says that a comment asks a person,
-    ``is_due`` that the loop is to be started again. ``about`` is the run's. All
-    of it is gone when it is done.
+    ``body`` is the digest of the ticked body, empty without ticks. ``asks``: a comment asks a person. ``is_due``: start
+    the loop again. ``about`` is that of the run.
     """
 
     run_id: Word
@@ -171,11 +166,11 @@ class Ending(Closed):
 
 
 class LoopState(Closed):
-    """What a loop remembers of one pull request.
+    """What a loop stores for one pull request.
 
-    ``iterations`` only grows. ``*_in_a_row`` begin anew with progress, or with a person's go-ahead at ``resumed_at``.
-    ``verified`` is the commit that has a verdict. ``history`` holds the last iterations, newest last. ``revision``
-    counts the writes; the store alone sets it.
+    ``iterations`` only grows. ``*_in_a_row`` restart with progress, or with a person's go-ahead at ``resumed_at``.
+    ``verified`` is the commit with a verdict. ``history`` holds the last iterations, newest last. Only the store sets
+    ``revision``, the number of writes.
     """
 
     version: Literal[1] = 1
@@ -186,9 +181,9 @@ class LoopState(Closed):
     transient_in_a_row: int = Field(0, ge=0)
     resumed_at: AwareDatetime | None = None
     verified: Word = ""
-    running: Running | None = None
-    ending: Ending | None = None
-    told: Told | None = None
+    running: ActiveRun | None = None
+    pending: PendingEffects | None = None
+    notice: Notice | None = None
     history: tuple[Iteration, ...] = ()
 
     @property
@@ -198,29 +193,28 @@ class LoopState(Closed):
 
 
 class LoopFacts(Closed):
-    """What every loop decides from.
+    """What every loop decides from. A fact that is None was not read.
 
-    ``agents`` are the enabled agents of the registry that may do this work, the default one first.
-    ``running_has_ended`` says that the workflow run of ``state.running`` is over by GitHub's account, though nobody
-    told the state.
+    ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
+    says that the workflow run of ``state.running`` is over, though the state does not.
     """
 
     now: AwareDatetime
     pull: PullFacts
     state: LoopState = LoopState()
     budgets: Budgets = Budgets()
-    rate: RateFacts = RateFacts()
+    rate: RateFacts | None = None
     token: TokenFacts = TokenFacts()
     agents: tuple[str, ...]
     go_ahead: GoAhead | None = None
     running_has_ended: bool = False
 
 
-class Decision(Closed):
-    """What to do and why. ``reason`` is a stable code (``accord.loops.models``), ``message`` a sentence for people.
+class LoopDecision(Closed):
+    """What to do and why. ``reason`` is a key of ``REASONS``, ``message`` a sentence for people.
 
-    ``wait_seconds`` says when to look again, None when an event will tell. Labels are added and removed before the
-    agent runs. ``appendix`` is what the agent's prompt is to be extended by.
+    ``wait_seconds`` says when to look again; None when an event will tell. Labels change before the agent runs.
+    ``appendix`` extends the agent's prompt.
     """
 
     action: Action
@@ -238,18 +232,16 @@ class Decision(Closed):
 NEEDS_HUMAN = "needs-human"
 ALL: tuple[LoopName, ...] = get_args(LoopName)
 PULLS: tuple[LoopName, ...] = ("keepalive", "autofix", "bot-comments")
-"""The loops that change a pull request which is still open."""
+"""The loops that change an open pull request."""
 
 CHECKS: tuple[LoopName, ...] = ("keepalive", "autofix")
-
-
 PERSONS_STOP = ("paused", "needs-human", "not-enabled", "disabled")
-"""Reasons by which a person stops a loop that could go on: a label put on or taken off, or a word in the settings."""
+"""Reasons by which a person stops a loop: a label added or removed, or a setting."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """``asks`` says that the label ``needs-human`` is put on."""
+    """``asks``: the label ``needs-human`` is added."""
 
     action: Action
     meaning: str
@@ -262,55 +254,55 @@ REASONS: dict[str, Reason] = {
     "closed": Reason("stop", "The pull request is closed.", PULLS),
     "paused": Reason("stop", "It carries `agents:paused`."),
     "needs-human": Reason("stop", "It carries `needs-human`."),
-    "not-enabled": Reason("stop", "No label asks for it.", PULLS),
+    "not-enabled": Reason("stop", "No label turns the loop on.", PULLS),
     "disabled": Reason("stop", "The pull request's settings turn it off.", PULLS),
     "fork": Reason("stop", "The branch is in a fork, where the token cannot push.", PULLS),
-    "read-only-token": Reason("stop", "The token may not write."),
-    "agent-ambiguous": Reason("stop", "Labels ask for several agents of the registry.", asks=True),
-    "agent-missing": Reason("stop", "The registry has no enabled agent that may do this.", asks=True),
+    "read-only-token": Reason("stop", "The token cannot write."),
+    "agent-ambiguous": Reason("stop", "Labels name several agents of the registry.", asks=True),
+    "agent-missing": Reason("stop", "The registry has no enabled agent for this work.", asks=True),
     "keepalive-in-charge": Reason("stop", "Keepalive works on this pull request and fixes its checks.", ("autofix",)),
     "no-tasks": Reason("stop", "The body has no checklist.", ("keepalive",)),
     "tasks-complete": Reason("stop", "Every task is ticked.", ("keepalive",)),
-    "running": Reason("wait", "A run is under way."),
-    "failure-budget": Reason("stop", "So many runs in a row failed as the budget allows.", asks=True),
-    "transient-budget": Reason("stop", "More passing failures in a row than the budget allows.", asks=True),
-    "iteration-budget": Reason("stop", "All runs that the budget allows have begun.", asks=True),
-    "same-error": Reason("stop", "Two failures came from the same error, without progress between them.", asks=True),
-    "no-progress": Reason("stop", "Two runs left files that were seen before, and no task was completed.", asks=True),
+    "running": Reason("wait", "A run is in progress."),
+    "failure-budget": Reason("stop", "The budget of failed runs in a row is used up.", asks=True),
+    "transient-budget": Reason("stop", "The budget of transient failures in a row is used up.", asks=True),
+    "iteration-budget": Reason("stop", "The budget of runs is used up.", asks=True),
+    "same-error": Reason("stop", "Two runs failed with the same error and made no progress between them.", asks=True),
+    "no-progress": Reason("stop", "Two runs left no new files and completed no task.", asks=True),
     "rate-limit": Reason("defer", "The token has too few requests left."),
-    "back-off": Reason("wait", "The last run ended by a failure that should pass; the pause is not over."),
-    "stale-checks": Reason("wait", "The checks are those of another commit than the head.", CHECKS),
-    "checks-pending": Reason("wait", "Checks of the head are not done.", CHECKS),
-    "checks-missing": Reason("wait", "No check has begun for this head yet.", CHECKS),
+    "back-off": Reason("wait", "The last run ended with a transient failure; the pause is not over."),
+    "stale-checks": Reason("wait", "The checks belong to another commit than the head.", CHECKS),
+    "checks-pending": Reason("wait", "Checks of the head are not finished.", CHECKS),
+    "checks-missing": Reason("wait", "No check has started for this head yet.", CHECKS),
     "checks-red": Reason("wait", "Checks fail, and the settings turn fixing off.", ("keepalive",)),
     "checks-failing": Reason("fix", "Checks of the head fail.", CHECKS),
     "checks-green": Reason("stop", "No check of the head fails.", ("autofix",)),
     "tasks-open": Reason("run", "Tasks are open and no check of the head fails.", ("keepalive",)),
-    "retry": Reason("run", "The same, after a failure that should have passed.", ("keepalive",)),
+    "retry": Reason("run", "The same, after a transient failure.", ("keepalive",)),
     "threads-open": Reason("run", "Bots wait for answers in review threads.", ("bot-comments",)),
     "no-threads": Reason("stop", "No bot waits for an answer.", ("bot-comments",)),
-    "not-merged": Reason("stop", "The pull request is not merged, and nobody asked.", ("verify",)),
-    "fork-unmerged": Reason(
-        "stop", "It comes from a fork and is not merged, so its code is a stranger's.", ("verify",)
-    ),
-    "already-verified": Reason("stop", "This very commit has a verdict.", ("verify",)),
+    "not-merged": Reason("stop", "The pull request is not merged, and no person requested a verdict.", ("verify",)),
+    "fork-unmerged": Reason("stop", "It comes from a fork and is not merged, so its code is untrusted.", ("verify",)),
+    "already-verified": Reason("stop", "This commit already has a verdict.", ("verify",)),
     "no-work-item": Reason("stop", "No work item is linked.", ("verify",)),
     "no-criteria": Reason("stop", "No linked work item has acceptance criteria.", ("verify",)),
     "verify-merged": Reason("run", "The pull request is merged.", ("verify",)),
-    "verify-asked": Reason("run", "A person asked for it.", ("verify",)),
+    "verify-asked": Reason("run", "A person requested it.", ("verify",)),
     "verdict-pass": Reason("report", "Every criterion is met.", ("verify",)),
-    "verdict-fail": Reason("follow-up", "Criteria are not met, and the verdict says what is left.", ("verify",)),
+    "verdict-fail": Reason("follow-up", "Some criteria are not met, and the verdict proposes the rest.", ("verify",)),
     "verdict-unsure": Reason("ask", "The verdict leaves open whether the criteria are met.", ("verify",), asks=True),
     "verdict-missing": Reason("ask", "The run ended without a verdict.", ("verify",), asks=True),
     "verdict-inconsistent": Reason("ask", "The verdict contradicts itself or misses criteria.", ("verify",), asks=True),
-    "follow-up-empty": Reason("ask", "Criteria are not met, and the verdict proposes nothing.", ("verify",), asks=True),
-    "follow-up-chain": Reason("ask", "The work item is a follow-up itself.", ("verify",), asks=True),
+    "follow-up-empty": Reason(
+        "ask", "Some criteria are not met, and the verdict proposes nothing.", ("verify",), asks=True
+    ),
+    "follow-up-chain": Reason("ask", "The work item is itself a follow-up.", ("verify",), asks=True),
 }
 
 
-def decided(code: str, message: str, **more: Any) -> Decision:
-    """Make the decision of a reason; ``more`` are its other fields."""
+def decision_for(code: str, message: str, **more: Any) -> LoopDecision:
+    """Return the decision for a reason; ``more`` are its other fields."""
     reason = REASONS[code]
     if reason.asks:
         more["add_labels"] = (*more.get("add_labels", ()), NEEDS_HUMAN)
-    return Decision(action=reason.action, reason=code, message=message, **more)
+    return LoopDecision(action=reason.action, reason=code, message=message, **more)

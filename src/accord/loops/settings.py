@@ -1,7 +1,7 @@
 """A pull request's own settings: ``<!-- keepalive-config: {"max_iterations": 8} -->`` in its body.
 
-People write it by hand, so it is read leniently: JSON or YAML, keys in any of the spellings in use, and whatever is odd
-is left at its default with a warning instead of stopping the loop. No value leaves the bounds of ``Budgets``.
+People write it by hand, so it is read leniently: JSON or YAML, keys in any common spelling. An invalid value keeps its
+default, with a warning. No value leaves the bounds of ``Budgets``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import shown
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning
+from accord.core.suggest import did_you_mean
 from accord.files.yaml import read_yaml
 from accord.loops.models import Budgets
 from accord.text.markdown import blocks, spans
@@ -31,7 +32,7 @@ COUNTS = {
     "wait_seconds": "wait_seconds",
     "longest_wait_seconds": "longest_wait_seconds",
 }
-"""Names in use, and the budget that each means."""
+"""Accepted names, and the budget that each sets."""
 
 SWITCHES = {
     "keepalive": "keepalive",
@@ -45,8 +46,8 @@ _WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What holds for a pull request; a switch is None where nothing is said of it."""
+class LoopSettings:
+    """The settings of a pull request; a switch is None where it is not set."""
 
     budgets: Budgets
     keepalive: bool | None = None
@@ -58,44 +59,46 @@ class Settings:
 NAME = "keepalive-config"
 
 
-def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> Settings:
-    """Read the settings of a body over the defaults; the first that are there count.
+def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> LoopSettings:
+    """Read the settings of a body over the defaults; the first settings comment counts.
 
-    Those of a body that is not ``is_trusted`` turn loops off, and do nothing else.
+    The settings of a body that is not trusted can only turn loops off.
     """
     texts = list(_texts(body)) if NAME in body else []
     if not texts:
-        return Settings(defaults)
+        return LoopSettings(defaults)
     findings = []
     if len(texts) > 1:
         findings.append(
-            warning("settings-repeated", f"There are {len(texts)} settings; the first count. Remove the others.")
+            warning(
+                "settings-repeated",
+                f"The body has {len(texts)} settings comments; the first counts. Remove the others.",
+            )
         )
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value
     except BrokenContract as broken:
-        said = " ".join(finding.message for finding in broken.findings)
-        findings.append(warning("settings-unreadable", f"The settings cannot be read and are left out. {said}"))
-        return Settings(defaults, findings=tuple(findings))
+        problems = " ".join(finding.message for finding in broken.findings)
+        findings.append(warning("settings-unreadable", f"The settings are not valid YAML and were ignored. {problems}"))
+        return LoopSettings(defaults, findings=tuple(findings))
     if not isinstance(value, dict):
-        findings.append(
-            warning("settings-unreadable", 'The settings are no object and are left out. Write {"max_iterations": 8}.')
-        )
-        return Settings(defaults, findings=tuple(findings))
+        message = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
+        findings.append(warning("settings-unreadable", message))
+        return LoopSettings(defaults, findings=tuple(findings))
     settings = _settings(value, defaults, findings)
-    return settings if is_trusted else _turned_off(settings, defaults)
+    return settings if is_trusted else _switches_off(settings, defaults)
 
 
-def _turned_off(settings: Settings, defaults: Budgets) -> Settings:
-    """Leave of the settings what turns loops off."""
-    kept = Settings(defaults, _off(settings.keepalive), _off(settings.autofix), _off(settings.bot_comments))
+def _switches_off(settings: LoopSettings, defaults: Budgets) -> LoopSettings:
+    """Keep only what turns loops off."""
+    kept = LoopSettings(defaults, _off(settings.keepalive), _off(settings.autofix), _off(settings.bot_comments))
     if replace(settings, findings=()) == kept:
         return settings
-    said = (
-        "The settings are left out but for what turns a loop off: the author of the pull request may not write here. "
-        "Ask for a loop by a label."
+    message = (
+        "Settings that do not turn a loop off were ignored: the author of the pull request has no write access. "
+        "Turn a loop on by a label."
     )
-    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", said)))
+    return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message)))
 
 
 def _off(switch: bool | None) -> bool | None:
@@ -103,7 +106,7 @@ def _off(switch: bool | None) -> bool | None:
 
 
 def _texts(body: str) -> Iterator[str]:
-    """Yield what stands in settings' comments; comments in code are text about settings."""
+    """Yield the content of settings comments; those inside code do not count."""
     for token in blocks(body):
         if token.type in ("html_block", "inline"):
             for span in spans(token.content):
@@ -112,11 +115,12 @@ def _texts(body: str) -> Iterator[str]:
                     yield found["text"]
 
 
-def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding]) -> Settings:
+def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding]) -> LoopSettings:
     counts: dict[str, int] = {}
     switches: dict[str, bool] = {}
+    known = [*COUNTS, *SWITCHES]
     for key, given in value.items():
-        name = _plain(str(key))
+        name = _snake_case(str(key))
         if name in COUNTS:
             number = _number(COUNTS[name], given)
             if number is None:
@@ -131,17 +135,18 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
             else:
                 switches[SWITCHES[name]] = flag
         else:
-            findings.append(warning("setting-unknown", f'The setting "{shown(str(key))}" is not known and left out.'))
-    return Settings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
+            message = f"The setting `{shown(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}".strip()
+            findings.append(warning("setting-unknown", message))
+    return LoopSettings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
 
 
-def _plain(key: str) -> str:
+def _snake_case(key: str) -> str:
     """Spell ``maxIterations`` and ``max-iterations`` as ``max_iterations``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key).replace("-", "_").lower()
 
 
 def _number(name: str, given: Any) -> tuple[int, int] | None:
-    """Return the number inside its bounds and as it was given; None for what is none."""
+    """Return the number inside its bounds, and as given; None where it is not a whole number."""
     if isinstance(given, bool) or not re.fullmatch(r"-?[0-9]{1,9}", str(given).strip()):
         return None
     number = int(given)
@@ -152,11 +157,11 @@ def _number(name: str, given: Any) -> tuple[int, int] | None:
 
 
 def _invalid(key: Any, given: Any, wanted: str) -> Finding:
-    message = f'The setting "{shown(str(key))}" is "{shown(str(given))}" and not {wanted}; the default holds.'
+    message = f"The setting `{shown(str(key))}` is `{shown(str(given))}`, not {wanted}; the default applies."
     return warning("setting-invalid", message)
 
 
 def _bounded(key: Any, given: Any, number: int) -> Finding:
     return warning(
-        "setting-invalid", f'The setting "{shown(str(key))}" is {shown(str(given))}; the bound {number} holds.'
+        "setting-invalid", f"The setting `{shown(str(key))}` is {shown(str(given))}; the bound {number} applies."
     )

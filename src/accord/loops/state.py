@@ -1,47 +1,94 @@
-"""Where a loop's state is kept: a chain of commits at a ref of its own, and one comment that shows its end.
+"""The state of a loop: a chain of commits at a ref, and a comment that shows its end to people and to readers.
 
-A write is first one of the chain (``accord.github.state``), where of two runs at once the second one is refused, reads
-what the first one wrote, and thinks again; then one of the comment. A run killed between the two leaves a comment that
-is one revision behind until the next write: there is no lock to go stale.
+A write goes to the chain first (``accord.github.state``): of two runs at once the second is refused, reads what the
+first wrote, and decides again. Then the comment is written. A run killed between the two leaves a comment that is one
+revision behind until the next write; there is no lock that could go stale.
 
-Readers ask the comment alone. What they decide on an old state is judged anew before it is written. The last writer to
-touch the comment looks at the ref afterwards, so at rest both say the same. Of two comments, made by two first writers,
-the oldest stays.
+Readers read the comment alone, and what they decide on an old state is judged again before it is written. Only a
+comment of our own login counts. Its marker names the pull request, so a copy on another one says nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import ValidationError
 
 from accord.core.errors import Refused, Stopped
+from accord.core.kinds import Kind
+from accord.core.retry import attempts
 from accord.github.comments import Comment, refuse_lost
+from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere
 from accord.github.once import send_once
 from accord.github.state import Chain, Link, append
 from accord.github.state import newest as newest_link
-from accord.loops.comments import read_shown, read_state, state_text, write_comment
-from accord.loops.models import Closed, Iteration, LoopName, LoopState
+from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
+from accord.text.markdown import cell, table
+from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.loops.comments import Shown
+    from accord.loops.models import LoopDecision
 
 
 TRIES = 12
 PAUSE_SECONDS = 1.0
 README = (
-    "This ref is kept by accord. Each commit's message holds the state of a loop that works on a pull request; "
-    "the newest is shown in a comment there. It may be deleted when the pull request is closed.\n"
+    "accord maintains this ref. Each commit's message holds the state of a loop that works on a pull request; "
+    "a comment there shows the newest. You can delete it when the pull request is closed.\n"
 )
+MARKER = "loop"
+STATE_CHARACTERS = 30_000
+"""The marker's share of a comment's 65,536 characters; the oldest iterations make room."""
+
+LONGEST_SENTENCE = 600
+
+_TITLES = {
+    "run": "Running",
+    "fix": "Fixing checks",
+    "wait": "Waiting",
+    "stop": "Stopped",
+    "defer": "Deferred",
+    "report": "Verified",
+    "follow-up": "Work is left",
+    "ask": "Waiting for a person",
+}
+_DUE = {"run": "The next run is due", "fix": "The next fix is due"}
+"""Titles while no run is in progress: one ended, and the next has not begun."""
+
+_CONTINUES = ("run", "fix", "wait", "defer")
+_HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
+
+
+class StateView(NamedTuple):
+    """What a comment holds: the state (None where it cannot be read), and the commit and tree of the same state."""
+
+    state: LoopState | None
+    commit: str = ""
+    tree: str = ""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the state of one loop on one pull request is kept; ``is_ours`` tells our own logins."""
+class StoredState:
+    """A state, the commit that holds it (None where none does), and our comments, oldest first.
+
+    ``is_shown`` is False where the commits alone tell it, because no comment of ours can be read.
+    """
+
+    state: LoopState
+    link: Link | None = None
+    comments: tuple[Comment, ...] = ()
+    is_shown: bool = True
+
+
+@dataclass(frozen=True)
+class StateStore:
+    """Where the state of one loop on one pull request is stored; ``is_ours`` recognises our own logins."""
 
     github: GitHub
     pull: int
@@ -54,142 +101,201 @@ class Place:
         """The ref whose commits hold the states."""
         return Chain(self.github, f"refs/accord/loops/{self.pull}/{self.loop}", README, self.clock)
 
+    def load(self) -> StoredState:
+        """Read the state: one request, and one or two more unless exactly one comment of ours shows it.
 
-@dataclass(frozen=True)
-class Kept:
-    """A state, the commit that holds it (None where none does), and our comments, oldest first.
+        A comment that a person deleted or edited resets nothing: the commits are read then.
+        """
+        comments = self._our_comments()
+        shown = [view for comment in comments if (view := self._view(comment)) and view.state]
+        if len(comments) != 1 or not shown:
+            stored = self.newest(comments)
+            if stored.link or not shown:
+                return stored
+        last = max(shown, key=lambda view: view.state.revision if view.state else 0)
+        link = Link("", last.commit, last.tree) if last.commit else None
+        return StoredState(last.state or LoopState(loop=self.loop), link, comments)
 
-    ``is_shown`` is False where the commits alone tell it, because no comment of ours can be read.
-    """
+    def newest(self, comments: tuple[Comment, ...] | None = None) -> StoredState:
+        """Read the state from its commits, which are ahead of a comment that could not be written."""
+        stored = self._at_ref()
+        comments = self._our_comments() if comments is None else comments
+        return replace(stored or StoredState(LoopState(loop=self.loop)), comments=comments, is_shown=stored is None)
 
-    state: LoopState
-    link: Link | None = None
-    comments: tuple[Comment, ...] = ()
-    is_shown: bool = True
+    def change(self, stored: StoredState, step: Callable[[LoopState], LoopState | None]) -> StoredState:
+        """Write ``step(state)`` of the newest state; ``stored`` is what was read last.
 
-
-def load(place: Place) -> Kept:
-    """Read the state: one request, and one or two more where it is not one comment of ours that tells it.
-
-    A comment that a person deleted or spoiled resets nothing, and one too many changes nothing: the commits are asked
-    then. A workflow that repeats what strangers say under our login may have written it.
-    """
-    comments = _ours(place)
-    shown = [found for comment in comments if (found := _shown(place, comment)) and found.state]
-    if len(comments) != 1 or not shown:
-        kept = newest(place, comments)
-        if kept.link or not shown:
-            return kept
-    last = max(shown, key=lambda found: found.state.revision if found.state else 0)
-    link = Link("", last.commit, last.tree) if last.commit else None
-    return Kept(last.state or LoopState(loop=place.loop), link, comments)
-
-
-def newest(place: Place, comments: tuple[Comment, ...] | None = None) -> Kept:
-    """Read the state from its commits, which are ahead of the comment where that could not be written."""
-    kept = _at_ref(place)
-    comments = _ours(place) if comments is None else comments
-    return replace(kept or Kept(LoopState(loop=place.loop)), comments=comments, is_shown=kept is None)
-
-
-def change(place: Place, kept: Kept, step: Callable[[LoopState], LoopState | None]) -> Kept:
-    """Write ``step(state)``, of whatever state is there when it is written; ``kept`` is what was read last.
-
-    ``step`` is pure, may be called several times, and returns None, or the state itself, where there is nothing to
-    write. It must take its own result for done, so that the same command, run again after a crash, changes nothing.
-    Raises Stopped when others were faster every time.
-    """
-    known = kept
-    for _ in range(TRIES):
-        wanted = step(kept.state)
-        if wanted is None or wanted == kept.state:
-            return kept if kept is known and kept.is_shown else _show(place, kept)
-        wanted = wanted.model_copy(update={"revision": kept.state.revision + 1})
-        title = f"{place.loop} of #{place.pull}, revision {wanted.revision}"
-        link = append(place.chain, kept.link, state_text(wanted), title)
-        if link is not None:
-            return _show(place, Kept(wanted, link, kept.comments))
-        kept = replace(_at_ref(place) or replace(kept, link=None), comments=kept.comments)
-        place.clock.sleep(PAUSE_SECONDS)
-    raise Stopped(
-        f"The state of {place.loop} on #{place.pull} was changed by others {TRIES} times in a row.",
-        hint="Run the same command again.",
-    )
-
-
-def _at_ref(place: Place) -> Kept | None:
-    """Read the newest state from the ref; None where there is none."""
-    link = newest_link(place.chain)
-    if link is None:
-        return None
-    state = read_state(link.text, place.loop)
-    if state is None:
-        raise Refused(
-            f"{place.chain.ref} holds no state of {place.loop} that this version can read.",
-            hint="Use the version that wrote it, or delete the ref to go on from the comment.",
+        ``step`` is pure, may be called several times, and returns None or the state itself where there is nothing to
+        write. It must leave its own result as it is, so that the same command after a crash changes nothing. Raises
+        Stopped when other writers were faster every time.
+        """
+        first = stored
+        for _ in attempts(self.clock, [PAUSE_SECONDS] * (TRIES - 1)):
+            wanted = step(stored.state)
+            if wanted is None or wanted == stored.state:
+                return stored if stored is first and stored.is_shown else self._show(stored)
+            wanted = wanted.model_copy(update={"revision": stored.state.revision + 1})
+            title = f"{self.loop} of #{self.pull}, revision {wanted.revision}"
+            link = append(self.chain, stored.link, state_text(wanted), title)
+            if link is not None:
+                return self._show(StoredState(wanted, link, stored.comments))
+            stored = replace(self._at_ref() or replace(stored, link=None), comments=stored.comments)
+        raise Stopped(
+            f"Other writers changed the state of {self.loop} on #{self.pull} {TRIES} times in a row.",
+            hint="Run the same command again.",
         )
-    return Kept(state, link)
+
+    def _at_ref(self) -> StoredState | None:
+        link = newest_link(self.chain)
+        if link is None:
+            return None
+        state = parse_state(link.text, self.loop)
+        if state is None:
+            raise Refused(
+                f"{self.chain.ref} holds no state of {self.loop} that this version can read.",
+                hint="Use the version that wrote it, or delete the ref to continue from the comment.",
+            )
+        return StoredState(state, link)
+
+    def _show(self, stored: StoredState) -> StoredState:
+        """Write the comment, then look at the ref: the last writer looks last, so that both agree in the end."""
+        for _ in range(TRIES):
+            comments = stored.comments or self._create_comment(stored)
+            try:
+                body = self._body(stored)
+                if comments[0].body != body:
+                    comments = (self.github.change_comment(comments[0].id, body), *comments[1:])
+                for spare in comments[1:]:
+                    self.github.delete_comment(spare.id)
+            except NotThere:
+                stored = replace(stored, comments=())
+                continue
+            stored = replace(stored, comments=comments[:1])
+            tip = self.github.ref(self.chain.ref)
+            if tip in (stored.link and stored.link.sha, None):
+                return stored
+            stored = replace(self._at_ref() or stored, comments=stored.comments)
+        return stored
+
+    def _create_comment(self, stored: StoredState) -> tuple[Comment, ...]:
+        """Return our comments, after creating one if there is none. Later writers give the first one time to do so."""
+        for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.state.revision > 1 else ()):
+            if found := self._our_comments():
+                return found
+        body = self._body(stored)
+        made = send_once(
+            lambda: self.github.create_comment(self.pull, body),
+            lambda: next(iter(self._our_comments()), None),
+            self.clock,
+        )
+        refuse_lost(self.github, made, is_ours=self.is_ours(made.author))
+        return self._our_comments() or (made,)
+
+    def _our_comments(self) -> tuple[Comment, ...]:
+        listed = self.github.comments(self.pull)
+        ours = [comment for comment in listed if self.is_ours(comment.author) and self._view(comment)]
+        return tuple(sorted(ours, key=lambda comment: comment.id))
+
+    def _view(self, comment: Comment) -> StateView | None:
+        return read_view(comment.body, self.loop, self.pull)
+
+    def _body(self, stored: StoredState) -> str:
+        where = (stored.link.sha, stored.link.tree) if stored.link else ()
+        return write_comment(stored.state, self.pull, *where)
 
 
-def _show(place: Place, kept: Kept) -> Kept:
-    """Bring the comment in step, and look whether it still is."""
-    for _ in range(TRIES):
-        comments = kept.comments or _made(place, kept)
-        try:
-            body = _comment(place, kept)
-            if comments[0].body != body:
-                changed = place.github.change_comment(comments[0].id, body)
-                comments = (changed, *comments[1:])
-            for spare in comments[1:]:
-                place.github.delete_comment(spare.id)
-        except NotThere:
-            kept = replace(kept, comments=())
-            continue
-        kept = replace(kept, comments=comments[:1])
-        tip = place.github.ref(place.chain.ref)
-        if tip in (kept.link and kept.link.sha, None):
-            return kept
-        kept = replace(_at_ref(place) or kept, comments=kept.comments)
-    return kept
+def read_view(body: str, loop: str, pull: int) -> StateView | None:
+    """Read a comment; None where it does not belong to this loop on this pull request."""
+    for fields in find_markers(body, MARKER):
+        if fields.get("loop") == loop and fields.get("pull", str(pull)) == str(pull):
+            state = parse_state(fields.get("state", ""), loop)
+            return StateView(state, fields.get("commit", ""), fields.get("tree", "")) if state else StateView(None)
+    return None
 
 
-def _made(place: Place, kept: Kept) -> tuple[Comment, ...]:
-    """Return our comments, after one was made if there was none.
-
-    The first writer makes it. Who comes later gives the first one time, and makes it only if nobody did.
-    """
-
-    def look() -> Comment | None:
-        return next(iter(_ours(place)), None)
-
-    for wait in (0.0, PAUSE_SECONDS, 2 * PAUSE_SECONDS) if kept.state.revision > 1 else (0.0,):
-        place.clock.sleep(wait)
-        found = _ours(place)
-        if found:
-            return found
-    body = _comment(place, kept)
-    made = send_once(lambda: place.github.create_comment(place.pull, body), look, place.clock)
-    refuse_lost(place.github, made, is_ours=place.is_ours(made.author))
-    return _ours(place) or (made,)
+def parse_state(text: str, loop: str) -> LoopState | None:
+    """Parse a state; None where it is not a state of this loop and version."""
+    try:
+        state = LoopState.model_validate_json(text)
+    except ValidationError:
+        return None
+    return state if state.loop == loop else None
 
 
-def _ours(place: Place) -> tuple[Comment, ...]:
-    listed = place.github.comments(place.pull)
-    ours = [comment for comment in listed if place.is_ours(comment.author) and _shown(place, comment)]
-    return tuple(sorted(ours, key=lambda comment: comment.id))
+def state_text(state: LoopState) -> str:
+    """Return a state as JSON."""
+    return state.model_dump_json(exclude_defaults=True)
 
 
-def _shown(place: Place, comment: Comment) -> Shown | None:
-    return read_shown(comment.body, place.loop, place.pull)
+def promises_more(state: LoopState) -> bool:
+    """Tell whether the comment says that the loop continues by itself, though no run is in progress."""
+    return state.running is None and state.notice is not None and state.notice.action in _CONTINUES
 
 
-def _comment(place: Place, kept: Kept) -> str:
-    where = (kept.link.sha, kept.link.tree) if kept.link else ()
-    return write_comment(kept.state, place.pull, *where)
+def with_notice(
+    state: LoopState, decision: LoopDecision, problem: str = "", secrets: Redactor | None = None
+) -> LoopState:
+    """Put a decision and a problem into the notice, redacted and of bounded length."""
+    redact = secrets or Redactor()
+
+    def bounded(text: str) -> str:
+        text = redact(text)
+        return text if len(text) <= LONGEST_SENTENCE else text[: LONGEST_SENTENCE - 1] + "…"
+
+    notice = Notice(
+        action=decision.action,
+        reason=decision.reason,
+        message=bounded(decision.message),
+        warnings=tuple(map(bounded, decision.warnings[:5])),
+        problem=bounded(problem),
+    )
+    return state.model_copy(update={"notice": notice})
+
+
+def write_comment(state: LoopState, pull: int, commit: str = "", tree: str = "") -> str:
+    """Return the comment: the notice, a row for each iteration, and the state in a marker."""
+    parts = [f"### accord {state.loop}"]
+    notice = state.notice
+    if notice is not None:
+        title = _TITLES[notice.action] if state.running else _DUE.get(notice.action, _TITLES[notice.action])
+        parts.append(f"**{title}** (`{cell(notice.reason)}`). {cell(notice.message)}")
+        parts += [f"> {cell(text)}" for text in (notice.problem, *notice.warnings) if text]
+    if state.history:
+        parts.append(iterations_table(state))
+    parts.append(_state_marker(state, pull, commit, tree))
+    return "\n\n".join(parts)
+
+
+def iterations_table(state: LoopState) -> str:
+    """Return a table with a row for each iteration, newest first."""
+    return table(_HEAD, [iteration_row(iteration) for iteration in reversed(state.history)])
+
+
+def iteration_row(iteration: Iteration) -> list[str]:
+    """Return the cells of an iteration."""
+    if iteration.exit_code == "0":
+        result = "✅ succeeded"
+    else:
+        result = f"❌ {iteration.category or 'unknown'}, {iteration.recovery or 'manual'}"
+    cost = "" if iteration.cost_usd is None else f"${iteration.cost_usd:.2f}"
+    minutes, seconds = divmod(round(iteration.seconds), 60)
+    changes = f"`{cell(iteration.head_sha[:12])}`" if iteration.changes_made else "none"
+    return [str(iteration.number), result, changes, str(iteration.tasks_done), f"{minutes}:{seconds:02}", cost]
+
+
+def _state_marker(state: LoopState, pull: int, commit: str, tree: str) -> str:
+    """Return the marker, with as many of the newest iterations as fit."""
+    for kept in range(len(state.history), -1, -1):
+        history = state.history[len(state.history) - kept :]
+        text = state_text(state.model_copy(update={"history": history}))
+        marker = write_marker(MARKER, loop=state.loop, pull=str(pull), commit=commit, tree=tree, state=text)
+        if len(marker) <= STATE_CHARACTERS or not kept:
+            return marker
+    raise AssertionError("range ends with 0")
 
 
 class HistoryLine(Closed):
-    """One run of a loop; the one schema of all lines."""
+    """One run of a loop; every line has this shape."""
 
     version: int = 1
     pull: int
@@ -198,6 +304,13 @@ class HistoryLine(Closed):
 
 
 def write_history(pull: int, loop: LoopName, iterations: Iterable[Iteration]) -> str:
-    """Write one line a run, oldest first."""
+    """Return one line for each run, oldest first."""
     lines = (HistoryLine(pull=pull, loop=loop, iteration=iteration) for iteration in iterations)
     return "".join(line.model_dump_json() + "\n" for line in lines)
+
+
+def _is_set(value: Any) -> bool:
+    return value is not None
+
+
+LINE = Kind("loop-history", HistoryLine, lambda _: [], {"loop": _is_set, "iteration": _is_set})

@@ -1,35 +1,61 @@
-"""Verifier: after a merge, or when a person asks, hold the change against the acceptance criteria of its work item.
+"""Verifier: after a merge, or when a person requests it, judge the change by the acceptance criteria of its work item.
 
-A reviewing run, which changes nothing, answers with a verdict of a fixed shape. What follows is decided here: a report,
-a follow-up work item, or a question to a person. A follow-up of a follow-up is never made by a program.
+The agent changes nothing and answers with a verdict. Here is decided what follows: a report, a follow-up work item, or
+a question to a person. A follow-up of a follow-up is never created. Everything is posted once: it carries a marker with
+the run.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from datetime import timedelta
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
 from accord.core.findings import Finding
+from accord.core.kinds import Kind
+from accord.github.markers import find_markers, write_marker
+from accord.github.once import send_once
+from accord.github.pulls import closing_references
 from accord.loops import questions
-from accord.loops.comments import line_to_post, text_to_post
-from accord.loops.context import DATA, fenced, joined
-from accord.loops.models import Closed, Decision, LoopFacts, LoopState, decided
-from accord.text.markdown import list_items, sections
+from accord.loops.apply import comment_once, digest
+from accord.loops.facts import CompletedWork, Loop, read_state
+from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, decision_for
+from accord.loops.outputs import result_of
+from accord.loops.posting import UNTRUSTED, join_parts, line_to_post, text_to_post
+from accord.text.markdown import cell, list_items, sections, table
+from accord.text.untrusted import fenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from accord.github.models import Issue, Pull, PullFile
+    from accord.loops.facts import EndedRun, Gathered, LoopContext
+    from accord.loops.models import PendingEffects
+    from accord.loops.questions import Situation
     from accord.text.redaction import Redactor
 
 CRITERIA = "acceptance criteria"
-DIFF_CHARACTERS = 20_000
+VERDICT_MARKER = "verdict"
+FOLLOW_UP_MARKER = "follow-up"
+DIFF_CHARACTERS = 60_000
+SHOWN_DIFF_CHARACTERS = 20_000
 TITLE_CHARACTERS = 200
 BODY_CHARACTERS = 30_000
+SUMMARY_CHARACTERS = 6_000
+TABLE_CHARACTERS = 40_000
+"""With a summary of twice its length, still within a comment's 65,536 characters."""
+
+CLOCKS_DIFFER = timedelta(minutes=10)
+"""How long before the end of a run its follow-up is searched for."""
+
+_KEPT_LABELS = ("task:", "priority:", "complexity:")
+_SIGNS = {"yes": "✅", "no": "❌", "unclear": "❔"}
 
 
 class WorkItem(Closed):
-    """A linked work item. ``is_follow_up`` counts only where a marker of our own identity says so."""
+    """A linked work item. ``is_follow_up`` counts only where a marker of our own login says so."""
 
     number: int
     title: str = ""
@@ -39,14 +65,14 @@ class WorkItem(Closed):
 
 
 class Criterion(Closed):
-    """A criterion by its number in the prompt, whether it is met, and where that can be seen."""
+    """A criterion by its number in the prompt, whether it is met, and the evidence."""
 
     number: int = Field(ge=1)
     met: Literal["yes", "no", "unclear"]
     evidence: str = Field(min_length=1)
 
 
-class FollowUp(Closed):
+class FollowUpIssue(Closed):
     """A work item for what is left."""
 
     title: str = Field(min_length=1)
@@ -54,27 +80,27 @@ class FollowUp(Closed):
 
 
 class Verdict(Closed):
-    """What the reviewing run answers: every criterion once, and a follow-up or null."""
+    """The agent's answer: every criterion once, and a follow-up or null."""
 
     role: Literal["verifier"]
     verdict: Literal["pass", "fail", "unsure"]
     summary: str = Field(min_length=1)
     criteria: tuple[Criterion, ...]
-    follow_up: FollowUp | None
+    follow_up: FollowUpIssue | None
 
 
 class VerifyFacts(LoopFacts):
-    """All that the verifier decides from. ``commit`` is the merged one, or the head where a person asked.
+    """The facts of the verifier. ``commit`` is the merged one, or the head where a person requested a verdict.
 
-    ``verified`` is the commit that has a verdict already, if it is not the state's. With ``verdict`` the question is
-    what follows it.
+    ``verified`` is a commit that has a verdict already, besides the state's. ``work_items`` are null while they are not
+    read. With ``verdict`` the decision is about what follows it.
     """
 
     kind: Literal["verify-facts"] = "verify-facts"
     is_asked: bool = False
     commit: str
     verified: str = ""
-    work_items: tuple[WorkItem, ...] = ()
+    work_items: tuple[WorkItem, ...] | None = ()
     diff: str = ""
     verdict: Verdict | None = None
     state: LoopState = LoopState(loop="verify")
@@ -92,119 +118,282 @@ def criteria_of(items: Sequence[WorkItem]) -> list[str]:
     ]
 
 
-def decide(facts: VerifyFacts, redact: Callable[[str], str] = str) -> Decision:
+def decide(facts: VerifyFacts, redact: Callable[[str], str] = str) -> LoopDecision:
     """Decide whether to verify, or what follows a verdict. Pure."""
-    about = questions.known(facts)
-    if facts.verdict is not None:
-        return questions.finished(after(facts.work_items, facts.verdict), about)
-    return questions.finished(_before(facts, about, redact), about)
+    situation = questions.situation_of(facts)
+    verdict = facts.verdict
+    if verdict is not None:
+        return questions.first_decision((), situation, lambda _: decide_verdict(facts.work_items or (), verdict))
+    return questions.first_decision(QUESTIONS, situation, lambda about: _run(facts, about, redact))
 
 
-def _before(facts: VerifyFacts, about: questions.Known, redact: Callable[[str], str]) -> Decision:
-    stopped = questions.is_stopped_by_a_person(about) or _has_nothing_to_judge(facts)
-    asked = (_may_not_tell, questions.which_agent, *questions.BEFORE_A_RUN)
-    stopped = stopped or questions.first_answer(asked, about)
-    if stopped is not None:
-        return stopped
-    run = {"agent": questions.agent_of(facts), "iteration": about.state.iterations + 1}
-    text = appendix(facts, redact)
-    if facts.is_asked:
-        return decided("verify-asked", "A person asked for a verdict.", **run, appendix=text)
-    return decided("verify-merged", "The pull request is merged.", **run, appendix=text)
-
-
-def _may_not_tell(about: questions.Known) -> Decision | None:
-    """Ask whether a verdict could be told; the merged change of a fork is fine, since nothing is pushed to it."""
-    if about.facts.token.may_write:
+def _check_subject(situation: Situation) -> LoopDecision | None:
+    """Stop where there is nothing to judge, or judging is not safe."""
+    facts = situation.facts
+    if not isinstance(facts, VerifyFacts):
         return None
-    return decided("read-only-token", "The token may only read. Grant the job issues: write and pull-requests: write.")
-
-
-def _has_nothing_to_judge(facts: VerifyFacts) -> Decision | None:
     if not facts.pull.is_merged and not facts.is_asked:
-        return decided("not-merged", "The pull request is not merged, and nobody asked for a verdict.")
+        return decision_for("not-merged", "The pull request is not merged, and no person requested a verdict.")
     if facts.pull.is_fork and not facts.pull.is_merged:
         message = (
-            "It comes from a fork and is not merged: in its files, a stranger decides what runs beside the agent's "
+            "The pull request comes from a fork and is not merged: its files decide what runs beside the agent's "
             "secret. Merge it first, or judge it from a branch of this repository."
         )
-        return decided("fork-unmerged", message)
+        return decision_for("fork-unmerged", message)
     if facts.commit and facts.commit in (facts.verified, facts.state.verified) and not facts.is_asked:
-        return decided("already-verified", f"Commit {facts.commit} has its verdict.")
+        return decision_for("already-verified", f"Commit {facts.commit} already has a verdict.")
+    if facts.work_items is None:
+        return None
     if not facts.work_items:
-        return decided("no-work-item", "No work item is linked. Write Closes #N into the pull request's body.")
+        return decision_for("no-work-item", "No work item is linked. Add `Closes #N` to the pull request's body.")
     if not criteria_of(facts.work_items):
         numbers = ", ".join(f"#{item.number}" for item in facts.work_items)
-        return decided("no-criteria", f"No acceptance criteria are listed in {numbers}.")
+        return decision_for("no-criteria", f"No acceptance criteria are listed in {numbers}.")
     return None
 
 
+def _check_token(situation: Situation) -> LoopDecision | None:
+    """Stop where the verdict could not be posted. A fork's merged change is fine, since nothing is pushed to it."""
+    if situation.facts.token.may_write:
+        return None
+    message = "The token can only read. Grant the job issues: write and pull-requests: write."
+    return decision_for("read-only-token", message)
+
+
+QUESTIONS: tuple[questions.Question, ...] = (
+    questions.check_stop_labels,
+    _check_subject,
+    _check_token,
+    questions.check_agent,
+    *questions.BEFORE_A_RUN,
+)
+
+
+def _run(facts: VerifyFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
+    text = appendix(facts, redact)
+    if facts.is_asked:
+        return questions.run_decision(situation, "verify-asked", "A person requested a verdict.", text)
+    return questions.run_decision(situation, "verify-merged", "The pull request is merged.", text)
+
+
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
-    """Write what the reviewing run must know: the criteria by number, and the diff."""
+    """Return what the agent needs to judge: the criteria by number, and the diff."""
     from accord.text.untrusted import visible_text
 
-    listed = "\n".join(
-        f"{number}. {visible_text(text)}" for number, text in enumerate(criteria_of(facts.work_items), start=1)
-    )
+    criteria = criteria_of(facts.work_items or ())
+    listed = "\n".join(f"{number}. {visible_text(text)}" for number, text in enumerate(criteria, start=1))
     diff = redact(facts.diff)
-    cut = f"\n[{len(diff) - DIFF_CHARACTERS} more characters; read the files]" if len(diff) > DIFF_CHARACTERS else ""
-    told = (
-        "## Verify\n\nJudge whether this change meets each criterion. Change nothing. Say pass only if every criterion "
-        "is met, with evidence (file and line, or a command and its output); unsure where you cannot tell. Name a "
-        f"follow-up only for what is left to do.\n\n{DATA}"
+    more = len(diff) - SHOWN_DIFF_CHARACTERS
+    cut = f"\n[{more} more characters; read the files]" if more > 0 else ""
+    request = (
+        "## Verify\n\nJudge whether this change meets each criterion. Change nothing. Answer pass only if every "
+        "criterion is met, with evidence (file and line, or a command and its output); unsure where you cannot tell. "
+        f"Propose a follow-up only for what is left to do.\n\n{UNTRUSTED}"
     )
     parts = [
-        told,
+        request,
         f"### Criteria\n\n{fenced(redact(listed)[:8000])}",
-        f"### Change {facts.commit}\n\n{fenced(diff[:DIFF_CHARACTERS] + cut)}",
+        f"### Change {facts.commit}\n\n{fenced(diff[:SHOWN_DIFF_CHARACTERS] + cut)}",
     ]
-    return joined(parts, "The change is left out for its length; read it with git.")
+    return join_parts(parts, "The change was left out for its length; read it with git.")
 
 
-def after(items: Sequence[WorkItem], verdict: Verdict) -> Decision:
+def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
     """Decide what follows a verdict. Pure."""
     count = len(criteria_of(items))
-    wrong = _contradiction(verdict, count)
-    if wrong:
-        return decided("verdict-inconsistent", f"{wrong} Read the verdict and decide.")
-    if verdict.verdict == "unsure":
-        return decided("verdict-unsure", "The verdict is unsure. Read its evidence and decide.")
-    if verdict.verdict == "pass":
-        return decided("verdict-pass", f"All {count} criteria are met.")
-    unmet = sum(criterion.met != "yes" for criterion in verdict.criteria)
-    said = f"{unmet} of {count} criteria are not met."
-    if any(item.is_follow_up for item in items):
-        return decided("follow-up-chain", f"{said} The work item is a follow-up itself, so no other is made.")
-    if verdict.follow_up is None:
-        return decided("follow-up-empty", f"{said} The verdict proposes no work. Decide what to do.")
-    return decided("verdict-fail", f"{said} A follow-up work item holds what is left.")
-
-
-def _contradiction(verdict: Verdict, count: int) -> str:
     numbers = sorted(criterion.number for criterion in verdict.criteria)
+    problems = [finding.message for finding in verdict_findings(verdict)]
     if numbers != list(range(1, count + 1)):
-        return f"The verdict must judge the criteria 1 to {count} once each."
-    return next((finding.message for finding in verdict_findings(verdict)), "")
+        problems.insert(0, f"The verdict must judge the criteria 1 to {count} once each.")
+    if problems:
+        return decision_for("verdict-inconsistent", f"{problems[0]} Read the verdict and decide.")
+    if verdict.verdict == "unsure":
+        return decision_for("verdict-unsure", "The verdict is unsure. Read its evidence and decide.")
+    if verdict.verdict == "pass":
+        return decision_for("verdict-pass", f"All {count} criteria are met.")
+    unmet = sum(criterion.met != "yes" for criterion in verdict.criteria)
+    summary = f"{unmet} of {count} criteria are not met."
+    if any(item.is_follow_up for item in items):
+        message = f"{summary} The work item is itself a follow-up, so no other is created."
+        return decision_for("follow-up-chain", message)
+    if verdict.follow_up is None:
+        return decision_for("follow-up-empty", f"{summary} The verdict proposes no work. Decide what to do.")
+    return decision_for("verdict-fail", f"{summary} A follow-up work item holds the rest.")
 
 
 def verdict_findings(verdict: Verdict) -> list[Finding]:
-    """Say where a verdict contradicts itself, without knowing the criteria."""
+    """Find contradictions within a verdict, without knowing the criteria."""
     met = {criterion.met for criterion in verdict.criteria}
-    said = {
-        "pass": "It says pass, though a criterion is not met." if met - {"yes"} else "",
-        "fail": "" if "no" in met else "It says fail, though no criterion is called not met.",
-        "unsure": "",
-    }[verdict.verdict]
-    return [Finding("verdict-inconsistent", said, "/verdict")] if said else []
+    message = ""
+    if verdict.verdict == "pass" and met - {"yes"}:
+        message = "The verdict is `pass`, though a criterion is not met."
+    if verdict.verdict == "fail" and "no" not in met:
+        message = "The verdict is `fail`, though it marks no criterion as not met."
+    return [Finding("verdict-inconsistent", message, "/verdict")] if message else []
 
 
-def follow_up(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) -> tuple[str, str]:
-    """Write title and body of the follow-up work item, fit to be posted; its marker is the caller's to add.
+def _first_facts(context: LoopContext, pull: Pull) -> dict[str, Any]:
+    return {
+        "is_asked": context.is_asked and (not context.commenter or context.is_trusted(context.commenter)),
+        "commit": pull.merge_commit or pull.head_sha,
+        "work_items": None,
+    }
+
+
+def _read_work_items(gathered: Gathered) -> Gathered:
+    return gathered.with_facts(work_items=read_work_items(gathered.context, gathered.pull))
+
+
+def read_work_items(context: LoopContext, pull: Pull) -> tuple[WorkItem, ...]:
+    """Read the work items that a pull request closes; numbers of other things are left out."""
+    issues = [context.github.issue(number) for number in closing_references(pull.body, context.repository)]
+    return tuple(
+        WorkItem(
+            number=issue.number,
+            title=issue.title,
+            body=issue.body,
+            is_follow_up=bool(find_markers(issue.body, FOLLOW_UP_MARKER)) and context.identity.counts(issue.author),
+            labels=issue.labels,
+        )
+        for issue in issues
+        if issue is not None and not issue.is_pull
+    )
+
+
+def _read_diff(gathered: Gathered) -> Gathered:
+    return gathered.with_facts(diff=diff_of(gathered.context.github.files(gathered.pull.number)))
+
+
+def diff_of(files: Sequence[PullFile]) -> str:
+    """Return the files of a pull request as one diff of at most ``DIFF_CHARACTERS``; GitHub omits some contents."""
+    parts: list[str] = []
+    size = 0
+    for file in files:
+        old = file.previous_path or file.path
+        head = f"--- {old if file.status != 'added' else '/dev/null'}\n"
+        head += f"+++ {file.path if file.status != 'removed' else '/dev/null'}\n"
+        parts.append(head + (f"{file.patch}\n" if file.patch is not None else f"({file.status}; content not shown)\n"))
+        size += len(parts[-1])
+        if size > DIFF_CHARACTERS:
+            break
+    return "".join(parts)[:DIFF_CHARACTERS]
+
+
+def _subjects(facts: VerifyFacts) -> tuple[str, ...]:
+    """Return the commit that is judged, and a digest of the criteria: a verdict is about those that the agent saw."""
+    return facts.commit, criteria_digest(facts.work_items or ())
+
+
+def criteria_digest(items: Sequence[WorkItem]) -> str:
+    """Return a digest that identifies the criteria."""
+    return digest("\0".join(criteria_of(items)))
+
+
+def _complete(run: EndedRun) -> CompletedWork:
+    """Decide what the verdict leads to. A failed run has none, and is handled as any failure."""
+    running = run.state.running
+    if run.outputs.exit_code != "0" or running is None:
+        return CompletedWork()
+    verdict = result_of(run.outputs, Verdict)
+    if verdict is None:
+        message = "The agent's answer is not a verdict of the required shape. Judge the change yourself."
+        return CompletedWork(decision=decision_for("verdict-missing", message))
+    commit, *shown = running.about
+    items = read_work_items(run.context, run.pull)
+    if [criteria_digest(items)] != shown:
+        message = "The criteria changed while they were judged. Request a new verdict."
+        decision = decision_for("verdict-inconsistent", message)
+    else:
+        decision = decide_verdict(items, verdict)
+    return CompletedWork(tasks_done=len(verdict.criteria), decision=decision, verified=commit)
+
+
+def _post_verdict(run: EndedRun, effects: PendingEffects) -> None:
+    """Create the follow-up and post the verdict, each unless it exists."""
+    verdict = result_of(run.outputs, Verdict)
+    if verdict is None:
+        return
+    commit, *shown = effects.about
+    items = read_work_items(run.context, run.pull)
+    is_left = run.state.notice is not None and run.state.notice.reason == "verdict-fail"
+    issue = _create_follow_up(run, verdict, items[0]) if is_left and items else None
+    criteria = criteria_of(items) if [criteria_digest(items)] == shown else []
+    text = verdict_comment(verdict, criteria, commit, issue.number if issue else None, run.context.redact)
+    comment_once(run.context, text, VERDICT_MARKER, run=run.context.run_id)
+
+
+def _create_follow_up(run: EndedRun, verdict: Verdict, item: WorkItem) -> Issue:
+    """Return the follow-up of this run, created if it does not exist."""
+    context, github = run.context, run.context.github
+    fields = {"pull": str(context.number), "run": context.run_id}
+    title, body = follow_up_text(verdict, item, context.number, context.redact)
+    body = f"{body}\n\n{write_marker(FOLLOW_UP_MARKER, **fields)}"
+    ends = (iteration.ended_at for iteration in run.state.history if iteration.run_id == context.run_id)
+    since = next(ends, github.server_time()) - CLOCKS_DIFFER
+
+    def find() -> Issue | None:
+        for issue in github.issues():
+            if issue.created_at < since:
+                return None
+            if context.identity.counts(issue.author) and fields in find_markers(issue.body, FOLLOW_UP_MARKER):
+                return issue
+        return None
+
+    labels = follow_up_labels(item.labels)
+    return find() or send_once(lambda: github.create_issue(title, body, labels), find, context.clock)
+
+
+def follow_up_text(verdict: Verdict, item: WorkItem, pull: int, secrets: Redactor) -> tuple[str, str]:
+    """Return title and body of the follow-up work item, safe to post and without its marker.
 
     Raises ValueError where the verdict has none.
     """
     if verdict.follow_up is None:
         raise ValueError("the verdict has no follow-up")
-    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"What is left of #{item.number}"
+    title = line_to_post(verdict.follow_up.title, secrets, TITLE_CHARACTERS) or f"Remaining work of #{item.number}"
     body = text_to_post(verdict.follow_up.body, secrets, BODY_CHARACTERS)
-    return title, f"{body}\n\nLeft of #{item.number} after #{pull}."
+    return title, f"{body}\n\nRemaining work of #{item.number} after #{pull}."
+
+
+def follow_up_labels(labels: Sequence[str]) -> list[str]:
+    """Return the labels of a follow-up: those of its work item, with the first status."""
+    kept = [label for label in labels if label.startswith(_KEPT_LABELS)]
+    return [*kept, "status:pending"] if any(label.startswith("status:") for label in labels) or kept else kept
+
+
+def verdict_comment(
+    verdict: Verdict, criteria: Sequence[str], commit: str, follow_up: int | None, secrets: Redactor
+) -> str:
+    """Return the comment that reports a verdict: its summary, a row for each criterion, and the follow-up."""
+    rows = []
+    for judged in sorted(verdict.criteria, key=lambda judged: judged.number):
+        text = criteria[judged.number - 1] if judged.number <= len(criteria) else ""
+        rows.append([_SIGNS[judged.met], str(judged.number), cell(text), cell(secrets(judged.evidence))])
+    sizes = accumulate(sum(len(part) + 3 for part in row) for row in rows)
+    shown = [row for row, size in zip(rows, sizes, strict=True) if size <= TABLE_CHARACTERS]
+    parts = [
+        f"### Verdict on `{cell(commit[:12])}`: {verdict.verdict}",
+        text_to_post(verdict.summary, secrets, SUMMARY_CHARACTERS),
+        table(["", "#", "Criterion", "Evidence"], shown) if shown else "",
+        f"{len(rows) - len(shown)} more criteria were judged." if len(rows) > len(shown) else "",
+        f"The remaining work is in #{follow_up}." if follow_up is not None else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+FACTS = Kind("verify-facts", VerifyFacts, lambda _: [], {"kind": "verify-facts"})
+VERDICT = Kind("verdict", Verdict, verdict_findings, {"role": "verifier"})
+LOOP = Loop(
+    "verify",
+    VerifyFacts,
+    decide,
+    stages=(read_state, _read_work_items),
+    first_facts=_first_facts,
+    details=(_read_diff,),
+    complete=_complete,
+    apply=_post_verdict,
+    subjects=_subjects,
+    schema="verdict",
+    is_swept=False,
+    changes_code=False,
+)

@@ -1,0 +1,99 @@
+"""Apply what a loop planned: comments, labels, and a workflow to start. Each function may be repeated after a crash."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from accord.github.markers import find_markers, write_marker
+from accord.github.models import NotThere
+from accord.github.once import send_once, send_until_answered
+from accord.loops.models import NEEDS_HUMAN
+from accord.text.markdown import cell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accord.github.comments import Comment
+    from accord.loops.facts import EndedRun, LoopContext
+    from accord.loops.models import LoopName, LoopState, PendingEffects
+
+ASKS = "loop-asks"
+
+
+def digest(body: str) -> str:
+    """Return a digest that identifies a body."""
+    return hashlib.sha256(body.encode("utf-8", "replace")).hexdigest()[:20]
+
+
+def apply_effects(run: EndedRun, effects: PendingEffects, workflow: str) -> None:
+    """Write everything that was planned for a run."""
+    context = run.context
+    run.loop.apply(run, effects)
+    if effects.asks:
+        ask_once(context, run.loop.name, run.state)
+    relabel(context, run.pull.labels, effects.add_labels, effects.remove_labels)
+    if effects.is_due and workflow:
+        start_workflow(context, workflow, context.number)
+
+
+def without_effects(state: LoopState, run_id: str) -> LoopState | None:
+    """Remove the effects of a run from the state, once they are applied; None where it has none."""
+    is_ours = state.pending is not None and state.pending.run_id == run_id
+    return state.model_copy(update={"pending": None}) if is_ours else None
+
+
+def ask_once(context: LoopContext, loop: LoopName, state: LoopState) -> None:
+    """Comment the notice, once for this reason after this number of runs.
+
+    It is a separate comment, because GitHub does not notify anyone of an edit.
+    """
+    notice = state.notice
+    if notice is None:
+        return
+    head = f"**accord {loop} needs a person** and added the label `{NEEDS_HUMAN}`."
+    text = "\n\n".join(filter(None, [head, cell(notice.problem), cell(notice.message)]))
+    fields = {"pull": str(context.number), "why": notice.reason, "after": str(state.iterations)}
+    comment_once(context, text, ASKS, loop=loop, **fields)
+
+
+def comment_once(context: LoopContext, text: str, marker: str, **fields: str) -> None:
+    """Comment on the pull request, unless a comment of ours has this marker with these fields."""
+
+    def find() -> Comment | None:
+        listed = context.github.comments(context.number)
+        ours = (comment for comment in listed if context.identity.counts(comment.author))
+        return next((comment for comment in ours if fields in find_markers(comment.body, marker)), None)
+
+    body = f"{text}\n\n{write_marker(marker, **fields)}"
+    if find() is None:
+        send_once(lambda: context.github.create_comment(context.number, body), find, context.clock)
+
+
+def relabel(context: LoopContext, current: Sequence[str], added: Sequence[str], removed: Sequence[str]) -> None:
+    """Add and remove labels, where that changes anything."""
+    names = {label.casefold() for label in current}
+    wanted = {label.casefold() for label in added}
+    if missing := [label for label in dict.fromkeys(added) if label.casefold() not in names]:
+        context.github.add_labels(context.number, missing)
+    for label in dict.fromkeys(removed):
+        if label.casefold() in names - wanted:
+            context.github.remove_label(context.number, label)
+
+
+def start_workflow(context: LoopContext, workflow: str, number: int) -> None:
+    """Start a workflow of the default branch for a pull request.
+
+    Starting it twice is harmless: the second finds a run in progress, or the next turn due. Raises NotThere where the
+    default branch has no such workflow.
+    """
+    branch = context.github.repository().default_branch
+    inputs = {"pr_number": str(number)}
+    try:
+        send_until_answered(lambda: context.github.dispatch_workflow(workflow, branch, inputs), context.clock)
+    except NotThere:
+        raise NotThere(
+            f"The workflow {workflow} cannot be started: it is not on the branch {branch} of {context.repository}, or "
+            "the token has no access.",
+            hint="Pass a file of .github/workflows with `--dispatch-workflow`, and grant the token actions: write.",
+        ) from None

@@ -1,0 +1,189 @@
+"""The checks of a pull request's head: read them and their logs, wait for them, and show failures to the agent."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accord.core.errors import Refused
+from accord.loops.models import CheckFacts, Closed, decision_for
+from accord.loops.posting import UNTRUSTED, join_parts
+from accord.text.hidden import strip_hidden
+from accord.text.terminal import as_seen
+from accord.text.untrusted import fenced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from accord.github.checks import Check
+    from accord.loops.facts import Gathered, LoopContext
+    from accord.loops.models import LoopDecision, PullFacts
+
+SETTLING_SECONDS = 120
+"""How long a commit without any check may still get one; GitHub starts workflows within seconds."""
+
+OWN_JOB = "accord "
+"""How the names of the loops' own jobs begin, after the caller's (``Keepalive / accord decides``)."""
+
+LOGS = 5
+"""Logs in the appendix; further failing checks are only named."""
+
+READ_CHARACTERS = 2_000_000
+"""Only the end of a log is read: a failure ends it."""
+
+PART_CHARACTERS = 6_000
+LINE_CHARACTERS = 500
+LINES_BEFORE = 15
+LINES_AFTER = 25
+
+_STATES = ("failing", "pending", "passing")
+_TIME = re.compile(r"^\ufeff?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z ?", re.MULTILINE)
+_OVERWRITTEN = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_STEP_END = re.compile(r"##\[error\]Process completed with exit code \d+")
+_NOISE = re.compile(r"##\[(?:group|endgroup|debug|section)\]")
+_ERROR = re.compile(
+    r"##\[error\]"
+    r"|^\s*(?:E  |Traceback \(most recent|FAILED |FAIL:? |--- FAIL|panic: |npm ERR!|error(?:\[\w+\])?:|Error: )"
+    r"|\b[A-Z]\w*(?:Error|Exception)\b: |: error(?: \w+)?: |\bAssertionError\b|\bfatal: ",
+    re.MULTILINE,
+)
+
+
+class CheckLog(Closed):
+    """The whole log of a failing check, or of its job."""
+
+    check: str
+    url: str = ""
+    log: str
+
+
+def check_settled(pull: PullFacts, checks: CheckFacts) -> LoopDecision | None:
+    """Wait until the checks of this very head are finished."""
+    if checks.head_sha != pull.head_sha:
+        return decision_for("stale-checks", "The checks belong to another commit than the head.")
+    if checks.pending:
+        return decision_for("checks-pending", f"Pending: {names_of(checks.pending)}.")
+    if not checks.failing and not checks.passing and checks.seconds_since_push < SETTLING_SECONDS:
+        left = SETTLING_SECONDS - checks.seconds_since_push
+        return decision_for("checks-missing", "No check has started for this head yet.", wait_seconds=left)
+    return None
+
+
+def names_of(checks: tuple[str, ...]) -> str:
+    """Return the names of the first ten checks as a list in a sentence."""
+    more = f" and {len(checks) - 10} more" if len(checks) > 10 else ""
+    return ", ".join(checks[:10]) + more
+
+
+def read_checks(gathered: Gathered) -> Gathered:
+    """Read the checks of the head.
+
+    GitHub does not tell when a commit was pushed, so the age of the head is the time since the last event of the pull
+    request: a push is one.
+    """
+    github, pull = gathered.context.github, gathered.pull
+    checks = tuple(check for check in github.checks(pull.head_sha) if not is_own(check, gathered.context.run_id))
+    now = github.server_time()
+    quiet = 0 if pull.updated_at is None else max(0, int((now - pull.updated_at).total_seconds()))
+    facts = check_facts(checks, pull.head_sha, quiet)
+    return replace(gathered, checks=checks).with_facts(checks=facts, now=now)
+
+
+def is_own(check: Check, run_id: str) -> bool:
+    """Tell whether a check is a loop's own job: of this workflow run, or named like one.
+
+    Loops would wait for each other, and a failed loop is not a failure of the change.
+    """
+    if check.app != "github-actions":
+        return False
+    is_of_a_loop = check.name.rpartition(" / ")[2].startswith(OWN_JOB)
+    return is_of_a_loop or (check.workflow_run_id is not None and str(check.workflow_run_id) == run_id)
+
+
+def check_facts(checks: Sequence[Check], sha: str, quiet_seconds: int) -> CheckFacts:
+    """Sort checks by state; of two with one name the worse counts."""
+    named = {state: {check.name for check in checks if check.state == state} for state in _STATES}
+    failing, pending = named["failing"], named["pending"] - named["failing"]
+    return CheckFacts(
+        head_sha=sha,
+        failing=tuple(sorted(failing)),
+        pending=tuple(sorted(pending)),
+        passing=tuple(sorted(named["passing"] - failing - pending)),
+        seconds_since_push=quiet_seconds,
+    )
+
+
+def read_logs(gathered: Gathered) -> Gathered:
+    """Read the logs of failing checks, where the agent is to fix them."""
+    if gathered.decide().action != "fix":
+        return gathered
+    failing = [check for check in gathered.checks if check.state == "failing"]
+    logs = [
+        CheckLog(check=check.name, url=check.url, log=text)
+        for check in failing[:LOGS]
+        if (text := _read_log(check, gathered.context))
+    ]
+    return gathered.with_facts(logs=tuple(logs))
+
+
+def _read_log(check: Check, context: LoopContext) -> str:
+    """Read the log of a check, or its summary where the token cannot read logs."""
+    try:
+        printed = context.github.job_log(check.job_id) if check.job_id is not None else ""
+    except Refused:
+        printed = ""
+    return printed or check.summary
+
+
+def appendix(checks: CheckFacts, logs: Sequence[CheckLog], redact: Callable[[str], str]) -> str:
+    """Return what the agent needs to fix failing checks; ``redact`` removes secrets from the logs."""
+    failing = set(checks.failing)
+    shown = [log for log in logs if log.check in failing][:LOGS]
+    head = f"These checks fail for commit {checks.head_sha}: {_one_line(names_of(checks.failing))}."
+    parts = [f"## Failing checks\n\n{head} Fix the cause. Do not weaken or skip a check.\n\n{UNTRUSTED}"]
+    for log in shown:
+        where = f" ({_one_line(log.url)})" if log.url else ""
+        parts.append(f"### {_one_line(log.check)}{where}\n\n{fenced(failing_part(log.log, redact))}")
+    without = sorted(failing - {log.check for log in shown})
+    if without:
+        parts.append(f"No log is available for: {_one_line(names_of(tuple(without)))}.")
+    return join_parts(parts, "The logs of {n} more checks were left out.")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:500]
+
+
+def failing_part(log: str, redact: Callable[[str], str], *, characters: int = PART_CHARACTERS) -> str:
+    """Return the last error of a log with its context, and the end of the failing step; at most ``characters``."""
+    lines = _plain_lines(log, redact)
+    end = next((i for i in range(len(lines) - 1, -1, -1) if _STEP_END.search(lines[i])), len(lines))
+    lines = "\n".join(line for line in lines[:end] if not _NOISE.match(line)).strip("\n").split("\n")
+    last = next((i for i in range(len(lines) - 1, -1, -1) if _ERROR.search(lines[i])), None)
+    tail = _tail(lines, characters // 2)
+    if last is None or last >= len(lines) - len(tail):
+        return "\n".join(_tail(lines, characters))
+    region = lines[max(0, last - LINES_BEFORE) : last + LINES_AFTER]
+    shown = "\n".join(region)[: characters - characters // 2 - 10]
+    return "\n".join([shown, "[…]", *tail])
+
+
+def _plain_lines(log: str, redact: Callable[[str], str]) -> list[str]:
+    """Return lines without escape sequences and timestamps; secrets are redacted before lines are cut."""
+    if len(log) > READ_CHARACTERS:
+        log = log[-READ_CHARACTERS:].partition("\n")[2]
+    text = _TIME.sub("", as_seen(log.replace("\r\n", "\n")))
+    text = strip_hidden(redact(_OVERWRITTEN.sub("", text).replace("\r", "")))
+    lines = [line.rstrip() for line in text.split("\n")]
+    return [line if len(line) <= LINE_CHARACTERS else line[: LINE_CHARACTERS - 1] + "…" for line in lines]
+
+
+def _tail(lines: list[str], characters: int) -> list[str]:
+    """Return as many whole lines of the end as fit."""
+    size = 0
+    for start in range(len(lines) - 1, -1, -1):
+        size += len(lines[start]) + 1
+        if size > characters:
+            return lines[start + 1 :]
+    return lines

@@ -1,0 +1,126 @@
+"""Plan what follows a run that ended: its iteration, the next decision, and the effects. Nothing is written here.
+
+The plan becomes part of the loop's state before any of it is applied, so a killed process finds it there and continues.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from accord.loops.apply import digest
+from accord.loops.facts import gather
+from accord.loops.ledger import end_run
+from accord.loops.models import NEEDS_HUMAN, RUNS, Closed, PendingEffects
+from accord.loops.outputs import iteration_of
+from accord.loops.questions import RETRY, settings_of
+from accord.loops.state import StoredState, with_notice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accord.github.models import Pull
+    from accord.loops.facts import CompletedWork, EndedRun
+    from accord.loops.models import ActiveRun, Budgets, Iteration, LoopState
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class Aftermath(Closed):
+    """Labels to add and remove after a run, and its ``problem``. ``notify``: a person is needed."""
+
+    add_labels: tuple[str, ...] = ()
+    remove_labels: tuple[str, ...] = ()
+    notify: bool = False
+    problem: str = ""
+
+
+def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
+    """Return what the last iteration requires; ``summary`` is its ``error-summary``, untrusted text.
+
+    A missing or unknown suggestion counts as ``manual``, as the contract has it for unclassified failures.
+    """
+    last = state.last
+    if last is None or last.exit_code == "0":
+        return Aftermath(remove_labels=(RETRY,))
+    problem = f"The agent's run failed ({last.category or 'unknown'}): {summary or 'no summary was given.'}"
+    if last.recovery == "ignore":
+        return Aftermath(problem=problem)
+    if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
+        return Aftermath(add_labels=(RETRY,), problem=problem)
+    problem = f"{problem} A person is needed."
+    return Aftermath(add_labels=(NEEDS_HUMAN,), remove_labels=(RETRY,), notify=True, problem=problem)
+
+
+def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[LoopState], LoopState | None]:
+    """Return the step of the state, for its compare-and-set, that records the run and its effects.
+
+    The step returns None where another run is in progress. ``workflow`` is started again if a run is due at once.
+    """
+    loop, context = run.loop, run.context
+    work = loop.complete(run)
+    iteration = _iteration(run, running, work)
+    ended = end_run(run.state, iteration)
+    budgets = settings_of(loop.facts_of(context, run.pull)).budgets
+    after = aftermath(ended, budgets, run.outputs.error_summary)
+    pull = _pull_after(run, work, iteration, after)
+    gathered, _ = gather(loop, context, pull, StoredState(ended), for_prompt=False, more=work.facts)
+    is_ticked = work.body is not None and work.body != run.pull.body
+
+    def step(state: LoopState) -> LoopState | None:
+        if state.running is None or state.running.run_id != context.run_id:
+            return None
+        ended = end_run(state, iteration)
+        decision = work.decision or gathered.decide(ended)
+        effects = PendingEffects(
+            run_id=context.run_id,
+            body=digest(work.body or "") if is_ticked else "",
+            add_labels=(*after.add_labels, *decision.add_labels),
+            remove_labels=(*after.remove_labels, *decision.remove_labels),
+            asks=after.notify or NEEDS_HUMAN in decision.add_labels,
+            is_due=bool(workflow) and decision.action in RUNS,
+            about=running.about,
+        )
+        ended = ended.model_copy(update={"pending": effects, "verified": work.verified or state.verified})
+        return with_notice(ended, decision, after.problem or work.problem, context.redact)
+
+    return step
+
+
+def _iteration(run: EndedRun, running: ActiveRun, work: CompletedWork) -> Iteration:
+    """Describe the run; files are compared by their tree, so that a revert is recognised."""
+    outputs, notice = run.outputs, run.state.notice
+    before = _tree(run, running.head_sha)
+    has_changed = outputs.changes_made == "true" and outputs.commit_sha
+    return iteration_of(
+        outputs,
+        running,
+        number=run.state.iterations,
+        now=run.context.github.server_time(),
+        kind="fix" if notice is not None and notice.action == "fix" else "run",
+        trees=(before, _tree(run, outputs.commit_sha) if has_changed else before),
+        tasks_done=work.tasks_done,
+    )
+
+
+def _tree(run: EndedRun, sha: str) -> str:
+    commit = run.context.github.commit_object(sha) if _COMMIT.fullmatch(sha) else None
+    return commit.tree if commit else ""
+
+
+def _pull_after(run: EndedRun, work: CompletedWork, iteration: Iteration, after: Aftermath) -> Pull:
+    """Return the pull request with the effects applied: ticked, relabelled, and at the pushed commit.
+
+    GitHub may still report the head that the run began at.
+    """
+    pull, running = run.pull, run.state.running
+    labels = [label for label in pull.labels if label.casefold() not in after.remove_labels]
+    is_behind = running is not None and pull.head_sha == running.head_sha
+    is_pushed = iteration.changes_made and bool(iteration.tree)
+    return replace(
+        pull,
+        body=pull.body if work.body is None else work.body,
+        labels=tuple(dict.fromkeys((*labels, *after.add_labels))),
+        head_sha=run.outputs.commit_sha if is_behind and is_pushed else pull.head_sha,
+    )
