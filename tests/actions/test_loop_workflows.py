@@ -11,7 +11,7 @@ from actions.test_action_files import LOOPS
 from support.act import ROOT, read_yaml
 
 from accord.github.checks import Check
-from accord.loops.facts import is_own
+from accord.loops.checks import is_own
 
 FOLDER = ROOT / ".github/workflows"
 RUNNER = read_yaml(FOLDER / "reusable-agent-run.yml")

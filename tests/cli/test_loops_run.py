@@ -131,7 +131,7 @@ def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, monkeypa
     page = (accord.home / "GITHUB_STEP_SUMMARY").read_text()
     assert "accord keepalive on #1: run (`tasks-open`)" in page
     assert f"`{WORKFLOW}` was started again" in page
-    assert "ended well" in page
+    assert "succeeded" in page
 
 
 def test_people_read_what_was_done(accord: Accord, turns: Turns) -> None:
@@ -184,7 +184,7 @@ def test_what_is_missing_is_said(accord: Accord, turns: Turns, words: tuple[obje
 
 def test_outputs_that_are_none_are_refused(accord: Accord, turns: Turns) -> None:
     ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", accord.file("outputs.json", "[1"))
-    assert (ended.code, "no JSON object" in ended.err) == (2, True)
+    assert (ended.code, "not a JSON object" in ended.err) == (2, True)
 
 
 def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
@@ -210,7 +210,7 @@ def test_folders_of_others_outlive_a_run_that_is_kept_beside_them(accord: Accord
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work")
     ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "mine", *of_script(accord))
-    assert (ended.code, "holds other files" in ended.err) == (2, True)
+    assert (ended.code, "contains other files" in ended.err) == (2, True)
     assert theirs.read_text() == "years of work"
     assert not turns.comments
 
@@ -228,11 +228,11 @@ def test_a_turn_without_a_folder_says_how_it_can_be_continued(
     monkeypatch.setenv("RUNNER_TEMP", str(accord.home / "temporary"))
     ended = accord("keepalive", "run", "--pull", 1, *of_script(accord))
     (kept,) = (accord.home / "temporary").glob("accord-loop-*")
-    assert f"run it again with --run-dir {kept}" in ended.err
+    assert f"pass `--run-dir {kept}`" in ended.err
     lines = ended.out.splitlines()
-    assert lines[0].startswith("Iteration 1: ✅ ended well; changes: ")
+    assert lines[0].startswith("Iteration 1: ✅ succeeded; changes: ")
     assert lines[0].endswith("; 1 task done.")
-    assert lines[-1] == f"  kept in {kept}"
+    assert lines[-1] == f"  files of the run: {kept}"
 
 
 def test_a_turn_with_nothing_to_do_leaves_no_folder_behind(

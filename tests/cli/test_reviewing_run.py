@@ -72,7 +72,7 @@ def test_one_command_judges_a_merged_change_and_keeps_nothing_that_the_agent_cha
     assert (turn["outcome"], turn["action"], turn["reason"]) == ("ended", "follow-up", "verdict-fail")
     assert branches(stage) == before
     issue = stage.issues()[-1]
-    assert (issue["title"], "Left of #1 after #2." in issue["body"]) == ("Make it fast", True)
+    assert (issue["title"], "Remaining work of #1 after #2." in issue["body"]) == ("Make it fast", True)
     comments = stage.get(f"/repos/{stage.repository}/issues/{MERGED}/comments")
     assert "| ❌ | 2 | It is \\| fast | a.txt:1 |" in comments[-1]["body"]
 

@@ -14,11 +14,11 @@ from accord.loops.bot_comments import (
     ThreadComment,
     answer_findings,
     decide,
-    replies,
-    waiting,
+    replies_to,
+    waiting_threads,
 )  # fmt: skip
-from accord.loops.context import APPENDIX_CHARACTERS
 from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.posting import APPENDIX_CHARACTERS
 from accord.loops.questions import PAUSED
 from accord.text.redaction import Redactor
 
@@ -94,7 +94,7 @@ def test_no_reason_of_this_loop_is_left_out_above() -> None:
     ],
 )
 def test_only_open_threads_of_listed_bots_wait_for_an_answer(asked: Thread, is_waiting: bool) -> None:
-    assert (waiting(facts(asked)) == (asked,)) == is_waiting
+    assert (waiting_threads(facts(asked)) == (asked,)) == is_waiting
 
 
 def test_all_threads_go_into_one_bounded_run_as_data() -> None:
@@ -120,7 +120,7 @@ def answers(*rows: tuple[int, str, str]) -> ThreadAnswers:
 
 def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
     said = answers((1, "fixed", "Made it a set, @ada. Closes #4 -->"), (1, "declined", "no"), (9, "fixed", "what"))
-    (reply,) = replies(["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor())
+    (reply,) = replies_to(["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor())
     assert reply.thread == "T1"
     assert reply.body.startswith(f"Fixed in {HEAD}.")
     assert "@ada" not in reply.body
@@ -130,5 +130,5 @@ def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
 
 
 def test_nothing_is_called_fixed_that_was_not_pushed() -> None:
-    (reply,) = replies(["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
-    assert reply.body.startswith("The agent says")
+    (reply,) = replies_to(["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
+    assert reply.body.startswith("The agent reports")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.reviewing_turns import ANSWERS, OPEN, SECRET, answered, begun, ended, reviewed, seen
 
-from accord.loops.outputs import how_it_ended
+from accord.cli.loops_output import result_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +79,7 @@ def test_the_same_end_again_changes_nothing(stage: Stage) -> None:
     ended(stage, "bot-comments", OPEN, done())
     now = seen(stage, OPEN)
     turn = ended(stage, "bot-comments", OPEN, done())
-    assert (turn.outcome, turn.site.github.requests.write) == ("unchanged", 0)
+    assert (turn.outcome, turn.context.github.requests.write) == ("unchanged", 0)
     assert seen(stage, OPEN) == now
 
 
@@ -138,7 +138,7 @@ def test_a_run_without_answers_replies_nothing_and_is_not_repeated_for_ever(stag
 def test_people_are_told_that_answers_have_another_shape_than_was_asked_for(stage: Stage) -> None:
     begun(stage, "bot-comments", OPEN)
     turn = ended(stage, "bot-comments", OPEN, done({"answers": []}, changes_made="false", commit_sha=""))
-    assert "without answers of the shape" in how_it_ended(turn)[1]
+    assert "do not have the required shape" in result_lines(turn)[1]
 
 
 def test_a_run_that_failed_replies_nothing(stage: Stage) -> None:
@@ -151,4 +151,4 @@ def test_a_run_that_failed_replies_nothing(stage: Stage) -> None:
 
 def test_where_no_bot_is_listed_nothing_is_read(stage: Stage) -> None:
     turn = begun(stage, "bot-comments", OPEN, bots=())
-    assert (turn.decision.reason, turn.site.github.requests.read) == ("no-threads", 1)
+    assert (turn.decision.reason, turn.context.github.requests.read) == ("no-threads", 1)

@@ -11,12 +11,12 @@ from support.loops import NOW, keepalive, running, state_of, well
 
 from accord.core.errors import WrongUsage
 from accord.github.checks import Check
-from accord.loops.facts import OWN_JOB, check_facts, is_own
+from accord.loops.checks import OWN_JOB, check_facts, is_own
 from accord.loops.keepalive import appendix, decide
-from accord.loops.ledger import as_before, begun
+from accord.loops.ledger import begin_run, state_before
 from accord.loops.models import LoopState
 from accord.loops.outputs import read_outputs
-from accord.loops.questions import begin
+from accord.loops.questions import start_run
 
 WORKFLOWS = Path(__file__).parents[2] / ".github" / "workflows"
 LOOPS = [
@@ -57,20 +57,20 @@ def test_of_two_checks_with_one_name_the_worse_counts() -> None:
 
 
 def test_a_rival_that_began_meanwhile_is_not_lost_because_the_run_before_it_was() -> None:
-    lost = begun(LoopState(), running("1"))
-    rival = begun(state_of(well("1")), running("2"))
+    lost = begin_run(LoopState(), running("1"))
+    rival = begin_run(state_of(well("1")), running("2"))
     assert lost is not None
     assert rival is not None
     facts = keepalive(state=lost, running_has_ended=True, now=NOW + timedelta(minutes=5))
-    assert begin(decide, facts, rival, running("3")) is None
+    assert start_run(decide, facts, rival, running("3")) is None
 
 
 def test_a_run_that_is_begun_again_is_judged_as_at_first() -> None:
     before = state_of(well("1"))
-    after = begun(before, running("2"))
+    after = begin_run(before, running("2"))
     assert after is not None
-    assert as_before(after, "2") == before
-    assert as_before(after, "3") is after
+    assert state_before(after, "2") == before
+    assert state_before(after, "3") is after
 
 
 @pytest.mark.parametrize("text", ["", " ", "{}", "null", '{"exit-code": ""}', '{"exit-code": 0}', '{"other": "0"}'])
@@ -81,7 +81,7 @@ def test_outputs_without_an_exit_code_are_those_of_a_run_that_was_lost(text: str
 
 @pytest.mark.parametrize("text", ["[]", "1", '"x"', "{", "[" * 100_000])
 def test_outputs_that_are_no_object_are_refused(text: str) -> None:
-    with pytest.raises(WrongUsage, match="no JSON object"):
+    with pytest.raises(WrongUsage, match="not a JSON object"):
         read_outputs(text)
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support.loops import BODY, HEAD, LONG_AGO, NOW, TRANSIENT, failed, keepalive, running, state_of, well
 
 from accord.loops.keepalive import KeepaliveFacts, decide
-from accord.loops.ledger import begun, ended, settled
+from accord.loops.ledger import begin_run, end_run, settled_state
 from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, RateFacts, TokenFacts
-from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, begin
+from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, start_run
 
 NO_CHANGE = {"tree_before": "t", "tree": "t"}
 
@@ -82,7 +82,7 @@ def test_a_pull_request_without_any_check_is_worked_on_once_it_had_time_to_get_o
 def test_only_agents_of_the_registry_count_as_agents() -> None:
     decision = decide(keepalive(pull={"labels": (KEEPALIVE, RETRY, ATTENTION, "agent:unheard-of", "Agent:Claude")}))
     assert (decision.action, decision.agent, decision.remove_labels) == ("run", "claude", (RETRY,))
-    assert decision.warnings == ("The label agent:unheard-of names no enabled agent of the registry and was left out.",)
+    assert decision.warnings == ("The label agent:unheard-of names no enabled agent of the registry and was ignored.",)
 
 
 def test_a_run_that_was_lost_holds_nothing_up_and_has_cost_its_iteration_and_a_pause() -> None:
@@ -96,24 +96,24 @@ def test_a_run_that_was_lost_holds_nothing_up_and_has_cost_its_iteration_and_a_p
 def test_runs_that_are_always_lost_come_to_an_end() -> None:
     state = LoopState()
     for number in range(4):
-        started = begun(state, running(str(number), started_at=LONG_AGO))
+        started = begin_run(state, running(str(number), started_at=LONG_AGO))
         assert started is not None
-        state = settled(keepalive(state=started))
+        state = settled_state(keepalive(state=started))
     assert decide(keepalive(state=state, budgets=Budgets(iterations=50))).reason == "transient-budget"
 
 
 def test_a_run_told_of_twice_or_after_it_was_given_up_counts_once() -> None:
     state = state_of(failed("1"))
-    assert ended(state, failed("1")) == state
-    lost = settled(keepalive(state=LoopState(running=running("9", started_at=LONG_AGO))))
-    assert ended(lost, well("9")) == lost
+    assert end_run(state, failed("1")) == state
+    lost = settled_state(keepalive(state=LoopState(running=running("9", started_at=LONG_AGO))))
+    assert end_run(lost, well("9")) == lost
 
 
 def test_of_two_runs_that_begin_at_once_one_does() -> None:
-    first = begin(decide, keepalive(), LoopState(), running("1"))
+    first = start_run(decide, keepalive(), LoopState(), running("1"))
     assert first is not None
-    assert begin(decide, keepalive(), first, running("2")) is None
-    assert begin(decide, keepalive(), first, running("1")) == first
+    assert start_run(decide, keepalive(), first, running("2")) is None
+    assert start_run(decide, keepalive(), first, running("1")) == first
 
 
 def test_a_run_that_ends_well_without_progress_forgives_no_failure() -> None:
@@ -139,12 +139,12 @@ def test_a_person_who_removes_needs_human_forgives_all_but_the_number_of_runs() 
     later, earlier = (GoAhead(by="ada", at=moment) for moment in (NOW, LONG_AGO - timedelta(hours=1)))
     assert decide(keepalive(state=stuck, go_ahead=earlier)).reason == "failure-budget"
     assert decide(keepalive(state=stuck, go_ahead=later)).reason == "tasks-open"
-    again = settled(keepalive(state=stuck, go_ahead=later))
-    started = begun(again, running("4", started_at=NOW))
+    again = settled_state(keepalive(state=stuck, go_ahead=later))
+    started = begin_run(again, running("4", started_at=NOW))
     assert started is not None
-    failed_again = ended(started, failed("4", error="x", ended_at=NOW + timedelta(minutes=5)))
+    failed_again = end_run(started, failed("4", error="x", ended_at=NOW + timedelta(minutes=5)))
     assert failed_again.failures_in_a_row == 1, "the same go-ahead counts once"
-    assert settled(keepalive(state=failed_again, go_ahead=later)) == failed_again
+    assert settled_state(keepalive(state=failed_again, go_ahead=later)) == failed_again
     used_up = stuck.model_copy(update={"iterations": 5})
     assert decide(keepalive(state=used_up, go_ahead=later)).reason == "iteration-budget"
 
@@ -173,7 +173,7 @@ def test_a_run_that_says_it_began_in_the_future_holds_the_pull_request_up_no_lon
     first = decide(keepalive(state=state))
     assert (first.reason == "running") == (ahead < timedelta(minutes=10))
     assert (first.wait_seconds or 0) <= 75 * 60 + 1
-    left, longest = settled(keepalive(state=state)), timedelta(minutes=75 + 10 + 2)
+    left, longest = settled_state(keepalive(state=state)), timedelta(minutes=75 + 10 + 2)
     assert decide(keepalive(state=left, now=NOW + longest)).reason == "retry"
 
 
@@ -234,12 +234,12 @@ class Life:
         assert known.checks.head_sha == known.pull.head_sha, "it ran on a stale head"
         self.runs += 1
         run = running(str(self.runs), head_sha=str(self.head), started_at=self.now)
-        started = begin(decide, known, self.state, run)
+        started = start_run(decide, known, self.state, run)
         assert started is not None
         self.state = started
         self.now += timedelta(minutes=1)
         if event != "lost":
-            self.state = ended(self.state, self._end(event, run.run_id))
+            self.state = end_run(self.state, self._end(event, run.run_id))
 
     def _end(self, event: str, run_id: str) -> Iteration:
         end = {"ended_at": self.now, "number": self.runs}

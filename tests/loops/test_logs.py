@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.autofix import PART_CHARACTERS, failing_part
+from accord.loops.checks import PART_CHARACTERS, failing_part
 from accord.text.redaction import Redactor
 
 TOKEN = "ghp_" + "a1B2" * 9

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.comments import line_to_post, text_to_post
-from accord.loops.verdicts import page
-from accord.loops.verify import Verdict
+from accord.loops.posting import line_to_post, text_to_post
+from accord.loops.verify import Verdict, verdict_comment
 from accord.text.redaction import Redactor
 
 SECRET = "correct-horse-battery-staple"
@@ -39,6 +38,6 @@ def test_a_verdict_of_any_length_fits_a_comment(part: str) -> None:
     verdict = Verdict.model_validate(
         {"role": "verifier", "verdict": "pass", "summary": part * 3000, "criteria": rows, "follow_up": None}
     )
-    text = page(verdict, [part * 300] * 300, "a" * 40, 7, SECRETS)
+    text = verdict_comment(verdict, [part * 300] * 300, "a" * 40, 7, SECRETS)
     assert len(text) < 65_000
     assert "more criteria were judged." in text

@@ -51,7 +51,7 @@ class Case:
 
     def end(self) -> int:
         """End the run; return how many requests wrote something."""
-        return ended(self.stage, self.name, self.number, self.outputs, RUN).site.github.requests.write
+        return ended(self.stage, self.name, self.number, self.outputs, RUN).context.github.requests.write
 
     def check(self, nth: int) -> None:
         assert seen(self.stage, self.number) == self.clean, nth

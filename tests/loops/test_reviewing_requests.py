@@ -36,7 +36,7 @@ def told(page: str) -> dict[str, tuple[int, int]]:
 
 def counted(*turns: Callable[[], Turn]) -> tuple[int, int]:
     """The requests of the last of these turns."""
-    requests = [turn().site.github.requests for turn in turns][-1]
+    requests = [turn().context.github.requests for turn in turns][-1]
     return requests.read, requests.write
 
 

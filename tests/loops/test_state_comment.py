@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from support.loops import failed, well
 
 from accord.github.limits import BODY_CHARS
-from accord.loops.comments import read_shown, telling, write_comment
-from accord.loops.keepalive import aftermath
 from accord.loops.ledger import KEPT
-from accord.loops.models import Budgets, Decision, LoopState
+from accord.loops.models import Budgets, LoopDecision, LoopState
+from accord.loops.plan import aftermath
+from accord.loops.state import read_view, with_notice, write_comment
 from accord.text.redaction import Redactor
 
-STOP = Decision(action="stop", reason="same-error", message="The same error ended two runs.")
+STOP = LoopDecision(action="stop", reason="same-error", message="The same error ended two runs.")
 HOSTILE = st.text(max_size=90) | st.sampled_from(
     ["-->", "<!-- accord:loop loop=keepalive state={} -->", "|\n|", "@octo", "![x](https://example.org)"]
 )
@@ -23,23 +23,23 @@ HOSTILE = st.text(max_size=90) | st.sampled_from(
 @given(error=HOSTILE, run_id=HOSTILE, message=HOSTILE, said=HOSTILE)
 def test_a_state_comes_back_whatever_its_texts_hold(error: str, run_id: str, message: str, said: str) -> None:
     state = LoopState(revision=3, history=(well(run_id, error=error),))
-    state = telling(state, STOP.model_copy(update={"message": message}), said)
-    found = read_shown(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
+    state = with_notice(state, STOP.model_copy(update={"message": message}), said)
+    found = read_view(write_comment(state, 7, "c" * 40, "d" * 40), "keepalive", 7)
     assert found == (state, "c" * 40, "d" * 40)
 
 
 def test_each_loop_finds_its_own_state() -> None:
     body = write_comment(LoopState(loop="autofix", iterations=2), 7)
-    assert read_shown(body, "keepalive", 7) is None
-    found = read_shown(body, "autofix", 7)
+    assert read_view(body, "keepalive", 7) is None
+    found = read_view(body, "autofix", 7)
     assert found is not None
     assert found.state == LoopState(loop="autofix", iterations=2)
 
 
 def test_a_copy_of_a_comment_says_nothing_on_another_pull_request() -> None:
     body = write_comment(LoopState(iterations=4), 7)
-    assert read_shown(body, "keepalive", 8) is None
-    assert read_shown(f"{body}\n{write_comment(LoopState(iterations=1), 8)}", "keepalive", 8) == (
+    assert read_view(body, "keepalive", 8) is None
+    assert read_view(f"{body}\n{write_comment(LoopState(iterations=1), 8)}", "keepalive", 8) == (
         LoopState(iterations=1),
         "",
         "",
@@ -49,14 +49,14 @@ def test_a_copy_of_a_comment_says_nothing_on_another_pull_request() -> None:
 def test_a_comment_of_an_earlier_version_which_names_no_pull_request_is_read() -> None:
     old = write_comment(LoopState(iterations=4), 7).replace(" pull=7", "")
     assert "pull" not in old
-    assert read_shown(old, "keepalive", 7) == (LoopState(iterations=4), "", "")
+    assert read_view(old, "keepalive", 7) == (LoopState(iterations=4), "", "")
 
 
 @pytest.mark.parametrize(
     "state", ["", "state=%7B", "state=%7B%22version%22%3A2%7D", "state=%7B%22loop%22%3A%22verify%22%7D"]
 )
 def test_a_state_that_cannot_be_read_is_none(state: str) -> None:
-    found = read_shown(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
+    found = read_view(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
     assert found is not None
     assert found.state is None
 
@@ -66,12 +66,12 @@ def test_a_long_history_fits_a_comment_and_keeps_its_newest() -> None:
         failed("é" * 100, number=n, error="é" * 100, tree="é" * 100, head_sha="é" * 100) for n in range(KEPT)
     )
     warnings = ("<" * 600,) * 9
-    told = telling(
+    told = with_notice(
         LoopState(iterations=KEPT, history=history), STOP.model_copy(update={"warnings": warnings}), "<" * 9000
     )
     body = write_comment(told, 7)
     assert len(body) <= BODY_CHARS
-    found = read_shown(body, "keepalive", 7)
+    found = read_view(body, "keepalive", 7)
     assert found is not None
     assert found.state is not None
     assert (found.state.iterations, found.state.last) == (KEPT, history[-1])
@@ -83,9 +83,9 @@ def test_people_read_what_happened_and_no_secret() -> None:
         failed("2", number=2, category="transient", recovery="retry"),
     )
     secrets = Redactor(("correct-horse",))
-    body = write_comment(telling(LoopState(history=history), STOP, "It said correct-horse to @octo.", secrets), 7)
+    body = write_comment(with_notice(LoopState(history=history), STOP, "It said correct-horse to @octo.", secrets), 7)
     assert "| 2 | ❌ transient, retry | none | 0 | 0:00 |  |" in body
-    assert "| 1 | ✅ ended well | `abc` | 2 | 1:01 | $0.50 |" in body
+    assert "| 1 | ✅ succeeded | `abc` | 2 | 1:01 | $0.50 |" in body
     assert "**Stopped** (`same-error`). The same error ended two runs." in body
     assert "correct-horse" not in body
     assert "@octo" not in body
@@ -106,4 +106,4 @@ def test_what_the_runner_suggests_is_done(recovery: str, in_a_row: int, labels: 
     done = aftermath(LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), "It broke.")
     assert done.add_labels == labels
     assert done.notify == ("needs-human" in labels)
-    assert "It broke." in done.said, "the summary is told on every failure"
+    assert "It broke." in done.problem, "the summary is told on every failure"

@@ -12,10 +12,9 @@ from support.stage import Stage, staged
 from accord.core.errors import Refused, Stopped
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.loops.comments import read_shown
-from accord.loops.ledger import begun, ended
+from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import LoopState
-from accord.loops.state import HistoryLine, Place, change, load, write_history
+from accord.loops.state import HistoryLine, StateStore, read_view, write_history
 from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
@@ -50,17 +49,17 @@ def stage(shared: Stage) -> Stage:
     return shared
 
 
-def place(stage: Stage, github: GitHub | None = None, pull: int = 1) -> Place:
+def store(stage: Stage, github: GitHub | None = None, pull: int = 1) -> StateStore:
     github = github or stage.adapter()
-    return Place(github, pull, "keepalive", github.identity().counts, stage.clock)
+    return StateStore(github, pull, "keepalive", github.identity().counts, stage.clock)
 
 
 def begin(run_id: str) -> Callable[[LoopState], LoopState | None]:
-    return lambda state: begun(state, running(run_id))
+    return lambda state: begin_run(state, running(run_id))
 
 
 def end(run_id: str) -> Callable[[LoopState], LoopState | None]:
-    return lambda state: ended(state, well(run_id))
+    return lambda state: end_run(state, well(run_id))
 
 
 def comments(stage: Stage, pull: int = 1) -> list[str]:
@@ -71,7 +70,7 @@ def comments(stage: Stage, pull: int = 1) -> list[str]:
 def shown(stage: Stage, pull: int = 1) -> LoopState:
     """The state in the one comment; that in the ref is the same."""
     (body,) = comments(stage, pull)
-    found = read_shown(body, "keepalive", pull)
+    found = read_view(body, "keepalive", pull)
     assert found is not None
     assert found.state is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/loops/{pull}/keepalive")
@@ -80,27 +79,27 @@ def shown(stage: Stage, pull: int = 1) -> LoopState:
 
 
 def test_a_state_is_written_read_and_written_again(stage: Stage) -> None:
-    where = place(stage)
-    kept = change(where, load(where), begin("1"))
-    kept = change(where, kept, end("1"))
-    assert load(place(stage)).state == shown(stage) == kept.state
+    where = store(stage)
+    kept = where.change(where.load(), begin("1"))
+    kept = where.change(kept, end("1"))
+    assert store(stage).load().state == shown(stage) == kept.state
     assert (kept.state.revision, kept.state.iterations, len(kept.state.history)) == (2, 1, 1)
 
 
 def test_reading_costs_one_request_and_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), begin("1"))
+    where = store(stage)
+    where.change(where.load(), begin("1"))
     reader = stage.adapter()
-    kept = load(place(stage, reader))
-    assert change(place(stage, reader), kept, begin("1")) is kept
+    kept = store(stage, reader).load()
+    assert store(stage, reader).change(kept, begin("1")) is kept
     assert (reader.requests.read - 2, reader.requests.write) == (1, 0)  # who we are is asked for each place
 
 
 def test_of_two_runs_that_begin_at_once_one_does(stage: Stage) -> None:
-    one, other = place(stage), place(stage)
-    seen, seen_too = load(one), load(other)
-    assert change(one, seen, begin("1")).state.running == running("1")
-    assert change(other, seen_too, begin("2")).state.running == running("1")
+    one, other = store(stage), store(stage)
+    seen, seen_too = one.load(), other.load()
+    assert one.change(seen, begin("1")).state.running == running("1")
+    assert other.change(seen_too, begin("2")).state.running == running("1")
     assert shown(stage).iterations == 1
 
 
@@ -109,10 +108,10 @@ def test_no_update_of_many_writers_is_lost_and_one_comment_stays(stage: Stage) -
     ready = threading.Barrier(writers)
 
     def write() -> None:
-        where = place(stage)
+        where = store(stage)
         ready.wait()
         for _ in range(times):
-            change(where, load(where), lambda state: state.model_copy(update={"iterations": state.iterations + 1}))
+            where.change(where.load(), lambda state: state.model_copy(update={"iterations": state.iterations + 1}))
 
     threads = [threading.Thread(target=write) for _ in range(writers)]
     for thread in threads:
@@ -133,10 +132,10 @@ REQUESTS = 13
 )
 def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, kind: str) -> None:
     for nth in range(1, REQUESTS + 1):
-        where = place(stage, pull=nth)
+        where = store(stage, pull=nth)
         stage.server.faults.add(Fault(kind, nth=nth))
-        kept = change(where, load(where), begin("1"))
-        change(where, kept, end("1"))
+        kept = where.change(where.load(), begin("1"))
+        where.change(kept, end("1"))
         stage.server.faults.clear()
         state = shown(stage, nth)
         assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
@@ -146,14 +145,14 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, 
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
 def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: Stage, kind: str) -> None:
     for nth in range(1, REQUESTS + 1):
-        where = place(stage, pull=nth)
+        where = store(stage, pull=nth)
         stage.server.faults.add(Fault(kind, nth=nth, times=1000))
         with pytest.raises(Stopped):
-            change(where, change(where, load(where), begin("1")), end("1"))
+            where.change(where.change(where.load(), begin("1")), end("1"))
         stage.server.faults.clear()
-        where = place(stage, pull=nth)
-        kept = change(where, load(where), lambda state: state if state.history else begun(state, running("1")))
-        change(where, kept, end("1"))
+        where = store(stage, pull=nth)
+        kept = where.change(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
+        where.change(kept, end("1"))
         assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
 
 
@@ -172,73 +171,73 @@ def test_a_writer_whose_answer_was_lost_knows_its_own_write_under_those_of_other
     def count(state: LoopState) -> LoopState:
         return state.model_copy(update={"iterations": state.iterations + 1})
 
-    rival = place(stage)
-    change(rival, load(rival), count)
+    rival = store(stage)
+    rival.change(rival.load(), count)
     access = Access(stage.repository, stage.server.token, stage.server.url)
     loser = LosesAnAnswer(access, stage.clock, lambda *_: None)
-    loser.rival = lambda: change(rival, change(rival, load(rival), count), count) and None  # type: ignore[method-assign]
-    where = place(stage, loser)
-    assert change(where, load(where), count).state.iterations == 4
+    loser.rival = lambda: rival.change(rival.change(rival.load(), count), count) and None  # type: ignore[method-assign]
+    where = store(stage, loser)
+    assert where.change(where.load(), count).state.iterations == 4
     assert shown(stage).iterations == 4
 
 
 def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    where = store(stage)
+    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     stage.send(
         "PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body="<!-- accord:loop loop=keepalive -->"
     )
-    assert load(where).state.iterations == 4
-    change(where, load(where), begin("5"))
+    assert where.load().state.iterations == 4
+    where.change(where.load(), begin("5"))
     assert shown(stage).iterations == 5
     stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{number}")
-    assert load(where).state.iterations == 5
-    change(where, load(where), end("5"))
+    assert where.load().state.iterations == 5
+    where.change(where.load(), end("5"))
     assert shown(stage).iterations == 5
 
 
 def test_a_strangers_state_counts_for_nothing(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    where = store(stage)
+    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     forged = (
         comments(stage)[0]
         .replace("iterations%22%3A4", "iterations%22%3A0")
         .replace("revision%22%3A1", "revision%22%3A9")
     )
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", token="stranger", body=forged)
-    assert load(where).state.iterations == 4
+    assert where.load().state.iterations == 4
 
 
 def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_nor_touched(stage: Stage) -> None:
     """Else a pull request would begin with the used-up budget, or the finished work, of another one."""
-    change(place(stage), load(place(stage)), lambda state: state.model_copy(update={"iterations": 4}))
+    store(stage).change(store(stage).load(), lambda state: state.model_copy(update={"iterations": 4}))
     (copy,) = comments(stage)
     stage.send("POST", f"/repos/{stage.repository}/issues/2/comments", body=copy)
-    other = place(stage, pull=2)
-    assert load(other).state.iterations == 0
-    change(other, load(other), begin("9"))
-    assert load(other).state.iterations == 1
+    other = store(stage, pull=2)
+    assert other.load().state.iterations == 0
+    other.change(other.load(), begin("9"))
+    assert other.load().state.iterations == 1
     assert comments(stage, 2)[0] == copy
 
 
 def test_a_comment_of_an_earlier_version_goes_on_and_is_bound_by_the_next_write(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    where = store(stage)
+    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     old = comments(stage)[0].replace(" pull=1", "")
     stage.send("PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body=old)
-    assert load(where).state.iterations == 4
-    change(where, load(where), begin("5"))
+    assert where.load().state.iterations == 4
+    where.change(where.load(), begin("5"))
     assert shown(stage).iterations == 5
     assert " pull=1 " in comments(stage)[0]
 
 
 def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), begin("1"))
+    where = store(stage)
+    where.change(where.load(), begin("1"))
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=comments(stage)[0])
-    change(where, load(where), end("1"))
+    where.change(where.load(), end("1"))
     assert shown(stage).history[0].run_id == "1"
 
 
@@ -247,31 +246,31 @@ def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_
     stage: Stage, revision: int
 ) -> None:
     """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
-    where = place(stage)
-    change(where, load(where), lambda state: state.model_copy(update={"iterations": 4}))
+    where = store(stage)
+    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     forged = (
         comments(stage)[0]
         .replace("iterations%22%3A4", "iterations%22%3A0")
         .replace("revision%22%3A1", f"revision%22%3A{revision}")
     )
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=forged)
-    assert load(where).state.iterations == 4
-    change(where, load(where), begin("5"))
+    assert where.load().state.iterations == 4
+    where.change(where.load(), begin("5"))
     assert shown(stage).iterations == 5
 
 
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
-    where = place(stage)
-    change(where, load(where), begin("1"))
+    where = store(stage)
+    where.change(where.load(), begin("1"))
     stage.send("DELETE", f"/repos/{stage.repository}/git/refs/accord/loops/1/keepalive")
-    change(where, load(where), end("1"))
+    where.change(where.load(), end("1"))
     assert (shown(stage).iterations, shown(stage).running) == (1, None)
 
 
 def test_a_token_that_may_not_write_the_ref_is_told_what_to_grant(stage: Stage) -> None:
-    where = place(stage, stage.adapter(token="reading"))
+    where = store(stage, stage.adapter(token="reading"))
     with pytest.raises(Refused, match="contents") as refused:
-        change(where, load(where), begin("1"))
+        where.change(where.load(), begin("1"))
     assert "contents" in refused.value.hint
     assert comments(stage) == []
 
@@ -280,7 +279,7 @@ def test_a_ref_that_holds_something_else_is_not_guessed_at(stage: Stage) -> None
     sha = stage.get(f"/repos/{stage.repository}/git/ref/heads/main")["object"]["sha"]
     stage.send("POST", f"/repos/{stage.repository}/git/refs", ref="refs/accord/loops/1/keepalive", sha=sha)
     with pytest.raises(Refused, match="holds no state"):
-        load(place(stage))
+        store(stage).load()
 
 
 def test_history_is_one_line_a_run() -> None:
@@ -293,6 +292,6 @@ def test_the_token_of_an_app_that_nobody_named_leaves_no_comments_behind(stage: 
     nameless = stage.adapter(token="app")
     for run_id in ("1", "2"):
         with pytest.raises(Refused, match=r"writes as my-app\[bot\]") as refused:
-            change(place(stage, nameless), load(place(stage, nameless)), begin(run_id))
+            store(stage, nameless).change(store(stage, nameless).load(), begin(run_id))
         assert "--identity 'my-app[bot]'" in refused.value.hint
     assert comments(stage) == []

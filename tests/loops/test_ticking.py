@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.loops.keepalive import completed, tick
+from accord.loops.keepalive import completed_tasks, tick
 from accord.runner.models import RunOutputs
 
 
@@ -52,7 +52,7 @@ def test_a_run_that_failed_or_an_analysis_that_is_unsure_ticks_nothing(word: dic
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '["a", 1]', "[" * 100_000, "not json"])
 def test_what_is_no_array_of_texts_names_no_task(text: str) -> None:
-    assert completed(text) == ()
+    assert completed_tasks(text) == ()
 
 
 def test_a_body_as_long_as_github_takes_is_ticked() -> None:

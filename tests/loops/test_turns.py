@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
+from accord.cli.loops_output import step_outputs, turn_summary
 from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
-from accord.loops.outputs import page, step_outputs
-from accord.loops.run import LOOPS, due
+from accord.loops.run import LOOPS, pulls_due
 from accord_sandbox.calls import RateLimits
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_the_same_end_twice_changes_nothing(turns: Turns) -> None:
     person = turns.body.replace("[x]", "[ ]")
     turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=person)
     again = turns.end(did("Add tests"), "1", workflow=WORKFLOW)
-    assert (again.outcome, again.site.github.requests.write) == ("unchanged", 0)
+    assert (again.outcome, again.context.github.requests.write) == ("unchanged", 0)
     assert (turns.body, turns.dispatches) == (person, started)
     assert turns.seen() == {**before, "body": person}
 
@@ -73,7 +73,7 @@ def test_the_same_begin_twice_begins_once(turns: Turns) -> None:
     first, again = turns.begin("1"), turns.begin("1")
     assert again.should_run
     assert again.decision == first.decision
-    assert (turns.state.iterations, again.site.github.requests.write) == (1, 0)
+    assert (turns.state.iterations, again.context.github.requests.write) == (1, 0)
 
 
 def test_a_second_run_waits_for_the_first(turns: Turns) -> None:
@@ -89,9 +89,9 @@ def test_two_that_begin_at_once_are_one_run(turns: Turns) -> None:
     from accord.loops import run
     from accord.loops.facts import gather
 
-    sites = [turns.site("local-1"), turns.site("local-2")]
+    sites = [turns.context("local-1"), turns.context("local-2")]
     known = [gather(LOOPS["keepalive"], site) for site in sites]
-    began = [run._begun(*each) for each in known]
+    began = [run._record_run(*each) for each in known]
     assert [turn.should_run for turn in began] == [True, False]
     assert began[1].decision.reason == "running"
     assert turns.state.iterations == 1
@@ -164,7 +164,11 @@ def test_a_budget_that_is_used_up_asks_a_person_once(turns: Turns) -> None:
 def test_a_pull_request_that_a_person_paused_costs_one_request(turns: Turns) -> None:
     turns.label("agents:paused")
     turn = turns.begin()
-    assert (turn.decision.reason, turn.site.github.requests.read, turn.site.github.requests.write) == ("paused", 1, 0)
+    assert (turn.decision.reason, turn.context.github.requests.read, turn.context.github.requests.write) == (
+        "paused",
+        1,
+        0,
+    )
 
 
 @pytest.mark.parametrize("loop", ["keepalive", "autofix"])
@@ -179,8 +183,8 @@ def test_a_person_who_takes_the_label_off_reads_in_the_comment_that_no_run_follo
         turns.check(conclusion="failure")
     turns.begin("1")
     turns.end(failed("retry") if told == "back-off" else failed("ignore"), "1")
-    assert turns.state.told is not None
-    assert turns.state.told.action in ("wait", "run", "fix")
+    assert turns.state.notice is not None
+    assert turns.state.notice.action in ("wait", "run", "fix")
     turns.unlabel("agents:keepalive" if loop == "keepalive" else "autofix")
     turns.by_person = True
     stopped = turns.begin("2")
@@ -189,7 +193,7 @@ def test_a_person_who_takes_the_label_off_reads_in_the_comment_that_no_run_follo
     assert turns.labels == set(), "no label promises a retry"
     assert turns.state.iterations == 1
     again = turns.begin("3")
-    assert (again.outcome, again.site.github.requests.write) == ("idle", 0)
+    assert (again.outcome, again.context.github.requests.write) == ("idle", 0)
 
 
 def test_a_loop_that_was_stopped_and_is_asked_for_again_goes_on_where_it_was(turns: Turns) -> None:
@@ -301,7 +305,7 @@ def test_a_token_that_may_only_read_says_what_to_grant(turns: Turns) -> None:
     assert (turn.decision.reason, turn.should_run) == ("read-only-token", False)
     assert "contents" in turn.decision.message
     turns.facts = TokenFacts(may_write=False)
-    assert "Dependabot" in page(turns.begin())
+    assert "Dependabot" in turn_summary(turns.begin())
 
 
 @pytest.mark.parametrize("has_comment", [False, True])
@@ -325,21 +329,21 @@ def test_the_jobs_own_token_is_warned_of(turns: Turns) -> None:
 
 
 def test_a_rehearsal_writes_nothing(turns: Turns) -> None:
-    assert turns.begin("1", is_dry_run=True).site.github.requests.write == 0
+    assert turns.begin("1", is_dry_run=True).context.github.requests.write == 0
     turns.begin("1")
     ended = turns.end(did("Add tests"), "1", is_dry_run=True, workflow=WORKFLOW)
-    assert (ended.outcome, ended.site.github.requests.write) == ("planned", 0)
+    assert (ended.outcome, ended.context.github.requests.write) == ("planned", 0)
     assert ended.state is not None
-    assert ended.state.ending is not None
-    assert (ended.state.ending.is_due, turns.body.count("[x]")) == (True, 0)
+    assert ended.state.pending is not None
+    assert (ended.state.pending.is_due, turns.body.count("[x]")) == (True, 0)
 
 
 def test_looking_through_open_pull_requests_finds_those_that_nobody_stopped(turns: Turns) -> None:
-    site = turns.site()
-    assert list(due(LOOPS["keepalive"], site)) == [1]
+    site = turns.context()
+    assert list(pulls_due(LOOPS["keepalive"], site)) == [1]
     assert site.github.requests.read == 1
     turns.label("needs-human")
-    assert list(due(LOOPS["keepalive"], turns.site())) == []
+    assert list(pulls_due(LOOPS["keepalive"], turns.context())) == []
 
 
 def test_a_token_with_few_requests_left_waits_for_more(tmp_path: Path) -> None:
@@ -347,14 +351,14 @@ def test_a_token_with_few_requests_left_waits_for_more(tmp_path: Path) -> None:
         turn = Turns(stage, token="writer").begin()
     assert (turn.decision.action, turn.decision.reason) == ("defer", "rate-limit")
     assert 0 < (turn.decision.wait_seconds or 0) <= 3600
-    assert "Next: The loop goes on when the rate limit allows, in" in page(turn)
+    assert "Next: The loop continues when the rate limit allows, in" in turn_summary(turn)
 
 
 def test_a_branch_in_a_fork_says_why_nothing_is_done(turns: Turns) -> None:
-    site = turns.site()
+    site = turns.context()
     fork = replace(site.pull(), head_repository="mallory/code")
     known, decision = gather(LOOPS["keepalive"], site, fork)
-    assert (decision.reason, known.kept, site.github.requests.read) == ("fork", None, 1)
+    assert (decision.reason, known.stored, site.github.requests.read) == ("fork", None, 1)
     assert "fork" in decision.message
 
 
@@ -366,7 +370,7 @@ def test_the_outputs_are_all_there_and_texts(turns: Turns) -> None:
     expected |= {"head-ref": "feature", "base-ref": "main", "run-id": "77", "prompt-file": "p.md", "wait-seconds": ""}
     assert expected.items() <= told.items()
     assert len(told["appendix"].encode()) <= 60_000
-    assert "tasks-open" in page(turn)
+    assert "tasks-open" in turn_summary(turn)
 
 
 def test_only_agents_of_the_registry_work(turns: Turns) -> None:

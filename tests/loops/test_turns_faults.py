@@ -71,13 +71,13 @@ class Case:
         self.writes = [nth for nth, method in enumerate(methods, 1) if method != "GET"]
         self.clean = self.turns.seen()
         self.starts = len(self.turns.dispatches)
-        assert self.act(self.turns).site.github.requests.write == 0
+        assert self.act(self.turns).context.github.requests.write == 0
 
     def is_as_if_nothing_had_happened(self, nth: int, starts: int = 2) -> None:
         """A start whose answer was lost is asked for again, since it is harmless twice; without one, for good once."""
         assert self.turns.seen() == self.clean, nth
         assert self.starts <= len(self.turns.dispatches) <= starts * self.starts, nth
-        assert self.act(self.turns).site.github.requests.write == 0, nth
+        assert self.act(self.turns).context.github.requests.write == 0, nth
 
 
 @pytest.mark.parametrize("phase", PHASES)

@@ -9,9 +9,9 @@ import pytest
 from support.turns import LOGIN, WORKFLOW, Turns, did, failed, opened
 
 from accord.github.markers import write_marker
-from accord.loops.comments import write_comment
 from accord.loops.models import LoopState
-from accord.loops.run import LOOPS, due
+from accord.loops.run import LOOPS, pulls_due
+from accord.loops.state import write_comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,8 +81,8 @@ def test_a_stranger_who_opens_a_pull_request_of_our_own_branch_starts_no_agent_b
         turns = Turns(stage, loop="autofix")
         begun = turns.begin("1", is_dry_run=True)
         assert (begun.decision.reason == "checks-failing") == is_heard
-        assert list(due(LOOPS["autofix"], turns.site())) == ([1] if is_heard else [])
-        assert is_heard or "the author of the pull request may not write here" in begun.decision.warnings[0]
+        assert list(pulls_due(LOOPS["autofix"], turns.context())) == ([1] if is_heard else [])
+        assert is_heard or "has no write access" in begun.decision.warnings[0]
 
 
 @pytest.mark.parametrize("loop", ["keepalive", "autofix"])

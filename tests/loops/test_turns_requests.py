@@ -125,7 +125,7 @@ def told() -> dict[str, tuple[int, int]]:
 
 def counted(turns: Turns, turn: Callable[[Turns], Turn]) -> tuple[int, int]:
     turns.stage.server.reset()
-    requests = turn(turns).site.github.requests
+    requests = turn(turns).context.github.requests
     return requests.read, requests.write
 
 

@@ -74,10 +74,10 @@ def test_what_is_left_becomes_one_work_item_at_the_beginning_of_its_way(stage: S
     title, body, state, labels = now["issues"][5]
     assert (title.replace("\u2060", ""), state) == ("Finish @it", "open")
     assert labels == ["priority:high", "status:pending", "task:implement"]
-    assert "Left of #1 after #2." in body
+    assert "Remaining work of #1 after #2." in body
     assert SECRET not in body
     assert "Fixes #1" not in body
-    assert "What is left is in #6." in now["comments"][1]
+    assert "The remaining work is in #6." in now["comments"][1]
     assert now["labels"] == []
 
 
@@ -86,7 +86,7 @@ def test_the_same_end_again_changes_nothing(stage: Stage) -> None:
     ended(stage, "verify", MERGED, answered(FAIL))
     now = seen(stage, MERGED)
     turn = ended(stage, "verify", MERGED, answered(FAIL))
-    assert (turn.outcome, turn.site.github.requests.write) == ("unchanged", 0)
+    assert (turn.outcome, turn.context.github.requests.write) == ("unchanged", 0)
     assert seen(stage, MERGED) == now
 
 

@@ -9,7 +9,7 @@ from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of,
 
 from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
 from accord.loops.questions import PAUSED
-from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up
+from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up_text
 from accord.text.redaction import Redactor
 
 ITEM = WorkItem(number=12, body="## Goal\n\n- not one\n\n## Acceptance Criteria\n\n- [ ] It works\n- [x] It is fast\n")
@@ -103,8 +103,8 @@ def test_the_run_is_shown_numbered_criteria_and_a_bounded_diff_without_secrets()
 
 
 def test_a_follow_up_is_made_fit_to_be_posted() -> None:
-    title, body = follow_up(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor())
+    title, body = follow_up_text(verdict("fail", "no", "yes", left=True), ITEM, 7, Redactor())
     assert "@it" not in title
     assert "Fixes #1" not in body
     assert "<script>" not in body
-    assert body.endswith("Left of #12 after #7.")
+    assert body.endswith("Remaining work of #12 after #7.")

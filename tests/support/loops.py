@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accord.loops.keepalive import KeepaliveFacts
-from accord.loops.ledger import begun, ended
-from accord.loops.models import CheckFacts, Iteration, LoopState, PullFacts, Running
+from accord.loops.ledger import begin_run, end_run
+from accord.loops.models import ActiveRun, CheckFacts, Iteration, LoopState, PullFacts
 from accord.loops.questions import KEEPALIVE
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -42,15 +42,15 @@ def failed(run_id: str, **more: Any) -> Iteration:
     return Iteration(**{**known, "error": f"error {run_id}", "ended_at": NOW, **more})
 
 
-def running(run_id: str = "1", **more: Any) -> Running:
-    return Running(**{"run_id": run_id, "head_sha": HEAD, "started_at": NOW, **more})
+def running(run_id: str = "1", **more: Any) -> ActiveRun:
+    return ActiveRun(**{"run_id": run_id, "head_sha": HEAD, "started_at": NOW, **more})
 
 
 def state_of(*iterations: Iteration, **more: Any) -> LoopState:
     """The state after these runs, each begun and ended."""
     state = LoopState(**more)
     for iteration in iterations:
-        started = begun(state, running(iteration.run_id))
+        started = begin_run(state, running(iteration.run_id))
         assert started is not None
-        state = ended(started, iteration)
+        state = end_run(started, iteration)
     return state

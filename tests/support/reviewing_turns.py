@@ -11,7 +11,7 @@ import yaml
 from support.stage import Stage, staged
 
 from accord.github.markers import write_marker
-from accord.loops.context import Site
+from accord.loops.facts import LoopContext
 from accord.loops.run import LOOPS, begin, end
 from accord.runner.models import RunOutputs
 from accord.text.redaction import Redactor
@@ -105,12 +105,12 @@ ANSWERS = {
 }
 
 
-def site(stage: Stage, number: int, run: str = "1", **more: Any) -> Site:
+def context(stage: Stage, number: int, run: str = "1", **more: Any) -> LoopContext:
     """The job of one workflow run, as a process of its own would see it."""
     known = {"agents": ("codex",), "bots": BOTS, "redact": Redactor((SECRET,))}
     token = more.pop("token", "")
     github = stage.adapter(token=token)
-    return Site(github, stage.repository, number, run, clock=stage.clock, **{**known, **more})
+    return LoopContext(github, stage.repository, number, run, clock=stage.clock, **{**known, **more})
 
 
 def answered(document: Any = None, **more: str) -> RunOutputs:
@@ -119,11 +119,11 @@ def answered(document: Any = None, **more: str) -> RunOutputs:
 
 
 def begun(stage: Stage, name: str, number: int, run: str = "1", **more: Any) -> Turn:
-    return begin(LOOPS[name], site(stage, number, run, **more))
+    return begin(LOOPS[name], context(stage, number, run, **more))
 
 
 def ended(stage: Stage, name: str, number: int, outputs: RunOutputs, run: str = "1", **more: Any) -> Turn:
-    return end(LOOPS[name], site(stage, number, run, **more), outputs, workflow=more.pop("workflow", ""))
+    return end(LOOPS[name], context(stage, number, run, **more), outputs, workflow=more.pop("workflow", ""))
 
 
 def seen(stage: Stage, number: int) -> dict[str, Any]:

@@ -11,11 +11,11 @@ import yaml
 from support.stage import Stage, staged
 
 from accord.loops import run
-from accord.loops.comments import read_shown
-from accord.loops.context import Site
+from accord.loops.facts import LoopContext
 from accord.loops.models import TokenFacts
 from accord.loops.outputs import read_outputs
 from accord.loops.run import LOOPS
+from accord.loops.state import read_view
 from accord.text.redaction import Redactor
 from accord_sandbox.seed import INSTALLATION_TOKEN
 
@@ -97,17 +97,17 @@ class Turns:
     facts: TokenFacts = field(default_factory=TokenFacts)
     by_person: bool = False
 
-    def site(self, run_id: str = "900") -> Site:
+    def context(self, run_id: str = "900") -> LoopContext:
         github = self.stage.adapter(token=self.token)
         where = (self.stage.repository, self.number, run_id, self.agents)
-        return Site(github, *where, self.stage.clock, Redactor(), self.facts, by_person=self.by_person)
+        return LoopContext(github, *where, self.stage.clock, Redactor(), self.facts, by_person=self.by_person)
 
     def begin(self, run_id: str = "900", **more: Any) -> Turn:
-        return run.begin(LOOPS[self.loop], self.site(run_id), **more)
+        return run.begin(LOOPS[self.loop], self.context(run_id), **more)
 
     def end(self, outputs: dict[str, str] | None = None, run_id: str = "900", **more: Any) -> Turn:
         told = read_outputs(json.dumps(WELL if outputs is None else outputs))
-        return run.end(LOOPS[self.loop], self.site(run_id), told, **more)
+        return run.end(LOOPS[self.loop], self.context(run_id), told, **more)
 
     @property
     def root(self) -> str:
@@ -137,7 +137,7 @@ class Turns:
         (state,) = [
             shown.state
             for body in self.comments
-            if (shown := read_shown(body, self.loop, self.number)) is not None and shown.state is not None
+            if (shown := read_view(body, self.loop, self.number)) is not None and shown.state is not None
         ]
         return state
 

@@ -1,4 +1,4 @@
-"""``accord keepalive|autofix|verify|bot-comments``: what a loop does next, decided from facts, or done on GitHub."""
+"""``accord keepalive|autofix|verify|bot-comments``: decide what a loop does next, or take a turn of it on GitHub."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
     from accord.core.kinds import Kind
-    from accord.loops.loop import Loop
+    from accord.loops.facts import Loop
 
 
 @click.group()
 def keepalive() -> None:
-    """Run the agent again while tasks of a pull request are open."""
+    """Rerun the agent while tasks of a pull request are open."""
 
 
 @click.group()
@@ -34,42 +34,43 @@ def autofix() -> None:
 
 @click.group()
 def verify() -> None:
-    """Hold a change against the acceptance criteria of its work item."""
+    """Judge a change by its work item's acceptance criteria."""
 
 
 @click.group()
 def bot_comments() -> None:
-    """Let the agent answer review threads of bots."""
+    """Let the agent answer bots' review threads."""
 
 
-def _add_decide(group: click.Group, name: str, asked: str) -> None:
-    """Give a loop's group the command ``decide``."""
+def _add_decide(group: click.Group, name: str, subject: str) -> None:
+    """Add the command ``decide`` to a loop's group."""
 
     def decide(ctx: click.Context, /, facts: str, output_format: str) -> None:
         from accord.loops.run import LOOPS
 
         _decide(ctx, LOOPS[name], KINDS[f"{name}-facts"], facts, output_format)
 
-    decide.__doc__ = f"""Decide from facts {asked}; - is stdin. Reads nothing else, writes nothing.
+    decide.__doc__ = f"""Decide from facts {subject}.
 
-    Exits 0 with the decision, 1 when the facts do not have the shape of the kind {name}-facts.
+    FACTS.json has the kind {name}-facts; - is stdin. Nothing else is read, nothing is written. Exits 0 with the
+    decision, 1 when the facts do not have the shape of their kind.
     """
     argument = click.argument("facts", metavar="FACTS.json")
     group.command("decide")(argument(format_option(click.pass_context(decide))))
 
 
-for _group, _name, _asked in (
+for _group, _name, _subject in (
     (keepalive, "keepalive", "whether the agent runs again"),
     (autofix, "autofix", "whether the agent fixes checks"),
-    (verify, "verify", "whether to verify, or what follows a verdict"),
+    (verify, "verify", "whether to verify"),
     (bot_comments, "bot-comments", "whether the agent answers bots"),
 ):
     add_run(_group, _name)
-    _add_decide(_group, _name, _asked)
+    _add_decide(_group, _name, _subject)
 
 
 def _decide(ctx: click.Context, loop: Loop, kind: Kind, path: str, output_format: str) -> None:
-    """Print the decision, or what is wrong with the facts."""
+    """Print the decision, or the findings about the facts."""
     try:
         facts, findings = kind.read_model(read_object(read_bytes(path)))
     except BrokenContract as broken:

@@ -1,26 +1,33 @@
-"""A loop's decision, as people read it on a terminal."""
+"""Options of `accord keepalive|autofix|… run`, and what the commands print and leave for the next steps."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from accord.cli.options import Choice, dry_run_option, together
-from accord.cli.output import one_line
-from accord.cli.step import redact
+from accord.cli.output import one_line, print_json
+from accord.cli.step import leave_outputs, leave_summary, redact
+from accord.gha.commands import command
+from accord.loops.models import RUNS
+from accord.loops.state import iteration_row, iterations_table
+from accord.text.markdown import cell
+from accord.text.redaction import redacted
 
 if TYPE_CHECKING:
-    from accord.loops.models import Decision
+    from accord.loops.models import LoopDecision
+    from accord.loops.run import Turn
 
 
 _COLORS = {"run": "green", "fix": "green", "report": "green", "stop": "yellow", "ask": "yellow"}
 
 
-def print_decision(decision: Decision) -> None:
-    """Print a decision for people, without secrets: checks and labels have the names that others gave them."""
+def print_decision(decision: LoopDecision) -> None:
+    """Print a decision for people, redacted: names of checks and labels are untrusted text."""
 
     def shown(text: str) -> str:
         return one_line(redact(text))
@@ -43,36 +50,38 @@ def print_decision(decision: Decision) -> None:
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
 turn_options = together(
-    click.option("--pull", type=click.IntRange(min=1), metavar="N", help="The pull request; else all that are open."),
+    click.option("--pull", type=click.IntRange(min=1), metavar="N", help="Pull request; all open ones by default."),
     click.option(
         "--phase",
         type=Choice(["all", "begin", "end"]),
         default="all",
         show_default=True,
-        help="Begin a turn, end it, or both with the agent's run between them, here.",
+        help="Begin a turn, end it, or do both and run the agent here.",
     ),
-    click.option("--agent", default="", metavar="NAME", help="The agent where no label names one."),
-    click.option("--registry", type=_FILE, metavar="FILE", help="The registry; .github/agents/registry.yml if there."),
-    click.option("--outputs", metavar="FILE", help="What the run left, as one JSON object; else ACCORD_RUN_OUTPUTS."),
-    click.option("--run-dir", type=_FILE, metavar="DIR", help="Where the run and the loop's history are kept."),
-    click.option("--dispatch-workflow", default="", metavar="FILE", help="The workflow that runs this loop."),
+    click.option("--agent", default="", metavar="NAME", help="Agent to use where no label names one."),
+    click.option(
+        "--registry", type=_FILE, metavar="FILE", help="Registry file; .github/agents/registry.yml if present."
+    ),
+    click.option("--outputs", metavar="FILE", help="Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS."),
+    click.option("--run-dir", type=_FILE, metavar="DIR", help="Directory for the run and the loop's history."),
+    click.option("--dispatch-workflow", default="", metavar="FILE", help="Workflow that runs this loop."),
     click.option(
         "--max-runtime-minutes",
         type=click.IntRange(min=1, max=360),
         default=45,
         show_default=True,
         metavar="N",
-        help="When the agent is ended.",
+        help="Time limit of the agent.",
     ),
-    click.option("--prompt-file", default="", metavar="F", help="What the agent is asked; else the shipped prompt."),
+    click.option("--prompt-file", default="", metavar="F", help="Prompt for the agent; the shipped one by default."),
     dry_run_option,
 )
-"""What is chosen of a turn, besides the repository."""
+"""The options of a turn, besides the repository."""
 
 
 @dataclass(frozen=True)
-class Choices:
-    """What was chosen on the command line."""
+class LoopOptions:
+    """The options of a turn as given on the command line."""
 
     pull: int | None
     phase: str
@@ -84,3 +93,138 @@ class Choices:
     max_runtime_minutes: int
     prompt_file: str
     dry_run: bool
+
+
+def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_format: str) -> None:
+    """Leave outputs and a summary for the next steps, and print the turn."""
+    leave_outputs({name: redact(value) for name, value in step_outputs(turn, prompt_file).items()})
+    leave_summary(turn_summary(turn))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        warnings = [*turn.decision.warnings]
+        if turn.decision.reason == "read-only-token":
+            warnings.append(turn.decision.message)
+        for text in warnings:
+            click.echo(command("warning", redact(text), title=f"accord {turn.loop.name}"), err=True)
+    if output_format == "json":
+        print_json(redacted({**turn_document(turn), "run_dir": str(run_dir or "")}, redact))
+        return
+    for line in result_lines(turn):
+        click.echo(one_line(redact(line)))
+    print_decision(turn.decision)
+    click.echo(f"  {turn.outcome}{f': {one_line(turn.note)}' if turn.note else ''}")
+    if turn.started:
+        click.echo(f"  started {one_line(turn.started)} again")
+    if run_dir is not None and turn.outcome == "ended":
+        click.echo(f"  files of the run: {one_line(str(run_dir))}")
+
+
+def report_sweep(
+    loop: str, pulls: list[int], requests: dict[str, int], *, is_dry_run: bool, output_format: str
+) -> None:
+    """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for."""
+    listed = ", ".join(f"#{number}" for number in pulls) or "none"
+    leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
+    leave_summary(f"### accord {loop}: open pull requests\n\n{'Due' if is_dry_run else 'Started'}: {listed}.")
+    if output_format == "json":
+        outcome = "planned" if is_dry_run else "started"
+        print_json({"loop": loop, "outcome": outcome, "pulls": pulls, "requests": requests})
+    else:
+        click.echo(f"{'due' if is_dry_run else 'started'}: {listed}")
+
+
+def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
+    """Return the outputs of a step, all strings; not redacted yet."""
+    decision = turn.decision
+    wait = decision.wait_seconds
+    return {
+        "action": decision.action,
+        "reason": decision.reason,
+        "message": " ".join(decision.message.split()),
+        "should-run": str(turn.should_run).lower(),
+        "agent": decision.agent,
+        "iteration": str(decision.iteration) if decision.iteration else "",
+        "pr-number": str(turn.pull.number),
+        "head-ref": turn.pull.head_branch,
+        "head-sha": turn.pull.merge_commit or turn.pull.head_sha,
+        "base-ref": turn.pull.base_branch,
+        "wait-seconds": "" if wait is None else str(wait),
+        "run-id": turn.context.run_id,
+        "appendix": decision.appendix,
+        "prompt-file": prompt_file,
+        "schema": turn.loop.schema,
+    }
+
+
+def turn_document(turn: Turn) -> dict[str, Any]:
+    """Return a turn as one document: the decision's keys, and what was done about it."""
+    requests = turn.context.github.requests
+    return {
+        **turn.decision.model_dump(mode="json"),
+        "loop": turn.loop.name,
+        "pull": turn.pull.number,
+        "outcome": turn.outcome,
+        "should_run": turn.should_run,
+        "run_id": turn.context.run_id,
+        "iterations": turn.state.iterations if turn.state else None,
+        "started": turn.started,
+        "note": turn.note,
+        "problem": turn.state.notice.problem if turn.state and turn.state.notice else "",
+        "requests": {"read": requests.read, "write": requests.write},
+    }
+
+
+def result_lines(turn: Turn) -> list[str]:
+    """Return what people read about the run that this turn ended, and why it failed."""
+    if turn.outcome != "ended" or turn.state is None or not turn.state.history:
+        return []
+    number, result, changes, tasks, *_ = iteration_row(turn.state.history[-1])
+    line = (
+        f"Iteration {number}: {result}; changes: {changes.strip('`')}; {tasks} task{'' if tasks == '1' else 's'} done."
+    )
+    problem = _problem(turn)
+    return [line, *([problem] if problem else [])]
+
+
+_NEXT = {
+    "run": "The agent runs.",
+    "fix": "The agent fixes checks.",
+    "wait": "The loop looks again at the next event",
+    "defer": "The loop continues when the rate limit allows",
+    "stop": "The loop does nothing until a person or an event changes something.",
+    "report": "Nothing is left to do.",
+    "follow-up": "A follow-up work item holds the rest.",
+    "ask": "A person decides.",
+}
+
+
+def turn_summary(turn: Turn) -> str:
+    """Return the step's summary: the decision and its reason, what comes next, and a row for each iteration."""
+    decision = turn.decision
+    code = f" (`{cell(decision.reason)}`)" if decision.reason else ""
+    parts = [
+        f"### accord {turn.loop.name} on #{turn.pull.number}: {decision.action}{code}",
+        cell(decision.message),
+        _next_step(turn),
+    ]
+    parts += [f"> {cell(text)}" for text in (turn.note, _problem(turn), *decision.warnings) if text]
+    if turn.state and turn.state.history:
+        parts.append(iterations_table(turn.state))
+    return "\n\n".join(filter(None, parts))
+
+
+def _problem(turn: Turn) -> str:
+    notice = turn.state.notice if turn.state else None
+    return notice.problem if notice and turn.outcome == "ended" else ""
+
+
+def _next_step(turn: Turn) -> str:
+    decision = turn.decision
+    if turn.outcome == "planned":
+        return "This is a dry run: nothing was written."
+    if turn.started:
+        return f"Next: `{cell(turn.started)}` was started again."
+    if turn.outcome == "ended" and decision.action in RUNS:
+        return "Next: The next run is due. Start another turn, or pass `--dispatch-workflow` to start it here."
+    wait = "" if decision.wait_seconds is None else f", in {decision.wait_seconds} s"
+    text = _NEXT[decision.action]
+    return f"Next: {text}" if text.endswith(".") else f"Next: {text}{wait}."

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.kinds import Kind
 from accord.loops import questions
 from accord.loops.checks import CheckLog, appendix, check_settled, names_of, read_checks, read_logs
 from accord.loops.facts import Loop, read_state
@@ -77,5 +76,11 @@ def _run(facts: AutofixFacts, situation: Situation, redact: Callable[[str], str]
     return questions.run_decision(situation, "checks-failing", message, shown)
 
 
-FACTS = Kind("autofix-facts", AutofixFacts, lambda _: [], {"kind": "autofix-facts"})
-LOOP = Loop("autofix", AutofixFacts, decide, stages=(read_checks, read_state), details=(read_logs,))
+LOOP = Loop(
+    "autofix",
+    AutofixFacts,
+    decide,
+    stages=(read_checks, read_state),
+    first_facts=lambda *_: {"checks": None},
+    details=(read_logs,),
+)

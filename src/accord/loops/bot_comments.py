@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.core.kinds import Kind
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.loops import questions
@@ -286,8 +285,6 @@ def _reply_once(context: LoopContext, thread: ReviewThread, reply: ThreadReply) 
     send_once(send, find, context.clock)
 
 
-FACTS = Kind("bot-comments-facts", BotCommentFacts, lambda _: [], {"kind": "bot-comments-facts"})
-ANSWERS = Kind("thread-answers", ThreadAnswers, answer_findings, {"role": "bot-comments"})
 LOOP = Loop(
     "bot-comments",
     BotCommentFacts,

@@ -184,10 +184,11 @@ Stage: TypeAlias = "Callable[[Gathered], Gathered]"
 class Loop:
     """The parts of one loop.
 
-    ``facts`` is its model; ``first_facts`` adds what the pull request alone tells. ``stages`` read the rest in the order in which ``decide`` asks, ``details`` what only the prompt needs. ``complete`` writes nothing;
-    ``apply`` writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects``
-    are what the agent's answer refers to by number. ``schema`` is the kind of the structured result. ``is_swept``: open
-    pull requests are searched for work. ``changes_code``: the agent's changes are kept.
+    ``facts`` is its model; ``first_facts`` adds what the pull request alone tells. ``stages`` read the rest in the
+    order in which ``decide`` asks, ``details`` what only the prompt needs. ``complete`` writes nothing; ``apply``
+    writes what the loop does more at the end of a run, and finds what it wrote before a crash. ``subjects`` are what
+    the agent's answer refers to by number. ``schema`` is the kind of the structured result. ``is_swept``: open pull
+    requests are searched for work. ``changes_code``: the agent's changes are kept.
     """
 
     name: LoopName

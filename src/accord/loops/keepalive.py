@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import Stopped
-from accord.core.kinds import Kind
 from accord.loops import questions
 from accord.loops.apply import digest
 from accord.loops.checks import CheckLog, check_settled, names_of, read_checks, read_logs
@@ -187,12 +186,12 @@ def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
     raise Stopped(message, hint="Run the same command again.")
 
 
-FACTS = Kind("keepalive-facts", KeepaliveFacts, lambda _: [], {"kind": "keepalive-facts"})
 LOOP = Loop(
     "keepalive",
     KeepaliveFacts,
     decide,
     stages=(read_state, read_checks),
+    first_facts=lambda *_: {"checks": None},
     details=(read_logs,),
     complete=_complete,
     apply=_tick_body,

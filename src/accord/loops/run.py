@@ -6,10 +6,13 @@ is in the ``QUESTIONS`` of its module.
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from accord.git.branches import fetch_ref
+from accord.git.program import Git, token_config
 from accord.github.models import Forbidden
 from accord.loops import autofix, bot_comments, keepalive, verify
 from accord.loops.apply import apply_effects, ask_once, relabel, without_effects
@@ -22,7 +25,9 @@ from accord.loops.state import promises_more, with_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
+    from accord.git.branches import Remote
     from accord.github.models import Pull
     from accord.loops.facts import Gathered, Loop, LoopContext
     from accord.loops.models import LoopState
@@ -184,3 +189,18 @@ def pulls_due(loop: Loop, context: LoopContext) -> Iterator[int]:
     for pull in context.github.open_pulls():
         if loop.decide(loop.facts_of(replace(context, number=pull.number), pull), context.redact).action in RUNS:
             yield pull.number
+
+
+def check_out(pull: Pull, remote: Remote, directory: Path) -> Path:
+    """Clone the pull request's branch and its base into a directory, without the token.
+
+    A merged change is in the base; its branch may be gone.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    git = Git(directory, config=token_config(remote.server_url, remote.token))
+    git("init", "--quiet", "--initial-branch", "none")
+    for branch in dict.fromkeys((pull.base_branch, *(() if pull.merge_commit else (pull.head_branch,)))):
+        fetch_ref(git, remote, f"refs/heads/{branch}", branch)
+    git("checkout", "--quiet", pull.merge_commit or pull.head_branch)
+    return directory

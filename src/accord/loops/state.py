@@ -11,12 +11,11 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
 from accord.core.errors import Refused, Stopped
-from accord.core.kinds import Kind
 from accord.core.retry import attempts
 from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import find_markers, write_marker
@@ -307,10 +306,3 @@ def write_history(pull: int, loop: LoopName, iterations: Iterable[Iteration]) ->
     """Return one line for each run, oldest first."""
     lines = (HistoryLine(pull=pull, loop=loop, iteration=iteration) for iteration in iterations)
     return "".join(line.model_dump_json() + "\n" for line in lines)
-
-
-def _is_set(value: Any) -> bool:
-    return value is not None
-
-
-LINE = Kind("loop-history", HistoryLine, lambda _: [], {"loop": _is_set, "iteration": _is_set})

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from accord.core.findings import Finding
-from accord.core.kinds import Kind
 from accord.github.markers import find_markers, write_marker
 from accord.github.once import send_once
 from accord.github.pulls import closing_references
@@ -381,8 +380,6 @@ def verdict_comment(
     return "\n\n".join(filter(None, parts))
 
 
-FACTS = Kind("verify-facts", VerifyFacts, lambda _: [], {"kind": "verify-facts"})
-VERDICT = Kind("verdict", Verdict, verdict_findings, {"role": "verifier"})
 LOOP = Loop(
     "verify",
     VerifyFacts,
