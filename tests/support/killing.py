@@ -33,7 +33,6 @@ _FORKS.set_forkserver_preload(
         "accord.github.client",
         "accord.kit.sync",
         "accord.loops.run",
-        "accord.loops.run",
         "accord.results.implementor.run",
         "accord.results.planner.run",
         "accord.results.reviewer.run",

@@ -198,7 +198,7 @@ _NEXT = {
 
 
 def turn_summary(turn: Turn) -> str:
-    """Return the step's summary: the decision and its reason, what comes next, and a row for each iteration."""
+    """Return the step's summary: the decision, its reason, the next step, and a row for each iteration."""
     decision = turn.decision
     code = f" (`{cell(decision.reason)}`)" if decision.reason else ""
     parts = [

@@ -1,1 +1,1 @@
-"""Who runs the agent again, and when it ends: keepalive, autofix, verifier and bot comments, decided from facts."""
+"""Loops that run the agent again and stop by themselves: keepalive, autofix, verifier and bot comments."""

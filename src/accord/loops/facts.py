@@ -139,7 +139,7 @@ class EndedRun:
 
 @dataclass(frozen=True)
 class CompletedWork:
-    """What a run completed; nothing of it is written yet.
+    """The work that a run completed; nothing of it is written yet.
 
     ``tasks_done`` counts as progress. ``body`` is the pull request's body with its ticks, None without ticks.
     ``decision`` follows where the loop knows it; else the loop decides again, on ``facts`` too. ``verified`` is the

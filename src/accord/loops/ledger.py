@@ -19,7 +19,7 @@ KEPT = 20
 """Iterations that the state keeps: enough to see a pattern, few enough for a comment."""
 
 GRACE = timedelta(minutes=30)
-"""What a run may take beyond its time limit: queue, set-up, publishing, analysis."""
+"""Time that a run may take beyond its limit: queue, set-up, publishing, analysis."""
 
 CLOCKS_DIFFER = timedelta(minutes=10)
 """How far in the future a timestamp may lie, since clocks differ. Later ones are wrong and block nothing."""
@@ -108,7 +108,7 @@ def without_future(state: LoopState, now: datetime) -> LoopState:
 
 
 def is_lost(running: ActiveRun, now: datetime) -> bool:
-    """Tell whether a run can no longer report back: its time is over, or its start lies in the future."""
+    """Tell whether a run can no longer report back: its time is over, or it starts in the future."""
     return now >= lost_at(running) or running.started_at > now + CLOCKS_DIFFER
 
 
@@ -126,7 +126,7 @@ def with_go_ahead(state: LoopState, go_ahead: GoAhead) -> LoopState:
 
 
 def seconds_until_retry(state: LoopState, budgets: Budgets, now: datetime) -> int:
-    """Return the seconds left of the pause after a transient failure; 0 when it is over or there was none.
+    """Return the seconds left of the pause after a transient failure; 0 when it is over.
 
     The pause doubles with each failure, or is as long as the provider requested; ``budgets`` bound it.
     """

@@ -1,4 +1,4 @@
-"""What the loops decide from, what they store, and what they decide.
+"""Facts, states and decisions of the loops.
 
 Source: runner output contract, "Caller Expectations". Only accord writes and reads a state; facts come from a workflow
 too. Both refuse unknown keys. Timestamps are ISO-8601 with a zone.
@@ -88,7 +88,7 @@ class RateFacts(Closed):
 
 
 class TokenFacts(Closed):
-    """What the loop's token may do. A push with the job's own token starts no workflows."""
+    """Permissions of the loop's token. A push with the job's own token starts no workflows."""
 
     triggers_workflows: bool = True
     may_write: bool = True
@@ -140,7 +140,7 @@ class Iteration(Closed):
 
 
 class Notice(Closed):
-    """What the comment says above its table: the last decision, and the last run's ``problem`` (untrusted)."""
+    """The text above the comment's table: the last decision, and the last run's ``problem`` (untrusted)."""
 
     action: Action
     reason: Word
@@ -150,7 +150,7 @@ class Notice(Closed):
 
 
 class PendingEffects(Closed):
-    """What is still to be written for a finished run; stored before any of it is written, removed afterwards.
+    """Effects of a finished run that are not written yet; stored before any of it is written, removed afterwards.
 
     ``body`` is the digest of the ticked body, empty without ticks. ``asks``: a comment asks a person. ``is_due``: start
     the loop again. ``about`` is that of the run.
@@ -166,7 +166,7 @@ class PendingEffects(Closed):
 
 
 class LoopState(Closed):
-    """What a loop stores for one pull request.
+    """The stored state of a loop on one pull request.
 
     ``iterations`` only grows. ``*_in_a_row`` restart with progress, or with a person's go-ahead at ``resumed_at``.
     ``verified`` is the commit with a verdict. ``history`` holds the last iterations, newest last. Only the store sets
@@ -193,7 +193,7 @@ class LoopState(Closed):
 
 
 class LoopFacts(Closed):
-    """What every loop decides from. A fact that is None was not read.
+    """The facts of every loop. A fact that is None was not read.
 
     ``agents`` are the enabled agents of the registry for this work, the default first. ``running_has_ended``: GitHub
     says that the workflow run of ``state.running`` is over, though the state does not.

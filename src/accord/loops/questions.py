@@ -1,7 +1,7 @@
 """The questions that every loop asks before it runs the agent.
 
-A loop lists its questions in order (``QUESTIONS`` in its module); the first one that returns a decision decides. What a
-person says comes first, then what must never happen, then the budgets, then what passes by itself.
+A loop lists its questions in order (``QUESTIONS`` in its module); the first one that returns a decision decides. A
+person's word comes first, then dangers, then the budgets, then states that pass by themselves.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def check_pause(situation: Situation) -> LoopDecision | None:
 
 
 BEFORE_A_RUN: tuple[Question, ...] = (check_running, check_budgets, check_progress, check_rate_limit, check_pause)
-"""What each loop asks after the questions about its own work."""
+"""Each loop asks these after the questions about its own work."""
 
 
 def check_switch(situation: Situation, loop: LoopName) -> LoopDecision | None:

@@ -1,7 +1,7 @@
 """One turn of a loop: facts, decision, plan, apply. It begins, the agent runs in a job without write access, it ends.
 
-Both phases store what they decided before they apply it; the same command continues after a crash. What stops a loop
-is in the ``QUESTIONS`` of its module.
+Both phases store what they decided before they apply it; the same command continues after a crash. The
+``QUESTIONS`` of a loop's module stop it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A write goes to the chain first (``accord.github.state``): of two runs at once the second is refused, reads what the
 first wrote, and decides again. Then the comment is written. A run killed between the two leaves a comment that is one
-revision behind until the next write; there is no lock that could go stale.
+revision behind until the next write; nothing is locked.
 
 Readers read the comment alone, and what they decide on an old state is judged again before it is written. Only a
 comment of our own login counts. Its marker names the pull request, so a copy on another one says nothing.
@@ -43,7 +43,7 @@ README = (
 )
 MARKER = "loop"
 STATE_CHARACTERS = 30_000
-"""The marker's share of a comment's 65,536 characters; the oldest iterations make room."""
+"""The marker's share of a comment's 65,536 characters; the oldest iterations are dropped to fit."""
 
 LONGEST_SENTENCE = 600
 
@@ -65,7 +65,7 @@ _HEAD = ["Iteration", "Result", "Changes", "Tasks done", "Duration", "Cost"]
 
 
 class StateView(NamedTuple):
-    """What a comment holds: the state (None where it cannot be read), and the commit and tree of the same state."""
+    """The content of a comment: the state (None where it cannot be read), and the commit and tree of the same state."""
 
     state: LoopState | None
     commit: str = ""
@@ -177,7 +177,7 @@ class StateStore:
         return stored
 
     def _create_comment(self, stored: StoredState) -> tuple[Comment, ...]:
-        """Return our comments, after creating one if there is none. Later writers give the first one time to do so."""
+        """Return our comments, after creating the first one. Later writers give the first writer time to do so."""
         for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.state.revision > 1 else ()):
             if found := self._our_comments():
                 return found

@@ -72,7 +72,7 @@ class Criterion(Closed):
 
 
 class FollowUpIssue(Closed):
-    """A work item for what is left."""
+    """A work item for the remaining work."""
 
     title: str = Field(min_length=1)
     body: str = Field(min_length=1)
@@ -187,7 +187,7 @@ def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
     request = (
         "## Verify\n\nJudge whether this change meets each criterion. Change nothing. Answer pass only if every "
         "criterion is met, with evidence (file and line, or a command and its output); unsure where you cannot tell. "
-        f"Propose a follow-up only for what is left to do.\n\n{UNTRUSTED}"
+        f"Propose a follow-up only for remaining work.\n\n{UNTRUSTED}"
     )
     parts = [
         request,
