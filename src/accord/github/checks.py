@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from accord.github.moments import moment_if_any
-from accord.github.rest import Rest
+from accord.github.rest import optional_timestamp, Rest
 from accord.text.markdown import shortened
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _check_run(data: dict[str, Any]) -> Check:
         app=app,
         workflow_run_id=int(job[1]) if job else None,
         job_id=int(job[2]) if job else None,
-        started_at=moment_if_any(data.get("started_at")),
+        started_at=optional_timestamp(data.get("started_at")),
         summary=summary[:_SUMMARY_CHARACTERS],
     )
 
@@ -81,7 +80,7 @@ def _status(data: dict[str, Any]) -> Check:
         name=data["context"],
         state=state,
         url=data.get("target_url") or "",
-        started_at=moment_if_any(data.get("created_at")),
+        started_at=optional_timestamp(data.get("created_at")),
         summary=data.get("description") or "",
     )
 

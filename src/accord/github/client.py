@@ -13,7 +13,7 @@ from accord.github.comments import CommentMethods, ThreadMethods
 from accord.github.git_data import RefMethods, TreeMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
-from accord.github.moments import moment
+from accord.core.clock import parse_timestamp
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import Rest
 from accord.github.workflows import EventMethods, WorkflowMethods
@@ -63,7 +63,7 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
         return None
     actor = data.get("actor") or {}
     is_bot = actor.get("type") == "Bot"
-    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), is_bot, moment(data["created_at"]))
+    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), is_bot, parse_timestamp(data["created_at"]))
 
 
 INSTALLATION_LOGIN = "github-actions[bot]"
@@ -235,7 +235,7 @@ def _issue(data: dict[str, Any]) -> Issue:
         author_is_bot=user.get("type") == "Bot",
         closed_by=(data.get("closed_by") or {}).get("login"),
         is_pull="pull_request" in data,
-        created_at=moment(data["created_at"]),
+        created_at=parse_timestamp(data["created_at"]),
         blocker_count=dependencies["total_blocked_by"] if dependencies else None,
     )
 

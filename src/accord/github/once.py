@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from accord.core.errors import Stopped
+from accord.core.retry import attempts, doubling
 from accord.github.models import AnswerLost
 
 if TYPE_CHECKING:
@@ -24,26 +25,23 @@ def send_once(send: Callable[[], T], find: Callable[[], T | None], clock: Clock)
     The wait comes before the look, so that a request that is still under way can arrive. It doubles each time.
     Raises Stopped after four lost answers; the next run looks first as well.
     """
-    pause = FIRST_PAUSE_SECONDS
-    for _ in range(TRIES):
-        try:
-            return send()
-        except AnswerLost as lost:
-            problem = lost
-        clock.sleep(pause)
-        pause *= 2
-        found = find()
-        if found is not None:
-            return found
-    raise Stopped(
-        f"GitHub did not answer {TRIES} times: {problem.message}",
-        hint="Run the same command again to continue.",
-    )
+    problem = ""
+    for attempt in attempts(clock, doubling(FIRST_PAUSE_SECONDS, TRIES)):
+        if attempt:
+            found = find()
+            if found is not None:
+                return found
+        if attempt < TRIES:
+            try:
+                return send()
+            except AnswerLost as lost:
+                problem = lost.message
+    raise Stopped(f"GitHub did not answer {TRIES} times: {problem}", hint="Run the same command again to continue.")
 
 
 def send_until_answered(send: Callable[[], T], clock: Clock) -> T:
-    """Call ``send`` again whenever its answer is lost: for what done twice is done once, or harms nobody.
+    """Call ``send`` again whenever its answer is lost: for requests that do no harm twice.
 
-    So it is with an object of git that no ref knows yet. Raises Stopped after four lost answers.
+    An object of git that no ref names yet is one. Raises Stopped after four lost answers.
     """
     return send_once(send, lambda: None, clock)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import Refused
 from accord.github.comments import read_comment
 from accord.github.models import AnchorRefused, Pull, PullFile, Review, VerdictRefused
-from accord.github.moments import moment_if_any
 from accord.github.once import send_until_answered
-from accord.github.rest import Rest
+from accord.github.rest import optional_timestamp, Rest
 from accord.text.markdown import blocks, spans
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def read_pull(data: dict[str, Any]) -> Pull:
         base_branch=data["base"]["ref"],
         base_sha=data["base"]["sha"],
         merge_commit=(data.get("merge_commit_sha") or "") if data.get("merged_at") else "",
-        updated_at=moment_if_any(data.get("updated_at")),
+        updated_at=optional_timestamp(data.get("updated_at")),
     )
 
 

@@ -1,10 +1,11 @@
-"""What every part of the adapter is built on: one repository, one transport, and the ways in which answers are read."""
+"""The base of the client: one repository, one transport, and how responses are read."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.github.limits import PAGE_SIZE
 from accord.github.models import NotThere
@@ -12,6 +13,7 @@ from accord.github.transport import Transport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from accord.core.clock import Clock
     from accord.github.models import Access, RequestCount
@@ -21,6 +23,11 @@ Parsed = TypeVar("Parsed")
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 _TOKEN = re.compile(r"[!-~]+")
+
+
+def optional_timestamp(text: str | None) -> datetime | None:
+    """Read a timestamp of GitHub; None where it gives none. Raises ValueError for any other text."""
+    return parse_timestamp(text) if text else None
 
 
 class Rest:
@@ -34,13 +41,13 @@ class Rest:
     ) -> None:
         if not _NAME.fullmatch(access.repository):
             raise WrongUsage(
-                f'"{access.repository}" is no repository.',
-                hint="Name it as OWNER/NAME, with --repo or GITHUB_REPOSITORY.",
+                f"`{access.repository}` is not a repository.",
+                hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.",
             )
         if not access.token:
-            raise WrongUsage("There is no token to reach GitHub with.", hint="Set GITHUB_TOKEN.")
+            raise WrongUsage("No GitHub token found.", hint="Set `GITHUB_TOKEN`.")
         if not _TOKEN.fullmatch(access.token):
-            raise WrongUsage("The token holds what no token has, such as a blank.", hint="Set GITHUB_TOKEN anew.")
+            raise WrongUsage("`GITHUB_TOKEN` contains whitespace.", hint="Set it again without it.")
         self._access = access
         self._clock = clock
         self._root = f"/repos/{access.repository}"
@@ -48,30 +55,30 @@ class Rest:
 
     @property
     def requests(self) -> RequestCount:
-        """How many requests went out so far."""
+        """Return how many requests this client has sent."""
         return self._transport.requests
 
     @property
     def rate_left(self) -> RateLeft | None:
-        """What is left of the token's hourly requests as of the last answer; None where GitHub does not count."""
+        """Return what the last response said is left of the hourly limit; None where GitHub sets no limit."""
         return self._transport.rate_left
 
     def _listed(
         self, path: str, parse: Callable[[dict[str, Any]], Parsed], *, key: str = "", **params: Any
     ) -> Iterator[Parsed]:
-        """Read a listing page by page, as far as it is consumed; ``key`` is where a page holds it that is no list."""
+        """Yield the entries of a listing, page by page; ``key`` names them where a page is an object."""
         for page in self._transport.pages(path, {**params, "per_page": PAGE_SIZE}):
             yield from page.read(lambda data: [parse(entry) for entry in (data[key] if key else data)])
 
     def _found(self, path: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed | None:
-        """Read one thing; None where there is none."""
+        """Read one object; None where GitHub answers 404."""
         try:
             return self._transport.call("GET", path).read(parse)
         except NotThere:
             return None
 
     def _delete(self, path: str) -> None:
-        """Delete one thing; what is not there counts as deleted."""
+        """Delete one object; a 404 counts as deleted."""
         try:
             self._transport.call("DELETE", path)
         except NotThere:

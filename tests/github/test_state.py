@@ -1,0 +1,182 @@
+"""Documents kept at a ref: the second of two writers is refused, and a lost answer loses nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.stage import START, Stage, staged
+
+from accord.core.clock import ManualClock
+from accord.core.errors import Stopped
+from accord.github.client import GitHub
+from accord.github.models import Access, IssueChange
+from accord.github.state import TRIES, Chain, Stored, StoredDocument, append, newest
+from accord_sandbox.server import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+SEED = """
+repositories: [{name: octo/code, files: {a.txt: "One"}, issues: [{title: "List", body: ""}]}]
+"""
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    (tmp_path / "seed.yml").write_text(SEED)
+    with staged(tmp_path / "sandbox", seed=tmp_path / "seed.yml", rate_limits=None) as stage:
+        yield stage
+
+
+def chain(stage: Stage) -> Chain:
+    return Chain(stage.adapter(), "refs/accord/texts/1", "A text.", stage.clock)
+
+
+def test_versions_follow_each_other_and_the_newest_is_read(stage: Stage) -> None:
+    assert newest(chain(stage)) is None
+    first = append(chain(stage), None, "one\n\nmore", "First")
+    assert newest(chain(stage)) == first
+    second = append(chain(stage), first, "two", "Second")
+    found = newest(chain(stage))
+    assert found == second
+    assert found is not None
+    assert found.text == "two"
+
+
+def test_who_knows_an_old_version_writes_nothing(stage: Stage) -> None:
+    first = append(chain(stage), None, "one", "First")
+    second = append(chain(stage), first, "two", "Second")
+    assert append(chain(stage), first, "other", "Other") is None
+    assert append(chain(stage), None, "other", "Other") is None
+    assert newest(chain(stage)) == second
+
+
+class Interrupted(ManualClock):
+    """A clock on which others work while somebody waits for the first time."""
+
+    def __init__(self, others: Callable[[], object]) -> None:
+        super().__init__(START)
+        self.others: Callable[[], object] | None = others
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        others, self.others = self.others, None
+        if others:
+            others()
+
+
+def test_a_write_whose_answer_is_lost_counts_although_others_went_on_meanwhile(stage: Stage) -> None:
+    first = append(chain(stage), None, "one", "First")
+    clock = Interrupted(lambda: follow(stage))
+    access = Access(stage.repository, stage.server.token, stage.server.url)
+    mine = Chain(GitHub(access, clock, lambda *_: None), "refs/accord/texts/1", "A text.", clock)
+    stage.server.faults.add(Fault("lost-after", method="PATCH"))
+    written = append(mine, first, "mine", "Mine")
+    found = newest(chain(stage))
+    assert found is not None
+    assert found.text == "after mine"  # others went on between the lost answer and the second try
+    assert written is not None
+    assert written.text == "mine"
+
+
+def follow(stage: Stage) -> object:
+    where = chain(stage)
+    last = newest(where)
+    assert last is not None
+    return append(where, last, f"after {last.text}", "After")
+
+
+class Words(StoredDocument[str]):
+    """A list of words, shown as the body of issue 1."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.github = stage.adapter()
+        super().__init__(Chain(self.github, "refs/accord/texts/1", "A text.", stage.clock), "the list of #1")
+
+    def encode(self, value: str) -> str:
+        return value
+
+    def decode(self, text: str) -> str:
+        return text
+
+    def title(self, value: str) -> str:
+        return f"{len(value.split())} words"
+
+    def render(self, stored: Stored[str]) -> None:
+        issue = self.github.issue(1)
+        assert issue is not None
+        if issue.body != stored.value:
+            self.github.change_issue(1, IssueChange(stored.value))
+
+    def add(self, word: str, known: Stored[str] | None = None) -> Stored[str]:
+        return self.change(known or self.newest() or Stored(""), lambda words: with_word(words, word))
+
+
+def with_word(words: str, word: str) -> str | None:
+    return None if word in words.split() else f"{words} {word}".strip()
+
+
+def body(stage: Stage) -> str:
+    return str(stage.get(f"/repos/{stage.repository}/issues/1")["body"])
+
+
+def test_a_change_is_stored_and_rendered_and_done_again_writes_nothing(stage: Stage) -> None:
+    words = Words(stage)
+    first = words.add("one")
+    assert (first.value, first.is_shown, body(stage)) == ("one", True, "one")
+    writes = words.github.requests.write
+    again = words.add("one")
+    assert again == first
+    assert words.github.requests.write == writes
+
+
+def test_a_writer_that_knows_an_old_version_decides_again_on_the_newest(stage: Stage) -> None:
+    words = Words(stage)
+    old = words.add("one")
+    words.add("two")
+    assert words.add("three", known=old).value == "one two three"
+    assert body(stage) == "one two three"
+
+
+def test_a_copy_that_people_changed_is_rendered_again(stage: Stage) -> None:
+    words = Words(stage)
+    words.add("one")
+    stage.send("PATCH", f"/repos/{stage.repository}/issues/1", body="spoilt")
+    words.add("one")
+    assert body(stage) == "one"
+
+
+def test_a_writer_that_others_outrun_while_it_renders_shows_their_version(stage: Stage) -> None:
+    class Overtaken(Words):
+        def render(self, stored: Stored[str]) -> None:
+            super().render(stored)
+            if stored.value == "one":
+                append(self.chain, stored.link, "one two", "Two")
+
+    assert Overtaken(stage).add("one").value == "one two"
+    assert body(stage) == "one two"
+
+
+def test_a_deleted_ref_is_begun_again_with_the_value_that_was_read_last(stage: Stage) -> None:
+    words = Words(stage)
+    known = words.add("one")
+    stage.send("DELETE", f"/repos/{stage.repository}/git/refs/accord/texts/1")
+    assert words.add("two", known=known).value == "one two"
+
+
+def test_a_writer_that_others_outrun_every_time_stops(stage: Stage) -> None:
+    words = Words(stage)
+    words.add("start")
+    count = 0
+
+    def decide(value: str) -> str:
+        nonlocal count
+        count += 1
+        append(words.chain, newest(words.chain), f"{value} {count}", "Other")
+        return f"{value} mine"
+
+    with pytest.raises(Stopped, match=f"Other writers changed the list of #1 {TRIES} times in a row"):
+        words.change(words.newest() or Stored(""), decide)
+    assert count == TRIES
