@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from accord.github.rest import optional_timestamp, Rest
+from accord.github.rest import Rest, optional_timestamp
 from accord.text.markdown import shortened
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
 from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods, VerdictMethods
@@ -13,7 +14,6 @@ from accord.github.comments import CommentMethods, ThreadMethods
 from accord.github.git_data import RefMethods, TreeMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
-from accord.core.clock import parse_timestamp
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import Rest
 from accord.github.workflows import EventMethods, WorkflowMethods
@@ -63,7 +63,9 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
         return None
     actor = data.get("actor") or {}
     is_bot = actor.get("type") == "Bot"
-    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), is_bot, parse_timestamp(data["created_at"]))
+    return LabelEvent(
+        data["label"]["name"], change, actor.get("login", ""), is_bot, parse_timestamp(data["created_at"])
+    )
 
 
 INSTALLATION_LOGIN = "github-actions[bot]"

@@ -9,7 +9,7 @@ from accord.core.errors import Refused
 from accord.github.comments import read_comment
 from accord.github.models import AnchorRefused, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
-from accord.github.rest import optional_timestamp, Rest
+from accord.github.rest import Rest, optional_timestamp
 from accord.text.markdown import blocks, spans
 
 if TYPE_CHECKING:
