@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import FaultyDisk, fails
-from support.sessions import clock, make_session
+from support.sessions import make_session, writer
 
 from accord.core.errors import BrokenContract, Stopped
+from accord.sessions.answers import interview
 from accord.sessions.folder import check_session, read_session
-from accord.sessions.interview import interview
-from accord.sessions.protocol import UserQuestion
-from accord.sessions.questions import ask
+from accord.sessions.questions import UserQuestion
+from accord.sessions.run import ask
 
 if TYPE_CHECKING:
     from accord.sessions.models import UserDecision
@@ -41,19 +41,19 @@ class User:
 def questions(root: Path, *categories: str) -> Path:
     folder = make_session(root, "DESIGN", mode="full")
     wanted = [UserQuestion(f"Number {i}?", category=category) for i, category in enumerate(categories, start=1)]
-    ask(folder, wanted, clock=clock())
+    ask(writer(folder), wanted)
     return folder
 
 
 def gate(root: Path, name: str = DESIGN) -> Path:
     folder = make_session(root, name.removeprefix("UD-").replace("-", "_"), mode="full")
-    ask(folder, [UserQuestion("Well?", name)], clock=clock())
+    ask(writer(folder), [UserQuestion("Well?", name)])
     return folder
 
 
 def talk(folder: Path, *lines: str) -> User:
     user = User(*lines)
-    assert interview(folder, user, clock=clock())
+    assert interview(writer(folder), user)
     return user
 
 
@@ -87,7 +87,7 @@ def test_the_end_of_the_input_cancels_what_was_not_answered_but_not_security(tmp
 def test_where_nobody_says_anything_nothing_is_changed(tmp_path: Path) -> None:
     folder = questions(tmp_path, "", "security")
     before = (folder / "status.json").read_bytes()
-    assert not interview(folder, User(), clock=clock())
+    assert not interview(writer(folder), User())
     assert (folder / "status.json").read_bytes() == before
 
 
@@ -143,7 +143,7 @@ def test_how_often_a_gate_was_put_is_forgotten_with_the_process(tmp_path: Path) 
 
 def test_a_gate_that_the_user_puts_off_is_cancelled_for_that_reason_and_ends_the_talk(tmp_path: Path) -> None:
     folder = gate(tmp_path)
-    ask(folder, [UserQuestion("More?")], clock=clock())
+    ask(writer(folder), [UserQuestion("More?")])
     user = talk(folder, "/defer", "/defer not before May", "x")
     assert [name for name, _ in user.put] == [DESIGN, DESIGN]
     assert kept(folder)[DESIGN] == ("cancelled", "not before May")
@@ -160,10 +160,10 @@ def test_a_question_that_came_up_meanwhile_is_not_cancelled_unasked(tmp_path: Pa
     folder = questions(tmp_path, "")
 
     def put(decision: UserDecision, wrong: str) -> str:
-        ask(folder, [UserQuestion("And this?")], clock=clock())
+        ask(writer(folder), [UserQuestion("And this?")])
         return ""
 
-    interview(folder, put, clock=clock())
+    interview(writer(folder), put)
     assert kept(folder) == {"UD-1": ("cancelled", "no response provided"), "UD-2": ("pending", None)}
 
 
@@ -175,7 +175,7 @@ def test_an_answer_that_another_process_gave_first_stays(tmp_path: Path) -> None
         return "ours"
 
     with pytest.raises(BrokenContract):
-        interview(folder, put, clock=clock())
+        interview(writer(folder), put)
     assert kept(folder) == {"UD-1": ("answered", "theirs")}
 
 
@@ -187,15 +187,15 @@ def test_an_answer_that_cannot_be_written_is_handed_back_with_the_command_that_k
     before = (folder / "status.json").read_bytes()
     disk = FaultyDisk(fails("create", errno.ENOSPC))
     with pytest.raises(Stopped) as caught:
-        interview(folder, User(said), clock=clock(), disk=disk)
+        interview(writer(folder, disk=disk), User(said))
     assert (folder / "status.json").read_bytes() == before
     assert disk.calls.count("create") == 4, "one try, and three more with what was captured"
-    words = shlex.split(caught.value.hint.partition("keep the answer by: ")[2])
+    words = shlex.split(caught.value.hint.partition("record the answer with `")[2].rstrip("`"))
     if said.startswith("/defer"):
         assert words == ["accord", "session", "cancel", str(folder), "UD-1", "--reason", "user's choice"]
     else:
         assert words == ["accord", "session", "answer", str(folder), f"UD-1={said}"]
-    assert "could not be kept" in caught.value.message
+    assert "could not be written" in caught.value.message
 
 
 LINES = st.lists(
@@ -211,8 +211,8 @@ def test_whatever_a_user_says_the_session_stays_valid(lines: list[str], categori
     with tempfile.TemporaryDirectory() as root:
         folder = gate(Path(root)) if at_gate else make_session(Path(root), "DESIGN", mode="full")
         if categories:
-            ask(folder, [UserQuestion(f"{i}?", category=name) for i, name in enumerate(categories)], clock=clock())
-        interview(folder, User(*lines), clock=clock())
+            ask(writer(folder), [UserQuestion(f"{i}?", category=name) for i, name in enumerate(categories)])
+        interview(writer(folder), User(*lines))
         found: list[Any] = [finding.code for _, _, findings in check_session(folder) for finding in findings]
         assert found == []
         raw = json.loads((folder / "status.json").read_text())

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.killing import kill_at
-from support.sessions import decision, make_session
+from support.sessions import decision, make_session, writer
 from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.sessions.folder import check_session, read_session
-from accord.sessions.issue import IssueThread, answer_from, ask_on
-from accord.sessions.protocol import UserQuestion
-from accord.sessions.questions import answer, ask, complete_correction, resume
+from accord.sessions.issue import SessionIssue, answer_from, ask_on
+from accord.sessions.questions import UserQuestion
+from accord.sessions.run import answer, ask, complete_correction, resume
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import KINDS as FAULTS
 from accord_sandbox.faults import Fault
@@ -57,8 +57,8 @@ def folder(tmp_path: Path) -> Path:
     return make_session(tmp_path, "DESIGN", mode="full")
 
 
-def place(stage: Stage, folder: Path, **more: Any) -> IssueThread:
-    return IssueThread(folder, stage.adapter(**more), 1, stage.clock, Redactor())
+def place(stage: Stage, folder: Path, **more: Any) -> SessionIssue:
+    return SessionIssue(writer(folder, stage.clock), stage.adapter(**more), 1, Redactor())
 
 
 def say(stage: Stage, body: str, token: str = "rita") -> int:
@@ -85,14 +85,14 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
     assert "> And when?" in body
     say(stage, "/answer UD-1 the first\nof all")
     heard, shown = answer_from(place(stage, folder))
-    assert ({name: said.text for name, said in heard.taken.items()}, shown.action) == (
+    assert ({name: said.text for name, said in heard.accepted.items()}, shown.action) == (
         {"UD-1": "the first\nof all"},
         "updated",
     )
     assert "Resolved: UD-1 (answered)." in bodies(stage)[0]
     writes = [method for method, *_ in stage.server.requests if method != "GET"]
     heard, shown = answer_from(place(stage, folder))
-    assert (heard.taken, shown.action) == ({}, "unchanged")
+    assert (heard.accepted, shown.action) == ({}, "unchanged")
     assert [method for method, *_ in stage.server.requests if method != "GET"] == writes
     say(stage, "/defer UD-2 next sprint", "accord-sandbox-token")
     answer_from(place(stage, folder))
@@ -143,7 +143,7 @@ def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: St
     (body,) = bodies(stage)
     say(stage, body, "mallory")
     heard, shown = answer_from(place(stage, folder))
-    assert (heard.taken, shown.action) == ({}, "unchanged")
+    assert (heard.accepted, shown.action) == ({}, "unchanged")
     ours = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{ours}")
     assert answer_from(place(stage, folder))[1].action == "created"
@@ -158,7 +158,7 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
     number = say(stage, "/answer UD-APPROVE-DESIGN fine")
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: None}
-    assert "does not count. The answer to UD-APPROVE-DESIGN begins with" in bodies(stage)[0]
+    assert "does not count. The answer to UD-APPROVE-DESIGN must begin with" in bodies(stage)[0]
     path = f"/repos/{stage.repository}/issues/comments/{number}"
     stage.send("PATCH", path, token="rita", body="/answer UD-APPROVE-DESIGN changes-requested: smaller,\n\nand blue")
     answer_from(place(stage, folder))
@@ -167,8 +167,8 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: "changes-requested: smaller,\n\nand blue"}, "what was taken stays"
     assert [line.answer for line in read_session(folder).history] == ["changes-requested: smaller,\n\nand blue"]
-    resume(folder, agent="Architect", clock=stage.clock)
-    complete_correction(folder, clock=stage.clock)
+    resume(writer(folder, stage.clock), agent="Architect")
+    complete_correction(writer(folder, stage.clock))
     ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])
     answer_from(place(stage, folder))
     assert kept(folder) == {DESIGN: None}, "the old comment does not answer the question that is asked again"
@@ -179,7 +179,7 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
 
 def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_for(stage: Stage, folder: Path) -> None:
     assert answer_from(place(stage, folder))[1].action == "none"
-    ask(folder, [UserQuestion("Which one?")], clock=stage.clock)
+    ask(writer(folder, stage.clock), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 too early")
     assert answer_from(place(stage, folder))[1].action == "created"
     answer_from(place(stage, folder))
@@ -189,7 +189,7 @@ def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_
 def test_nothing_is_asked_where_the_issue_is_not_or_the_rules_forbid_it(stage: Stage, folder: Path) -> None:
     before = (folder / "status.json").read_bytes()
     with pytest.raises(Refused):
-        ask_on(IssueThread(folder, stage.adapter(), 99, stage.clock, Redactor()), [UserQuestion("Which one?")])
+        ask_on(SessionIssue(writer(folder, stage.clock), stage.adapter(), 99, Redactor()), [UserQuestion("Which one?")])
     with pytest.raises(BrokenContract):
         ask_on(place(stage, folder), [UserQuestion("Which one?", "UD-7")])
     assert (folder / "status.json").read_bytes() == before
@@ -272,7 +272,7 @@ def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
 def test_an_answer_that_reached_the_session_by_another_way_is_no_trouble(stage: Stage, folder: Path) -> None:
     ask_on(place(stage, folder), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 the second")
-    answer(folder, {"UD-1": "the first"}, clock=stage.clock)
+    answer(writer(folder, stage.clock), {"UD-1": "the first"})
     heard, shown = answer_from(place(stage, folder))
     assert ([one.reason for one in heard.ignored], shown.action) == (["not-open"], "updated")
     assert kept(folder) == {"UD-1": "the first"}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from support.sessions import clock, decision, make_session, status
+from support.sessions import clock, decision, make_session, status, writer
 
 from accord.core.clock import ManualClock
 from accord.core.documents import Document
@@ -20,10 +20,15 @@ from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
 from accord.core.kinds import KINDS
 from accord.files.store import Disk
-from accord.sessions import questions
+from accord.sessions import run
 from accord.sessions.folder import Part, read_session
-from accord.sessions.moves import advance
-from accord.sessions.protocol import UserQuestion, answered, dispatched, normalised, resumed
+from accord.sessions.questions import (
+    UserQuestion,
+    next_step,
+    normalize_answer,
+    with_answers,
+    with_dispatched_correction,
+)
 
 
 class Hasty(Disk):
@@ -41,12 +46,12 @@ DESIGN, STRATEGY = "UD-APPROVE-DESIGN", "UD-REVIEW-STRATEGY"
 
 
 def ask(folder: Path, text: str = "Which one?", **more: Any) -> None:
-    questions.ask(folder, [UserQuestion(text, **more)], clock=clock())
+    run.ask(writer(folder), [UserQuestion(text, **more)])
 
 
-def answer(folder: Path, is_all: bool = False, **answers: str) -> None:
+def answer(folder: Path, is_final: bool = False, **answers: str) -> None:
     given_ = {name.replace("_", "-"): text for name, text in answers.items()}
-    questions.answer(folder, given_, is_all=is_all, clock=clock())
+    run.answer(writer(folder), given_, is_final=is_final)
 
 
 def entry(folder: Path, decision_id: str) -> dict[str, Any]:
@@ -83,18 +88,18 @@ def test_what_nobody_answered_is_cancelled_but_for_security_and_gates(tmp_path: 
     ask(folder, "One?")
     ask(folder, "Two?")
     ask(folder, "May it stay open?", category="security")
-    answer(folder, is_all=True, UD_1="yes")
+    answer(folder, is_final=True, UD_1="yes")
     assert entry(folder, "UD-1")["answer"] == "yes"
     assert (entry(folder, "UD-2")["status"], entry(folder, "UD-2")["resolution_reason"]) == (
         "cancelled",
         "no response provided",
     )
     assert entry(folder, "UD-3")["status"] == "pending"
-    assert resumed(read_session(folder)).next == "ask"
-    close = questions.close
-    refused("security-cancelled", close, folder, "UD-3", "cancelled", "No response provided.", clock=clock())
-    refused("decision-mandatory", close, folder, "UD-3", "skipped", "not now", clock=clock())
-    close(folder, "UD-3", "cancelled", "user deferred: next sprint", clock=clock())
+    assert next_step(read_session(folder)).next == "ask"
+    close = run.close_question
+    refused("security-cancelled", close, writer(folder), "UD-3", "cancelled", "No response provided.")
+    refused("decision-mandatory", close, writer(folder), "UD-3", "skipped", "not now")
+    run.close_question(writer(folder), "UD-3", "cancelled", "user deferred: next sprint")
     assert entry(folder, "UD-3")["status"] == "cancelled"
 
 
@@ -120,9 +125,9 @@ def test_that_nobody_answered_is_no_reason_to_drop_a_question_about_security(
     folder = make_session(tmp_path, "DESIGN")
     ask(folder, "May it stay open?", category="Security")
     if is_silent:
-        refused("security-cancelled", questions.close, folder, "UD-1", "cancelled", reason, clock=clock())
+        refused("security-cancelled", run.close_question, writer(folder), "UD-1", "cancelled", reason)
     else:
-        questions.close(folder, "UD-1", "cancelled", reason, clock=clock())
+        run.close_question(writer(folder), "UD-1", "cancelled", reason)
     said = decision("UD-1", "cancelled", category="Security", resolution_reason=reason)
     assert [found.code for found in KINDS["session-status"].check(Document(status(user_decisions=[said]), ""))] == [
         "security-cancelled"
@@ -140,7 +145,7 @@ def test_an_answer_that_a_crash_kept_from_the_status_is_in_the_history_once_when
     (folder / "status.json").write_bytes(before)
     later = clock()
     later.sleep(60)
-    questions.answer(folder, {DESIGN: "changes-requested: smaller"}, clock=later)
+    run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"})
     assert (folder / "approve-design-history.jsonl").read_bytes() == lines
     assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
 
@@ -162,8 +167,8 @@ def test_two_who_resume_at_once_do_not_both_send_an_agent(tmp_path: Path) -> Non
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
-    other = dispatched(read_session(folder), "Designer", now=clock().now())
-    found = questions.resume(folder, agent="Architect", clock=clock(), disk=Overtaken(folder, other))
+    other = with_dispatched_correction(read_session(folder), "Designer", now=clock().now())
+    found = run.resume(writer(folder, disk=Overtaken(folder, other)), agent="Architect")
     assert found.next == "verify-correction"
     assert json.loads((folder / "status.json").read_text()) == other
 
@@ -172,9 +177,9 @@ def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: P
     """Somebody else answers right before the answer takes the lock: it is refused, and nothing of it is kept."""
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
-    other = answered(read_session(folder), {DESIGN: "approved"}, now=clock().now())
+    other = with_answers(read_session(folder), {DESIGN: "approved"}, now=clock().now())
     said = {DESIGN: "changes-requested: smaller"}
-    refused("decision-resolved", questions.answer, folder, said, clock=clock(), disk=Overtaken(folder, other))
+    refused("decision-resolved", run.answer, writer(folder, disk=Overtaken(folder, other)), said)
     assert not (folder / "approve-design-history.jsonl").exists()
     assert entry(folder, DESIGN)["answer"] == "approved"
 
@@ -188,14 +193,14 @@ def with_line(**wrong: str) -> dict[str, str | None]:
 def test_a_broken_line_of_the_history_is_taken_for_no_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
     asked = [decision(DESIGN)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line(**wrong))
-    assert questions.resume(folder, agent="Architect", clock=clock()).next == "ask"
+    assert run.resume(writer(folder), agent="Architect").next == "ask"
     assert entry(folder, DESIGN)["status"] == "pending"
 
 
 def test_a_moment_that_is_none_is_a_finding_until_the_question_is_asked_again(tmp_path: Path) -> None:
     asked = [decision(DESIGN, asked_at="soon")]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line())
-    refused("timestamp-invalid", questions.resume, folder, agent="Architect", clock=clock())
+    refused("timestamp-invalid", run.resume, writer(folder), agent="Architect")
     cancelled = decision(DESIGN, "cancelled", asked_at="soon")
     (folder / "status.json").write_text(json.dumps(status("APPROVE_DESIGN", mode="full", user_decisions=[cancelled])))
     ask(folder, "Approve?", decision_id=DESIGN)
@@ -205,16 +210,16 @@ def test_a_moment_that_is_none_is_a_finding_until_the_question_is_asked_again(tm
 def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
-    refused("decision-mandatory", questions.close, folder, DESIGN, "skipped", "no", clock=clock())
-    questions.close(folder, DESIGN, "cancelled", "the user is away", clock=clock())
+    refused("decision-mandatory", run.close_question, writer(folder), DESIGN, "skipped", "no")
+    run.close_question(writer(folder), DESIGN, "cancelled", "the user is away")
     blocked = read_session(folder).status
     assert blocked is not None
     assert (blocked.current_state, blocked.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
-    advance(folder, "APPROVE_DESIGN", role="Orchestrator", clock=clock())
-    assert resumed(read_session(folder)).next == "ask"
+    run.advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
+    assert next_step(read_session(folder)).next == "ask"
     ask(folder, "Approve?", decision_id=DESIGN)
     answer(folder, UD_APPROVE_DESIGN="approved: nice")
-    assert resumed(read_session(folder)).next == "continue"
+    assert next_step(read_session(folder)).next == "continue"
 
 
 @pytest.mark.parametrize("said", ["Approved", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
@@ -239,7 +244,7 @@ def test_an_answer_that_is_none_leaves_the_gate_open(tmp_path: Path, said: str) 
     ],
 )
 def test_obvious_words_for_a_strategy_are_kept_in_the_canonical_ones(said: str, kept: str) -> None:
-    assert normalised(STRATEGY, said) == kept
+    assert normalize_answer(STRATEGY, said) == kept
 
 
 def test_changes_are_asked_for_in_the_history_first_then_corrected_then_asked_again(tmp_path: Path) -> None:
@@ -250,13 +255,13 @@ def test_changes_are_asked_for_in_the_history_first_then_corrected_then_asked_ag
     assert json.loads(line)["answer"] == "changes-requested: smaller"
     refused("correction-open", ask, folder, "Approve?", decision_id=DESIGN)
     now = ManualClock(datetime(2026, 1, 31, 12, tzinfo=UTC))
-    steps = [questions.resume(folder, agent="Architect", clock=now).next for _ in range(3)]
+    steps = [run.resume(writer(folder, now), agent="Architect").next for _ in range(3)]
     assert steps == ["dispatch-correction", "verify-correction", "verify-correction"]
-    questions.complete_correction(folder, clock=now)
-    assert questions.resume(folder, agent="Architect", clock=now).next == "re-ask"
+    run.complete_correction(writer(folder, now))
+    assert run.resume(writer(folder, now), agent="Architect").next == "re-ask"
     ask(folder, "Approve?", decision_id=DESIGN)
     assert entry(folder, DESIGN)["status"] == "pending"
-    assert questions.resume(folder, agent="Architect", clock=now).next == "ask"  # the old answer is not taken again
+    assert run.resume(writer(folder, now), agent="Architect").next == "ask"  # the old answer is not taken again
     answer(folder, UD_APPROVE_DESIGN="approved")
     status = read_session(folder).status
     assert status is not None
@@ -270,7 +275,7 @@ def test_an_answer_that_reached_only_the_history_before_a_crash_is_not_asked_for
     before = (folder / "status.json").read_bytes()
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     (folder / "status.json").write_bytes(before)
-    assert questions.resume(folder, agent="Designer", clock=clock()).next == "dispatch-correction"
+    assert run.resume(writer(folder), agent="Designer").next == "dispatch-correction"
     assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
     assert len(read_session(folder).history) == 1
 
@@ -285,8 +290,8 @@ def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path
     }
     texts = {"approve-design-history.jsonl": json.dumps(line) + "\n"}
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
-    assert questions.resume(folder, agent="SpecAgent", clock=clock()).next == "dispatch-correction"
-    assert questions.resume(folder, agent="SpecAgent", clock=clock()).next == "verify-correction"
+    assert run.resume(writer(folder), agent="SpecAgent").next == "dispatch-correction"
+    assert run.resume(writer(folder), agent="SpecAgent").next == "verify-correction"
 
 
 def test_an_answered_session_goes_back_to_where_the_question_came_up(tmp_path: Path) -> None:
@@ -296,9 +301,27 @@ def test_an_answered_session_goes_back_to_where_the_question_came_up(tmp_path: P
     answer(folder, UD_1="the first")
     refused("decision-resolved", answer, folder, UD_1="the other")
     refused("decision-unknown", answer, folder, UD_2="x")
-    found = questions.resume(folder, agent="Architect", clock=clock())
+    found = run.resume(writer(folder), agent="Architect")
     assert (found.next, found.state) == ("continue", "DESIGN")
     assert read_session(folder).status.current_state == "DESIGN"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])
+def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Path, category: str) -> None:
+    folder = make_session(tmp_path, "DESIGN", mode="full")
+    run.ask(writer(folder), [UserQuestion("Risk?"), UserQuestion("Risk?", category=category)])
+    run.answer(writer(folder), {}, is_final=True)
+    status = read_session(folder).status
+    assert status is not None
+    assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
+
+
+def test_a_full_session_that_does_not_say_so_comes_back_from_a_question_at_its_intake(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "INTAKE", texts={"architecture.md": None, "tasks.yaml": None})
+    run.ask(writer(folder), [UserQuestion("Which one?")])
+    run.answer(writer(folder), {"UD-1": "x"})
+    assert run.resume(writer(folder), agent="Architect").next == "continue"
+    assert json.loads((folder / "status.json").read_text())["current_state"] == "INTAKE"
 
 
 TEXTS = st.sampled_from(
@@ -334,29 +357,29 @@ class Protocol(RuleBasedStateMachine):
     @rule(decision_id=IDS, text=TEXTS, category=st.sampled_from(["", "security"]))
     def asks(self, decision_id: str, text: str, category: str) -> None:
         question = UserQuestion(f"{text}?", decision_id, category)
-        self.attempt(lambda: questions.ask(self.folder, [question], clock=self.clock, disk=HASTY))
+        self.attempt(lambda: run.ask(writer(self.folder, self.clock, disk=HASTY), [question]))
 
-    @rule(decision_id=IDS, text=TEXTS, is_all=st.booleans())
-    def answers_one(self, decision_id: str, text: str, is_all: bool) -> None:
+    @rule(decision_id=IDS, text=TEXTS, is_final=st.booleans())
+    def answers_one(self, decision_id: str, text: str, is_final: bool) -> None:
         self.attempt(
-            lambda: questions.answer(self.folder, {decision_id: text}, is_all=is_all, clock=self.clock, disk=HASTY)
+            lambda: run.answer(writer(self.folder, self.clock, disk=HASTY), {decision_id: text}, is_final=is_final)
         )
 
     @rule(decision_id=IDS, how=st.sampled_from(["cancelled", "skipped"]), reason=TEXTS)
     def closes(self, decision_id: str, how: Any, reason: str) -> None:
-        self.attempt(lambda: questions.close(self.folder, decision_id, how, reason, clock=self.clock, disk=HASTY))
+        self.attempt(lambda: run.close_question(writer(self.folder, self.clock, disk=HASTY), decision_id, how, reason))
 
     @rule()
     def resumes(self) -> None:
-        self.attempt(lambda: questions.resume(self.folder, agent="Architect", clock=self.clock, disk=HASTY))
+        self.attempt(lambda: run.resume(writer(self.folder, self.clock, disk=HASTY), agent="Architect"))
 
     @rule()
     def corrects(self) -> None:
-        self.attempt(lambda: questions.complete_correction(self.folder, clock=self.clock, disk=HASTY))
+        self.attempt(lambda: run.complete_correction(writer(self.folder, self.clock, disk=HASTY)))
 
     @rule(state=st.sampled_from(["DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "IMPLEMENT_LOOP", "BLOCKED"]))
     def moves(self, state: str) -> None:
-        self.attempt(lambda: advance(self.folder, state, role="Orchestrator", clock=self.clock, disk=HASTY))
+        self.attempt(lambda: run.advance(writer(self.folder, self.clock, disk=HASTY), state, role="Orchestrator"))
 
     @invariant()
     def the_status_is_valid(self) -> None:
@@ -386,9 +409,9 @@ TestProtocol = Protocol.TestCase
 def test_any_answer_is_kept_word_for_word(said: str) -> None:
     with tempfile.TemporaryDirectory() as root:
         folder = make_session(Path(root), "DESIGN", mode="full")
-        questions.ask(folder, [UserQuestion("Which one?")], clock=clock(), disk=HASTY)
+        run.ask(writer(folder, disk=HASTY), [UserQuestion("Which one?")])
         try:
-            questions.answer(folder, {"UD-1": said}, clock=clock(), disk=HASTY)
+            run.answer(writer(folder, disk=HASTY), {"UD-1": said})
         except BrokenContract:
             assert not said.strip()
         else:

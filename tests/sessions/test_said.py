@@ -12,7 +12,7 @@ from support.sessions import decision, status
 from accord.core.kinds import read_shape
 from accord.github.comments import Comment
 from accord.github.limits import BODY_CHARS
-from accord.sessions.interview import (
+from accord.sessions.answers import (
     AnswerCommand,
     AskedAt,
     IgnoredCommand,
@@ -20,7 +20,7 @@ from accord.sessions.interview import (
     parse_commands,
     select_answers,
 )
-from accord.sessions.issue import MOST_OPEN, read_asked, still_asked, write_questions
+from accord.sessions.issue import MOST_OPEN, questions_on_issue, read_asked, render_questions
 from accord.sessions.models import SessionStatus
 from accord.text.redaction import Redactor
 
@@ -80,7 +80,7 @@ def test_a_command_is_read_at_the_beginning_of_a_line_and_nowhere_else(body: str
 def heard(*comments: Comment, known: SessionStatus = WAITING, asked: Any = ASKED) -> tuple[dict[str, str], list[str]]:
     said = [one for item in comments for one in parse_commands(item)]
     found = select_answers(known, asked, said, {"rita", "maintainer"})
-    return {name: one.text for name, one in found.taken.items()}, [one.reason for one in found.ignored]
+    return {name: one.text for name, one in found.accepted.items()}, [one.reason for one in found.ignored]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_an_answer_to_a_question_that_was_asked_again_since_does_not_count_again
     again = asking(decision("UD-APPROVE-DESIGN", asked_at="2026-02-01T00:00:00Z"))
     old = comment("/answer UD-APPROVE-DESIGN changes-requested: smaller")
     assert heard(old, known=again) == ({}, ["before-the-question"])
-    asked = still_asked(again, ASKED, [old])
+    asked = questions_on_issue(again, ASKED, [old])
     assert asked == {"UD-APPROVE-DESIGN": AskedAt("2026-02-01T00:00:00Z", 11)}
     assert heard(old, known=again, asked=asked) == ({}, ["before-the-question"])
     new = comment("/answer UD-APPROVE-DESIGN approved", 12)
@@ -143,13 +143,13 @@ def test_the_right_to_write_is_asked_for_only_where_it_matters() -> None:
 
 
 def body_of(known: SessionStatus, *ignored: IgnoredCommand, secrets: Redactor | None = None) -> str:
-    return write_questions(NAME, known, still_asked(known, {}, []), ignored, secrets or Redactor())
+    return render_questions(NAME, known, questions_on_issue(known, {}, []), ignored, secrets or Redactor())
 
 
 def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
-    asked = still_asked(WAITING, ASKED, [comment("x", 30)])
+    asked = questions_on_issue(WAITING, ASKED, [comment("x", 30)])
     assert asked == ASKED
-    body = write_questions(NAME, WAITING, asked, [], Redactor())
+    body = render_questions(NAME, WAITING, asked, [], Redactor())
     assert read_asked(body, NAME) == ASKED
     assert read_asked(body, "2026-01-31_other") is None
     assert read_asked("/answer UD-1 x", NAME) is None
@@ -160,11 +160,13 @@ def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
 def test_people_read_the_questions_how_to_answer_and_what_did_not_count() -> None:
     known = asking(decision("UD-1", "answered"), decision("UD-2", question="Which\n\n# one?", category="security"))
     said = AnswerCommand("UD-2", "answer", "x", comment("", author="mallory"))
-    ignored = IgnoredCommand(said, "no-write-permission", "Only who may write to this repository answers.")
-    body = write_questions(NAME, known, {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)}, [ignored], Redactor())
+    ignored = IgnoredCommand(
+        said, "no-write-permission", "Only people with write access to this repository can answer."
+    )
+    body = render_questions(NAME, known, {"UD-1": AskedAt(AT, 1), "UD-2": AskedAt(AT, 1)}, [ignored], Redactor())
     assert "**UD-2** (security)\n\n> Which\n>\n> # one?\n" in body
     assert "```text\n/answer UD-2 your answer\n```" in body
-    assert "- The answer of mallory to UD-2 does not count. Only who may write" in body
+    assert "- The answer from mallory to UD-2 does not count. Only people with write access" in body
     assert "Resolved: UD-1 (answered)." in body
     assert parse_commands(comment(body)) == [], "what the comment shows is no answer"
     done = body_of(asking(decision("UD-1", "answered")))

@@ -182,8 +182,8 @@ def test_a_task_that_was_completed_past_its_reviews_is_noticed(tmp_path: Path) -
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     assert found(folder) == [("", "(review-open)")] * 2
     first, second = (finding.message for finding in check_session(folder)[0][2])
-    assert first.startswith("T-001 is completed, but not passed are: QA.")
-    assert second.startswith("T-002 is completed, but not passed are: Reviewer, QA.")
+    assert first.startswith("T-001 is completed, but these reviews have not passed: QA.")
+    assert second.startswith("T-002 is completed, but these reviews have not passed: Reviewer, QA.")
 
 
 def test_a_session_has_the_name_of_its_folder(tmp_path: Path) -> None:
@@ -220,5 +220,5 @@ def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Pa
 
 
 def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="no folder"):
+    with pytest.raises(WrongUsage, match="not a directory"):
         read_session(tmp_path / "nothing")

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.sessions import GATES, TASKS, clock, decision, done, make_session, outputs
+from support.sessions import GATES, TASKS, decision, done, make_session, outputs, writer
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import has_errors
 from accord.sessions.folder import check_session, read_session
 from accord.sessions.folder_rules import read_outputs
-from accord.sessions.machine import LEAN, SESSION, TASK, SessionFacts, TaskFacts, facts_of
+from accord.sessions.machine import LEAN, LOOP_BASE, ORDER, SESSION, TASK, SessionFacts, TaskFacts, open_gates
 from accord.sessions.models import LOOPS, ROLES, STATES, SessionTask
-from accord.sessions.moves import advance, move_task, resume_done, start_fix
-from accord.sessions.plan import moved
-from accord.sessions.stages import LOOP_BASE, ORDER, open_gates
+from accord.sessions.plan import facts_of, status_in
+from accord.sessions.run import advance, move_task, reopen, start_fix
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,16 +68,16 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 2}}, ""),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 3}}, "Go to ASK_USER"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_REVIEW": 3}}, ""),
-        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "none is named"),
+        ("IMPLEMENT_LOOP", "FIX_TESTS", {"task": ""}, "needs a task"),
         ("IMPLEMENT_LOOP", "FIX_BUILD", {}, "legal moves are"),
-        ("PLAN", "ASK_USER", {}, "Write the question first"),
+        ("PLAN", "ASK_USER", {}, "`accord session ask` first"),
         ("PLAN", "ASK_USER", {"pending": {"UD-1": "PLAN"}}, ""),
         ("ASK_USER", "PLAN", {"returns_to": "DESIGN"}, "came up in DESIGN"),
         ("ASK_USER", "PLAN", {"returns_to": "PLAN", "pending": {"UD-1": "PLAN"}}, "Resolve them first"),
         ("APPROVE_DESIGN", "PLAN", {"pending": {"UD-APPROVE-DESIGN": "APPROVE_DESIGN"}}, "Resolve them first"),
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"pending": {"UD-9": "REVIEW_STRATEGY"}}, "Resolve them first"),
         ("BLOCKED", "PLAN", {}, "blocked_from"),
-        ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "goes back there"),
+        ("BLOCKED", "PLAN", {"blocked_from": "DESIGN"}, "can only return there"),
         ("DONE", "IMPLEMENT_LOOP", {}, "Reopen"),
         ("INTAKE", "PLAN", {}, "the legal moves are: DESIGN, ASK_USER, BLOCKED"),
     ],
@@ -108,7 +107,7 @@ def test_a_task_is_moved_by_the_role_it_belongs_to(role: str) -> None:
 
 
 def test_a_coder_who_completes_a_task_is_told_to_set_it_to_implemented() -> None:
-    assert "Set it to implemented" in TASK.refusal("implemented", "completed", TaskFacts("Coder"))
+    assert "Set it to `implemented`" in TASK.refusal("implemented", "completed", TaskFacts("Coder"))
     assert "Reviewer" in TASK.refusal("implemented", "completed", TaskFacts("Orchestrator", open_gates=("Reviewer",)))
     assert TASK.refusal("in-progress", "completed", TaskFacts("Orchestrator"))
 
@@ -144,10 +143,10 @@ def test_a_task_is_completed_once_every_review_that_it_needs_has_passed(
     texts: dict[str, str | None] = {"tasks.yaml": text, "outputs.jsonl": outputs(*said)}
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts=texts)
     if not missing:
-        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock())
+        move_task(writer(folder), "T-001", "completed", role="Orchestrator")
         return
-    with pytest.raises(BrokenContract, match=f"Not passed are the gates: {missing}"):
-        move_task(folder, "T-001", "completed", role="Orchestrator", clock=clock())
+    with pytest.raises(BrokenContract, match=f"These gates have not passed: {missing}"):
+        move_task(writer(folder), "T-001", "completed", role="Orchestrator")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
     folder = make_session(
         tmp_path, "BLOCKED", mode="full", user_decisions=[put_off], blocked_from="APPROVE_DESIGN", blocker="x"
     )
-    status = advance(folder, "APPROVE_DESIGN", role="Orchestrator", clock=clock())
+    status = advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
     assert [(item.status, item.question, item.resolution_reason) for item in status.pending] == [
         ("pending", "Which one?", None)
     ]
@@ -187,41 +186,41 @@ def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: P
 
 def test_a_task_waits_for_what_it_depends_on(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
-    with pytest.raises(BrokenContract, match="waits for T-001"):
-        move_task(folder, "T-002", "in-progress", role="Coder", clock=clock())
+    with pytest.raises(BrokenContract, match="depends on T-001"):
+        move_task(writer(folder), "T-002", "in-progress", role="Coder")
     for status in ("in-progress", "implemented"):
-        move_task(folder, "T-001", status, role="Coder", clock=clock())
-    move_task(folder, "T-002", "in-progress", role="Coder", clock=clock())
+        move_task(writer(folder), "T-001", status, role="Coder")
+    move_task(writer(folder), "T-002", "in-progress", role="Coder")
 
 
 def test_a_loop_of_fixes_is_counted_and_the_fourth_is_refused(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     for count in (1, 2, 3):
-        status = start_fix(folder, "T-001", "FIX_TESTS", role="Orchestrator", clock=clock())
+        status = start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
         assert status.retries("T-001", "FIX_TESTS") == count
-        advance(folder, "IMPLEMENT_LOOP", role="Orchestrator", clock=clock())
+        advance(writer(folder), "IMPLEMENT_LOOP", role="Orchestrator")
     with pytest.raises(BrokenContract, match="Go to ASK_USER"):
-        start_fix(folder, "T-001", "FIX_TESTS", role="Orchestrator", clock=clock())
-    start_fix(folder, "T-001", "FIX_REVIEW", role="Orchestrator", clock=clock())
-    with pytest.raises(BrokenContract, match="no task"):
-        start_fix(folder, "T-009", "FIX_REVIEW", role="Orchestrator", clock=clock())
+        start_fix(writer(folder), "T-001", "FIX_TESTS", role="Orchestrator")
+    start_fix(writer(folder), "T-001", "FIX_REVIEW", role="Orchestrator")
+    with pytest.raises(BrokenContract, match="Unknown task"):
+        start_fix(writer(folder), "T-009", "FIX_REVIEW", role="Orchestrator")
 
 
 def test_coming_back_to_a_loop_from_the_user_counts_nothing(tmp_path: Path) -> None:
     asked = [*GATES, decision("UD-1", "answered", state_context="FIX_TESTS")]
     counts = {"T-001": {"FIX_TESTS": 3}}
     folder = make_session(tmp_path, "ASK_USER", user_decisions=asked, retry_counts=counts)
-    status = advance(folder, "FIX_TESTS", role="Orchestrator", clock=clock())
+    status = advance(writer(folder), "FIX_TESTS", role="Orchestrator")
     assert status.retries("T-001", "FIX_TESTS") == 3
 
 
 def test_a_blocked_session_goes_back_to_where_it_was(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "DESIGN")
-    blocked = advance(folder, "BLOCKED", role="Orchestrator", clock=clock(), blocker="subagent_failure")
+    blocked = advance(writer(folder), "BLOCKED", role="Orchestrator", blocker="subagent_failure")
     assert (blocked.blocked_from, blocked.blocker) == ("DESIGN", "subagent_failure")
-    with pytest.raises(BrokenContract, match="goes back there"):
-        advance(folder, "INTAKE", role="Orchestrator", clock=clock())
-    back = advance(folder, "DESIGN", role="Orchestrator", clock=clock())
+    with pytest.raises(BrokenContract, match="can only return there"):
+        advance(writer(folder), "INTAKE", role="Orchestrator")
+    back = advance(writer(folder), "DESIGN", role="Orchestrator")
     assert (back.blocked_from, back.blocker) == (None, None)
 
 
@@ -233,26 +232,26 @@ def test_a_session_runs_from_its_start_to_done(tmp_path: Path, start: str, mode:
     decisions = GATES if mode == "full" else []
     folder = make_session(tmp_path, start, texts=texts, user_decisions=decisions)
     for state in ORDER[mode][1:]:
-        assert advance(folder, state, role="Orchestrator", clock=clock()).current_state == state
+        assert advance(writer(folder), state, role="Orchestrator").current_state == state
     assert read_session(folder).mode == mode
     with pytest.raises(BrokenContract, match="done"):
-        advance(folder, "BLOCKED", role="Orchestrator", clock=clock())
-    assert resume_done(folder, clock=clock()).current_state == "IMPLEMENT_LOOP"
+        advance(writer(folder), "BLOCKED", role="Orchestrator")
+    assert reopen(writer(folder)).current_state == "IMPLEMENT_LOOP"
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role != "Orchestrator"])
 def test_only_the_orchestrator_moves_a_session(tmp_path: Path, role: str) -> None:
     folder = make_session(tmp_path, "INTAKE")
     before = (folder / "status.json").read_bytes()
-    with pytest.raises(BrokenContract, match="Orchestrator alone"):
-        advance(folder, "DESIGN", role=role, clock=clock())
+    with pytest.raises(BrokenContract, match="Only the Orchestrator"):
+        advance(writer(folder), "DESIGN", role=role)
     assert (folder / "status.json").read_bytes() == before
 
 
 def test_going_where_one_is_changes_nothing(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "DESIGN")
     before = (folder / "status.json").read_bytes()
-    advance(folder, "DESIGN", role="Orchestrator", clock=clock())
+    advance(writer(folder), "DESIGN", role="Orchestrator")
     assert (folder / "status.json").read_bytes() == before
 
 
@@ -261,8 +260,8 @@ def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     facts = facts_of(read_session(folder))
     assert facts.defects["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
     assert facts.defects["spec.md"] == ""
-    with pytest.raises(BrokenContract, match="none of"):
-        moved(read_session(folder), "NOWHERE")
+    with pytest.raises(BrokenContract, match="Unknown state"):
+        status_in(read_session(folder), "NOWHERE")
 
 
 WORDS = st.sampled_from([*STATES, "T-001", "T-002"])
@@ -277,12 +276,12 @@ def test_no_sequence_of_moves_breaks_a_document(
     for first, second, role in steps:
         with suppress(BrokenContract):
             if first.startswith("T-") and second in LOOPS:
-                start_fix(folder, first, second, role=role, clock=clock())
+                start_fix(writer(folder), first, second, role=role)
             elif first.startswith("T-"):
                 status = ("in-progress", "implemented", "completed", "blocked")[len(second) % 4]
-                move_task(folder, first, status, role=role, clock=clock())
+                move_task(writer(folder), first, status, role=role)
             else:
-                advance(folder, first, role=role, clock=clock(), task="T-001")
+                advance(writer(folder), first, role=role, task="T-001")
         session = read_session(folder)
-        assert [session.defect(name) for name in ("status.json", "tasks.yaml")] == ["", ""]
+        assert [session.parts[name].defect for name in ("status.json", "tasks.yaml")] == ["", ""]
         assert not has_errors(check_session(folder)[0][2])

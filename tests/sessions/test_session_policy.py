@@ -8,13 +8,13 @@ import pytest
 from support.sessions import NAME, decision, status
 
 from accord.sessions.models import ROLES
-from accord.sessions.policy import ORCHESTRATOR_KEYS, WriteContext, forbidden_path, forbidden_status
+from accord.sessions.policy import ORCHESTRATOR_KEYS, WriteContext, check_path, forbidden_status
 
 HERE = WriteContext(NAME, "IMPLEMENT_LOOP")
 
 
 def may(role: str, path: str, place: WriteContext = HERE) -> bool:
-    return forbidden_path(role, path, place) == ""
+    return check_path(role, path, place) is None
 
 
 @pytest.mark.parametrize("path", ["src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"])
@@ -60,9 +60,9 @@ def test_who_sets_a_lean_session_up_writes_its_first_files() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_previous_sessions_are_read_only(role: str) -> None:
-    assert "read only" in forbidden_path(role, ".agents-work/2025-01-01_old/status.json", HERE)
-    assert "read only" in forbidden_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE"))
-    assert "read only" in forbidden_path(role, ".agents-work/notes.md", HERE)
+    assert "read-only" in str(check_path(role, ".agents-work/2025-01-01_old/status.json", HERE))
+    assert "read-only" in str(check_path(role, f".agents-work/{NAME}/status.json", WriteContext(NAME, "DONE")))
+    assert "read-only" in str(check_path(role, ".agents-work/notes.md", HERE))
 
 
 @pytest.mark.parametrize("path", ["", "../x", "/etc/passwd", f".agents-work/{NAME}/../other/status.json"])

@@ -15,7 +15,7 @@ from accord.core.findings import Severity
 from accord.core.kinds import KINDS
 from accord.files.yaml import read_mapping
 from accord.sessions.models import ROLES
-from accord.sessions.rules import asks_changes, is_approval, is_inside
+from accord.sessions.rules import is_approval, is_change_request, is_inside
 
 INPUT, OUTPUT = KINDS["agent-input"], KINDS["agent-output"]
 STATUS, TASKS, ACCEPTANCE = KINDS["session-status"], KINDS["session-tasks"], KINDS["session-acceptance"]
@@ -342,7 +342,7 @@ def test_acceptance_has_a_criterion_with_id_description_and_verify(value: Any, e
 def test_an_answer_approves_by_a_word_and_asks_for_changes_with_a_text(
     answer: str, approves: bool, changes: bool
 ) -> None:
-    assert (is_approval(answer), asks_changes(answer)) == (approves, changes)
+    assert (is_approval(answer), is_change_request(answer)) == (approves, changes)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from support.sessions import GATES, NAME, clock, done, make_session, outputs
+from support.sessions import GATES, NAME, done, make_session, outputs, writer
 
 from accord.git.program import Git
-from accord.sessions.moves import advance, resume_done
-from accord.sessions.touched import change_findings, touched_sessions
+from accord.sessions.folder import change_findings, changed_sessions
+from accord.sessions.run import advance, reopen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,19 +38,19 @@ def codes(root: Path) -> list[str]:
 
 def test_only_sessions_that_the_change_touches_are_named(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
-    assert touched_sessions(tmp_path, "main") == []
+    assert changed_sessions(tmp_path, "main") == []
     make_session(tmp_path, session="2026-03-01_new", texts={"tasks.yaml": None})
-    assert [path.name for path in touched_sessions(tmp_path, "main")] == ["2026-03-01_new"]
+    assert [path.name for path in changed_sessions(tmp_path, "main")] == ["2026-03-01_new"]
     (folder / "spec.md").write_text("changed")
     commit(tmp_path)
-    assert [path.name for path in touched_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
+    assert [path.name for path in changed_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
 
 
 def test_a_session_that_was_done_is_not_moved_away_unseen(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
     folder.rename(folder.with_name("2026-03-01_new"))
     commit(tmp_path)
-    assert [path.name for path in touched_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
+    assert [path.name for path in changed_sessions(tmp_path, "main")] == [NAME, "2026-03-01_new"]
     assert codes(tmp_path) == ["session-done", "history-shortened"]
 
 
@@ -65,9 +65,9 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
 
 def test_a_session_that_was_opened_again_and_ended_again_in_one_change_is_not_told_as_changed(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
-    resume_done(folder, clock=clock())
+    reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):
-        advance(folder, state, role="Orchestrator", clock=clock())
+        advance(writer(folder), state, role="Orchestrator")
     (folder / "spec.md").write_text((folder / "spec.md").read_text() + "More.\n")
     assert codes(tmp_path) == []
     commit(tmp_path)

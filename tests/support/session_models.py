@@ -6,16 +6,16 @@ import tempfile
 from pathlib import Path
 
 import support.disks
-from support.sessions import GATES, agent_output, clock, make_session
+from support.sessions import GATES, agent_output, make_session, writer
 
-import accord.sessions.interview
+import accord.sessions.answers
 from accord.sessions.models import AgentOutput
-from accord.sessions.moves import move_task
 from accord.sessions.outputs import apply_output
+from accord.sessions.run import move_task
 
-LATER_NEEDED = (support.disks, accord.sessions.interview)
+LATER_NEEDED = (support.disks, accord.sessions.answers)
 
 with tempfile.TemporaryDirectory() as _root:
     _folder = make_session(Path(_root), "IMPLEMENT_LOOP", user_decisions=GATES)
-    apply_output(_folder, "T-001", "Coder", AgentOutput.model_validate(agent_output()), clock=clock())
-    move_task(_folder, "T-001", "blocked", role="QA", clock=clock())
+    apply_output(writer(_folder), "T-001", "Coder", AgentOutput.model_validate(agent_output()))
+    move_task(writer(_folder), "T-001", "blocked", role="QA")

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 from support.killing import forked
 
+from accord.sessions import run
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
     from accord.core.clock import Clock
     from accord.files.store import Disk
+    from accord.sessions.apply import SessionWriter
 
 HISTORY = {
     "at": "2026-01-31T09:30:00Z",
@@ -34,24 +37,29 @@ OUTPUT = {
 }
 
 
+def _writer(folder: Path, clock: Clock, *, disk: Disk | None = None) -> SessionWriter:
+    from accord.files.store import DISK
+    from accord.sessions.apply import SessionWriter
+
+    return SessionWriter(folder, clock, disk=disk or DISK)
+
+
 def act(name: str, folder: Path, disk: Disk, hour: int = 12) -> None:
     """Make one change of a session, by its name, at an hour of the day."""
     from support.sessions import clock, status
-
-    from accord.sessions import moves, store
 
     now = clock(hour)
     if name in STEPS:
         step(name, folder, disk, now)
     elif name == "advance":
-        moves.advance(folder, "BLOCKED", role="Orchestrator", clock=now, disk=disk, blocker="x")
+        run.advance(_writer(folder, now, disk=disk), "BLOCKED", role="Orchestrator", blocker="x")
     elif name == "task":
-        moves.move_task(folder, "T-001", "blocked", role="QA", clock=now, disk=disk)
+        run.move_task(_writer(folder, now, disk=disk), "T-001", "blocked", role="QA")
     elif name == "output":
-        store.append_output(folder, OUTPUT, role="Orchestrator", clock=now, disk=disk)
+        _writer(folder, now, disk=disk).append_output(OUTPUT, role="Orchestrator")
     else:
         (folder / "status.json").unlink(missing_ok=True)
-        store.create_status(folder, status(), role="SpecAgent", clock=now, disk=disk)
+        _writer(folder, now, disk=disk).create(status(), role="SpecAgent")
 
 
 STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "correct", "leave", "work", "finding")
@@ -59,28 +67,27 @@ STEPS = ("ask", "answer", "changes", "again", "silence", "cancel", "resume", "co
 
 def step(name: str, folder: Path, disk: Disk, now: Clock) -> None:
     """Make one step of the protocol of questions, by its name."""
-    from accord.sessions import questions
-    from accord.sessions.protocol import UserQuestion
+    from accord.sessions.questions import UserQuestion
 
     gate = HISTORY["decision_id"]
     if name in ("ask", "again"):
         wanted = [UserQuestion("Approve?", gate)] if name == "again" else [UserQuestion("One?"), UserQuestion("Two?")]
-        questions.ask(folder, wanted, clock=now, disk=disk)
+        run.ask(_writer(folder, now, disk=disk), wanted)
     elif name in ("answer", "changes", "silence"):
         said = {"answer": {"UD-1": "the first"}, "changes": {gate: HISTORY["answer"]}, "silence": {}}[name]
-        questions.answer(folder, said, is_all=name == "silence", clock=now, disk=disk)
+        run.answer(_writer(folder, now, disk=disk), said, is_final=name == "silence")
     elif name == "cancel":
-        questions.close(folder, gate, "cancelled", "the user is away", clock=now, disk=disk)
+        run.close_question(_writer(folder, now, disk=disk), gate, "cancelled", "the user is away")
     elif name in ("work", "finding"):
-        apply_output(name, folder, disk, now)
+        _apply_output(name, folder, disk, now)
     elif name == "correct":
-        questions.complete_correction(folder, clock=now, disk=disk)
+        run.complete_correction(_writer(folder, now, disk=disk))
     else:
-        questions.resume(folder, agent="Architect", clock=now, disk=disk)
+        run.resume(_writer(folder, now, disk=disk), agent="Architect")
 
 
-def apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
-    """Take back what the Coder or Security gave for a task."""
+def _apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
+    """Apply an output of the Coder or of Security to a task."""
     from support.sessions import agent_output
 
     from accord.sessions.models import AgentOutput
@@ -88,7 +95,7 @@ def apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
 
     role, status = {"work": ("Coder", "OK"), "finding": ("Security", "NEEDS_DECISION")}[name]
     output = AgentOutput.model_validate(agent_output(status=status))
-    apply_output(folder, "T-001", role, output, clock=now, disk=disk)
+    apply_output(_writer(folder, now, disk=disk), "T-001", role, output)
 
 
 def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
@@ -133,7 +140,7 @@ def _act_until(name: str, folder: str, nth: int, moment: str) -> None:
     act(name, Path(folder), LastCall(nth, moment))
 
 
-def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
+def issue_writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
     """Start a process that writes so many issues into a session, and moves a task to and fro."""
     return _start(_write, str(folder), who, rounds)
 
@@ -141,24 +148,20 @@ def writer(folder: Path, who: str, rounds: int) -> ForkServerProcess:
 def _write(folder: str, who: str, rounds: int) -> None:
     from accord.core.clock import SystemClock
     from accord.sessions.folder import status_value
-    from accord.sessions.moves import move_task
-    from accord.sessions.store import change_status
 
     clock, place = SystemClock(), Path(folder)
     task = {"a": "T-001", "b": "T-002"}[who]
     for i in range(rounds):
-        change_status(
-            place,
+        _writer(place, clock).change_status(
             lambda session, said=f"{who}-{i}": {  # type: ignore[misc]
                 **(value := status_value(session)),
                 "known_issues": [*value["known_issues"], said],
             },
             role="Coder",
-            clock=clock,
         )
         if i % 10 == 0:
-            move_task(place, task, "blocked", role="Coder", clock=clock)
-            move_task(place, task, "not-started", role="Orchestrator", clock=clock)
+            run.move_task(_writer(place, clock), task, "blocked", role="Coder")
+            run.move_task(_writer(place, clock), task, "not-started", role="Orchestrator")
 
 
 def asker(folder: Path, rounds: int) -> ForkServerProcess:
@@ -174,36 +177,33 @@ def mover(folder: Path, rounds: int) -> ForkServerProcess:
 def _ask(folder: str, rounds: int) -> None:
     from accord.core.clock import SystemClock
     from accord.core.errors import BrokenContract
-    from accord.sessions import questions
     from accord.sessions.folder import read_session, status_of
-    from accord.sessions.protocol import UserQuestion
+    from accord.sessions.questions import UserQuestion
 
     clock, place = SystemClock(), Path(folder)
     for i in range(rounds):
         while True:
             try:
-                questions.ask(place, [UserQuestion(f"Number {i}?")], clock=clock)
+                run.ask(_writer(place, clock), [UserQuestion(f"Number {i}?")])
                 break
             except BrokenContract:  # blocked by the other process: nothing is asked there
                 clock.sleep(0.01)
         waiting = status_of(read_session(place)).pending
-        questions.answer(place, {item.decision_id: f"answer {i}" for item in waiting}, clock=clock)
+        run.answer(_writer(place, clock), {item.decision_id: f"answer {i}" for item in waiting})
 
 
 def _move(folder: str, rounds: int) -> None:
     from accord.core.clock import SystemClock
     from accord.core.errors import BrokenContract
-    from accord.sessions import questions
     from accord.sessions.folder import read_session, status_of
-    from accord.sessions.moves import advance
 
     clock, place = SystemClock(), Path(folder)
     for _ in range(rounds):
-        advance(place, "BLOCKED", role="Orchestrator", clock=clock, blocker="x")
+        run.advance(_writer(place, clock), "BLOCKED", role="Orchestrator", blocker="x")
         back = status_of(read_session(place)).blocked_from
         assert back
         try:
-            advance(place, back, role="Orchestrator", clock=clock)
+            run.advance(_writer(place, clock), back, role="Orchestrator")
         except BrokenContract:  # its questions were answered meanwhile, and nothing waits there any more
-            advance(place, "ASK_USER", role="Orchestrator", clock=clock)
-        questions.resume(place, agent="Architect", clock=clock)
+            run.advance(_writer(place, clock), "ASK_USER", role="Orchestrator")
+        run.resume(_writer(place, clock), agent="Architect")

@@ -7,9 +7,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import ManualClock
+from accord.files.store import DISK
+from accord.sessions.apply import SessionWriter
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from accord.core.clock import Clock
+    from accord.files.store import Disk
 
 NAME = "2026-01-31_csv-export"
 AT = "2026-01-31T09:30:00Z"
@@ -142,3 +147,7 @@ def make_session(
 def done(tasks: str = TASKS) -> str:
     """Return the plan with every task completed."""
     return tasks.replace("status: not-started", "status: completed")
+
+
+def writer(folder: Path, clock_: Clock | None = None, *, disk: Disk = DISK, is_dry_run: bool = False) -> SessionWriter:
+    return SessionWriter(folder, clock_ or clock(), disk=disk, is_dry_run=is_dry_run)

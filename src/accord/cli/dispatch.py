@@ -1,4 +1,4 @@
-"""``accord dispatch``: what an agent is given for a task of a session, and what it gives back."""
+"""``accord dispatch``: the input of an agent for a task of a session, and the effects of its output."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, format_option
+from accord.cli.options import Choice
 from accord.cli.output import one_line, print_findings, print_json
-from accord.cli.session_output import tried
+from accord.cli.session_output import (
+    CLOCK,
+    ChangeOptions,
+    change_options,
+    dry_run_keys,
+    folder_argument,
+    print_operations,
+)
 from accord.cli.sources import read_bytes
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
@@ -27,26 +34,22 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@folder_argument
 @click.argument("task", metavar="T-XXX|meta")
-@click.option("--role", required=True, type=Choice(ROLES), help="The agent.")
-@click.option("--goal", default="", help="What to achieve; else what the task says, or the session's criteria.")
-@click.option("--project-type", type=Choice(get_args(ProjectType)), help="Else the session's own, or mixed.")
-@click.option(
-    "--base", default="", help="What the Reviewer's changed files are counted from; else the session's beginning."
-)
-@click.option("--constraint", "constraints", multiple=True, help="A hard constraint; again for each.")
+@click.option("--role", required=True, type=Choice(ROLES), help="Agent that gets the task.")
+@click.option("--goal", default="", help="Goal, where the task and the criteria have none.")
+@click.option("--project-type", type=Choice(get_args(ProjectType)), help="Default: the session's, or mixed.")
+@click.option("--base", default="", help="Base of the Reviewer's changed files (default: the session's start).")
+@click.option("--constraint", "constraints", multiple=True, help="Hard constraint (repeatable).")
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write prompt.md, schema.json and input.json there, for `accord run --prompt-file … --schema …`.",
+    help="Write prompt.md, schema.json and input.json there, for `accord run`.",
 )
-@click.option("--take", "output", metavar="OUTPUT.json", help="Take this output of the agent back in; - is stdin.")
-@dry_run_option
-@format_option
-@click.pass_context
+@click.option("--take", "output", metavar="OUTPUT.json", help="Apply this output of the agent; - is stdin.")
+@change_options
 def dispatch(
-    ctx: click.Context,
+    options: ChangeOptions,
     /,
     folder: Path,
     task: str,
@@ -57,60 +60,58 @@ def dispatch(
     constraints: Sequence[str],
     into: Path | None,
     output: str | None,
-    dry_run: bool,
-    output_format: str,
 ) -> None:
-    """Print the input of an agent for a task, as JSON; or take its output back into the session.
+    """Print an agent's input, or apply the agent's output.
 
-    Exits 1 when the agent could not start, or when its output breaks the contract; nothing is written then.
+    Exits with 1 where the agent cannot start, or where its output breaks the contract; nothing is written then.
     """
-    from accord.core.clock import SystemClock
+    from accord.sessions.apply import SessionWriter
     from accord.sessions.dispatch import agent_input
     from accord.sessions.folder import read_session
     from accord.sessions.outputs import apply_output
 
-    about = output or str(folder)
+    source = output or str(folder)
     try:
-        read = _output(output, role) if output is not None else None
-        about = str(folder)
+        read = _read_output(output, role) if output is not None else None
+        source = str(folder)
         if read is None:
             session, kind = read_session(folder), project_type or ""
-            given = agent_input(session, task, role, goal=goal, project_type=kind, base=base, constraints=constraints)
-            if into is not None and not dry_run:
-                _put(given, session, into)
-            print_json(given)
+            document = agent_input(
+                session, task, role, goal=goal, project_type=kind, base=base, constraints=constraints
+            )
+            if into is not None and not options.is_dry_run:
+                _write_run_files(document, session, into)
+            print_json(document)
             return
-        with tried(folder, is_dry_run=dry_run) as place:
-            taken = apply_output(place, task, role, read[0], clock=SystemClock())
-        warnings = [*read[1], *taken.findings]
+        writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
+        effects = apply_output(writer, task, role, read[0])
+        warnings = [*read[1], *effects.findings]
     except BrokenContract as broken:
-        _refuse(ctx, broken.findings, about, output_format)
+        _print_refusal(options, broken.findings, source)
         return
-    if output_format == "json":
-        more = {"dry_run": True} if dry_run else {}
+    if options.is_json:
         findings = [finding.as_json() for finding in warnings]
-        print_json({"ok": True, "changed": taken.said, "findings": findings, **more})
-    else:
-        print_findings(warnings, output or "")
-        click.echo("Dry run, nothing is written: " if dry_run else "", nl=False)
-        click.echo(one_line("; ".join(taken.said) or "kept in outputs.jsonl; nothing else changes"))
+        keys = dry_run_keys(options, writer)
+        print_json({"ok": True, "changed": effects.summary, "findings": findings, **keys})
+        return
+    print_findings(warnings, output or "")
+    if options.is_dry_run:
+        print_operations(writer)
+    click.echo(one_line("; ".join(effects.summary) or "recorded in outputs.jsonl, no other change"))
 
 
-def _put(given: dict[str, Any], session: Session, into: Path) -> None:
-    """Leave what an agent's run takes: the prompt, and the schema that its result is held against."""
+def _write_run_files(document: dict[str, Any], session: Session, into: Path) -> None:
+    """Write the files of an agent's run: its prompt, and the schema of its output."""
     from accord.files.store import write_whole
     from accord.sessions.dispatch import output_schema, prompt_of
 
-    write_whole(into / "prompt.md", prompt_of(given, session))
-    write_whole(into / "schema.json", json.dumps(output_schema(given["agent"]), indent=2) + "\n")
-    write_whole(into / "input.json", json.dumps(given, indent=2, ensure_ascii=False) + "\n")
+    write_whole(into / "prompt.md", prompt_of(document, session))
+    write_whole(into / "schema.json", json.dumps(output_schema(document["agent"]), indent=2) + "\n")
+    write_whole(into / "input.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def _output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
-    """Read what an agent gave back, without the secrets that it may repeat, and what was found in it.
-
-    Raises BrokenContract.
-    """
+def _read_output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
+    """Return an agent's output, without secrets that it may repeat, and its warnings. Raises BrokenContract."""
     from accord.cli.step import redact
 
     model, found = KINDS["agent-output"].read_model(read_object(read_bytes(path)), role)
@@ -119,9 +120,9 @@ def _output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
     return model.model_copy(update={"summary": redact(model.summary)}), found
 
 
-def _refuse(ctx: click.Context, findings: Sequence[Finding], path: str, output_format: str) -> None:
-    if output_format == "json":
+def _print_refusal(options: ChangeOptions, findings: Sequence[Finding], path: str) -> None:
+    if options.is_json:
         print_json({"ok": False, "findings": [finding.as_json() for finding in findings]})
     else:
         print_findings(findings, path)
-    ctx.exit(BrokenContract.exit_code)
+    options.ctx.exit(BrokenContract.exit_code)

@@ -1,9 +1,8 @@
-"""What a command of ``accord session`` prints: the session as it is after it, or what forbids the change."""
+"""Output of the commands of ``accord session``: the session after a change, planned operations, or what forbids it."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,68 +12,98 @@ import click
 from accord.cli.options import dry_run_option, format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_watch import screen
+from accord.core.clock import SystemClock
 from accord.core.errors import BrokenContract
-from accord.sessions.folder import read_session
-from accord.sessions.protocol import resumed
-from accord.sessions.rehearsal import rehearsed
-from accord.sessions.stages import reviews_of
+from accord.sessions.apply import SessionWriter
+from accord.sessions.machine import reviews_of
+from accord.sessions.questions import next_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import SessionTask
+
+CLOCK = SystemClock()
+folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 
 
 @dataclass(frozen=True)
-class Showing:
-    """How a change of a session is shown, and whether it is only tried."""
+class ChangeOptions:
+    """How a change of a session is printed, and whether it is only planned."""
 
     ctx: click.Context
     output_format: str
     is_dry_run: bool
 
+    @property
+    def is_json(self) -> bool:
+        """Whether one JSON document is printed."""
+        return self.output_format == "json"
 
-def showing_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--dry-run`` and ``--format``; the command gets a ``Showing`` as its first argument."""
+
+def change_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--dry-run`` and ``--format``; the command gets ``ChangeOptions`` as its first argument."""
 
     @dry_run_option
     @format_option
     @click.pass_context
     @wraps(command)
     def wrapped(ctx: click.Context, /, *arguments: Any, dry_run: bool, output_format: str, **more: Any) -> None:
-        command(Showing(ctx, output_format, dry_run), *arguments, **more)
+        command(ChangeOptions(ctx, output_format, dry_run), *arguments, **more)
 
     return wrapped
 
 
-def carry_out(
-    showing: Showing, folder: Path, change: Callable[[Path], object], more: Mapping[str, Any] | None = None
+def run_change(
+    options: ChangeOptions,
+    folder: Path,
+    change: Callable[[SessionWriter], object],
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Carry out a change, and show the session as it is then; or what forbids it, with exit code 1.
+    """Make a change and print the session after it; or print what forbids the change, and exit with 1.
 
-    A dry run gives the change a copy of the folder. ``more`` is printed beside the session in JSON; the change may
-    still fill it.
+    ``more`` is printed beside the session in JSON; the change may still fill it.
     """
+    writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
     try:
-        with tried(folder, is_dry_run=showing.is_dry_run) as place:
-            change(place)
-            after = replace(read_session(place), folder=folder)
+        change(writer)
+        print_change(options, writer, more)
     except BrokenContract as broken:
-        refuse(showing.ctx, broken, showing.output_format, folder)
+        print_refusal(options.ctx, broken, options.output_format, folder)
+
+
+def print_change(options: ChangeOptions, writer: SessionWriter, more: Mapping[str, Any] | None = None) -> None:
+    """Print the session after a change; after a dry run as it would be, with the planned operations."""
+    session = writer.read()
+    if options.is_json:
+        print_json({**as_document(session), **dry_run_keys(options, writer), **(more or {})})
         return
-    if showing.is_dry_run and showing.output_format != "json":
-        click.echo(click.style("Dry run, nothing is written. The session would be:", dim=True))
-    show(after, showing.output_format, {**({"dry_run": True} if showing.is_dry_run else {}), **(more or {})})
+    if options.is_dry_run:
+        print_operations(writer)
+        click.echo(click.style("The session would be:", dim=True))
+    click.echo("\n".join(screen(session)))
 
 
-def tried(folder: Path, *, is_dry_run: bool) -> AbstractContextManager[Path]:
-    """Give the folder that a change is made in: the session's own, or for a dry run a copy."""
-    return rehearsed(folder) if is_dry_run else nullcontext(folder)
+def dry_run_keys(options: ChangeOptions, writer: SessionWriter) -> dict[str, Any]:
+    """Return the keys that a dry run adds to the JSON document of a command."""
+    operations = [operation.as_json() for operation in writer.operations]
+    return {"dry_run": True, "operations": operations} if options.is_dry_run else {}
 
 
-def refuse(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path) -> None:
-    """Print what a rule forbids, and end with its exit code."""
+def print_operations(writer: SessionWriter) -> None:
+    """Print the planned operations of a dry run."""
+    click.echo(click.style("Dry run: nothing was written. Planned operations:", dim=True))
+    for document in (operation.as_json() for operation in writer.operations):
+        changed = one_line(", ".join(document.get("changed", ())))
+        click.echo(f"  {document['op']} {document['target']} {changed}".rstrip())
+        for line in document.get("body", "").splitlines():
+            click.echo(f"    {one_line(line)}".rstrip())
+    if not writer.operations:
+        click.echo("  none")
+
+
+def print_refusal(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path) -> None:
+    """Print the rules that forbid a change, and exit with 1."""
     if output_format == "json":
         findings = [found.as_json() for found in broken.findings]
         print_json({"ok": False, "session": folder.name, "path": str(folder), "findings": findings})
@@ -84,38 +113,35 @@ def refuse(ctx: click.Context, broken: BrokenContract, output_format: str, folde
     ctx.exit(BrokenContract.exit_code)
 
 
-def show(found: Session, output_format: str, more: Mapping[str, Any] | None = None) -> None:
-    """Print a session."""
+def print_session(session: Session, output_format: str) -> None:
+    """Print a session as it is."""
     if output_format == "json":
-        print_json({**as_document(found), **(more or {})})
-        return
-    click.echo("\n".join(screen(found)))
+        print_json(as_document(session))
+    else:
+        click.echo("\n".join(screen(session)))
 
 
-def _task(found: Session, task: SessionTask) -> dict[str, Any]:
-    reviews = reviews_of(task, found.outputs)
-    return {"id": task.id, "status": task.status, "title": task.title, "reviews": reviews}
-
-
-def as_document(found: Session) -> dict[str, Any]:
-    """Return all that a session says of itself, for programs."""
-    status, tasks = found.status, found.tasks
-    decisions = (
-        [decision.model_dump(mode="json", by_alias=True) for decision in status.user_decisions] if status else []
-    )
+def as_document(session: Session) -> dict[str, Any]:
+    """Return a session as the JSON document of its commands."""
+    status, tasks = session.status, session.tasks
+    value = status.model_dump(mode="json", by_alias=True) if status else {}
+    decisions = value.get("user_decisions", [])
     return {
         "ok": status is not None,
-        "session": found.name,
-        "path": str(found.folder),
-        "mode": found.mode,
+        "session": session.name,
+        "path": str(session.folder),
+        "mode": session.mode,
         "state": status.current_state if status else None,
-        "next": resumed(found).next if status else None,
-        "tasks": [_task(found, task) for task in tasks.tasks] if tasks else [],
+        "next": next_step(session).next if status else None,
+        "tasks": [
+            {"id": task.id, "status": task.status, "title": task.title, "reviews": reviews_of(task, session.outputs)}
+            for task in (tasks.tasks if tasks else ())
+        ],
         "pending": [decision for decision in decisions if decision["status"] == "pending"],
         "decisions": decisions,
-        "retry_counts": status.model_dump(mode="json", by_alias=True)["retry_counts"] if status else {},
+        "retry_counts": value.get("retry_counts", {}),
         "correction_status": status.correction_status if status else None,
         "blocker": status.blocker if status else None,
         "blocked_from": status.blocked_from if status else None,
-        "findings": [found.as_json() for found in found.parts["status.json"].findings],
+        "findings": [found.as_json() for found in session.parts["status.json"].findings],
     }

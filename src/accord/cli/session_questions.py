@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from accord.cli.options import Choice, repository_options
 from accord.cli.output import one_line
-from accord.cli.session_output import Showing, carry_out, showing_options
+from accord.cli.session_output import ChangeOptions, change_options, folder_argument, run_change
 from accord.cli.sources import github_for, standard_input
-from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
 from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from accord.github.client import GitHub
-    from accord.sessions.interview import SelectedAnswers
-    from accord.sessions.issue import IssueThread, PostedComment
+    from accord.sessions.answers import SelectedAnswers
+    from accord.sessions.apply import SessionWriter
+    from accord.sessions.issue import PostedComment, SessionIssue
     from accord.sessions.models import UserDecision
 
-_CLOCK = SystemClock()
-_FOLDER = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 _HINTS = {
     APPROVE_DESIGN: "approved, or changes-requested: and what to change",
     REVIEW_STRATEGY: "per-batch or single-final",
@@ -34,61 +31,59 @@ _HINTS = {
 
 
 @click.command("ask")
-@_FOLDER
-@click.option("--question", "questions", required=True, multiple=True, help="What to ask; again for one more question.")
+@folder_argument
+@click.option("--question", "questions", required=True, multiple=True, help="Text of a question (repeatable).")
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
 @click.option(
     "--category",
     type=Choice(["security"], case_sensitive=False),
-    help="security: only the user may resolve it.",
+    help="security: only the user resolves the question.",
 )
-@click.option("--options", multiple=True, help="A possible answer; again for each.")
-@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Put all that waits in a comment there.")
+@click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
+@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
 @repository_options
-@showing_options
+@change_options
 def ask_question(
-    showing: Showing,
+    options: ChangeOptions,
     /,
     folder: Path,
     questions: Sequence[str],
     decision_id: str,
     category: str | None,
-    options: Sequence[str],
+    choices: Sequence[str],
     issue: int | None,
     **access: Any,
 ) -> None:
-    """Write questions as pending, and verify them, before anybody is asked."""
-    from accord.sessions.protocol import UserQuestion
-    from accord.sessions.questions import ask
+    """Record questions as pending, before the user sees them."""
+    from accord.sessions.questions import UserQuestion
+    from accord.sessions.run import ask
 
     if decision_id and len(questions) > 1:
-        raise WrongUsage("One id is for one question.", hint="Leave --id out, or ask once for each.")
-    wanted = [UserQuestion(text, decision_id, category or "", tuple(options)) for text in questions]
+        raise WrongUsage("`--id` names one question, but several are given.", hint="Omit `--id`, or ask one by one.")
+    wanted = [UserQuestion(text, decision_id, category or "", tuple(choices)) for text in questions]
     if issue is None:
-        carry_out(showing, folder, lambda place: ask(place, wanted, clock=_CLOCK))
+        run_change(options, folder, lambda writer: ask(writer, wanted))
         return
     from accord.sessions.issue import ask_on
 
     more: dict[str, Any] = {}
 
-    def change(copy: Path) -> None:
-        with _place(copy, issue, showing, access) as place:
-            more["issue"] = _comment(issue, ask_on(place, wanted))
+    def change(writer: SessionWriter) -> None:
+        with _issue(writer, issue, access) as session_issue:
+            more["issue"] = _comment_document(issue, ask_on(session_issue, wanted))
 
-    carry_out(showing, folder, change, more)
+    run_change(options, folder, change, more)
 
 
 @click.command("answer")
-@_FOLDER
+@folder_argument
 @click.argument("answers", metavar="[ID=TEXT]…", nargs=-1)
-@click.option(
-    "--final", is_flag=True, help="Nothing more comes: what is left is cancelled, but for gates and security."
-)
-@click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Take the answers in comments.")
+@click.option("--final", is_flag=True, help="Cancel the questions left open, except gates and security.")
+@click.option("--from-issue", "issue", type=click.IntRange(min=1), metavar="N", help="Read answers from comments.")
 @repository_options
-@showing_options
+@change_options
 def answer_questions(
-    showing: Showing,
+    options: ChangeOptions,
     /,
     folder: Path,
     answers: Sequence[str],
@@ -96,134 +91,126 @@ def answer_questions(
     issue: int | None,
     **access: Any,
 ) -> None:
-    """Keep what the user answered. Other questions wait, unless --final says that no more comes.
+    """Record answers of the user. Other questions stay pending.
 
-    Without ID=TEXT, each question that waits is put on the terminal, or to whoever writes stdin, a line an answer;
-    /defer REASON puts one off. A gate is put again up to 3 times; then it is cancelled, and the session is blocked.
+    Without ID=TEXT, every pending question is asked on the terminal, and each line of stdin answers one. `/defer
+    REASON` defers a question. A gate is asked up to 4 times; then it is cancelled, and the session is blocked.
     """
-    from accord.sessions.questions import answer
+    from accord.sessions.run import answer
 
     if issue is not None:
         if answers or final:
-            raise WrongUsage("Answers come from the issue or from here, not from both.", hint="Leave one of them out.")
-        _answer_from_issue(showing, folder, issue, access)
+            raise WrongUsage("`--from-issue` excludes ID=TEXT and `--final`.", hint="Use one or the other.")
+        _answer_from_issue(options, folder, issue, access)
     elif answers or final:
         texts = _texts(answers)
-        carry_out(showing, folder, lambda place: answer(place, texts, is_all=final, clock=_CLOCK))
+        run_change(options, folder, lambda writer: answer(writer, texts, is_final=final))
     else:
-        carry_out(showing, folder, _interview)
+        run_change(options, folder, _interview)
 
 
 def _texts(answers: Sequence[str]) -> dict[str, str]:
-    given = [part.partition("=") for part in answers]
-    if wrong := [name for name, sign, _ in given if not sign]:
-        raise WrongUsage(f"{wrong[0]} is no ID=TEXT.", hint='Write UD-1="the answer".')
-    texts = {name: text for name, _, text in given}
-    if len(texts) < len(given):
-        raise WrongUsage("One question is answered twice.", hint="Give each id once.")
+    parts = [part.partition("=") for part in answers]
+    if wrong := [name for name, sign, _ in parts if not sign]:
+        raise WrongUsage(f"`{one_line(wrong[0])}` is not ID=TEXT.", hint='Write `UD-1="the answer"`.')
+    texts = {name: text for name, _, text in parts}
+    if len(texts) < len(parts):
+        raise WrongUsage("A question is answered twice.", hint="Use each id once.")
     return texts
 
 
-def _interview(folder: Path) -> None:
-    from accord.sessions.interview import interview
+def _interview(writer: SessionWriter) -> None:
+    from accord.sessions.answers import interview
 
-    if not interview(folder, _put, clock=_CLOCK):
+    if not interview(writer, _prompt):
         raise WrongUsage(
-            "The input ended before anything was answered, so nothing was changed.",
-            hint="Answer on a terminal, give ID=TEXT, or say --final when no answer comes.",
+            "The input ended before the first answer, so nothing was changed.",
+            hint="Answer on a terminal, pass ID=TEXT, or pass `--final` if no answers will come.",
         )
 
 
-def _put(decision: UserDecision, wrong: str) -> str | None:
-    """Put a question on stderr, and read a line of stdin."""
+def _prompt(decision: UserDecision, problem: str) -> str | None:
+    """Ask a question on stderr, and read a line of stdin."""
     name = click.style(decision.decision_id, fg="yellow", bold=True)
-    if wrong:
-        click.echo(click.style(one_line(wrong), fg="red"), err=True)
+    if problem:
+        click.echo(click.style(one_line(problem), fg="red"), err=True)
     hint = _HINTS.get(decision.decision_id)
     click.echo(f"{name} {one_line(decision.question)}{f' [{hint}]' if hint else ''}\n> ", nl=False, err=True)
     line = standard_input().readline()
     try:
         return line.decode("utf-8").rstrip("\r\n") if line else None
     except UnicodeDecodeError:
-        raise WrongUsage(
-            "The answer is not UTF-8.", hint="Set the terminal to UTF-8; earlier answers are kept."
-        ) from None
+        hint = "Set the terminal to UTF-8, and run the command again. Earlier answers are recorded."
+        raise WrongUsage("The answer is not valid UTF-8.", hint=hint) from None
 
 
-def _answer_from_issue(showing: Showing, folder: Path, issue: int, access: dict[str, Any]) -> None:
+def _answer_from_issue(options: ChangeOptions, folder: Path, issue: int, access: dict[str, Any]) -> None:
     from accord.cli.step import leave_outputs
-    from accord.sessions.folder import read_session
     from accord.sessions.issue import answer_from
-    from accord.sessions.protocol import resumed
+    from accord.sessions.questions import next_step
 
     more: dict[str, Any] = {}
 
-    def change(copy: Path) -> None:
-        with _place(copy, issue, showing, access) as place:
-            heard, shown = answer_from(place)
-        more["issue"] = {**_comment(issue, shown), **_heard(heard)}
-        found = resumed(read_session(copy))
-        leave_outputs({"state": found.state, "next": found.next, "taken": str(len(heard.taken))})
+    def change(writer: SessionWriter) -> None:
+        with _issue(writer, issue, access) as session_issue:
+            selected, comment = answer_from(session_issue)
+        more["issue"] = {**_comment_document(issue, comment), **_answers_document(selected)}
+        found = next_step(writer.read())
+        leave_outputs({"state": found.state, "next": found.next, "taken": str(len(selected.accepted))})
         for one in more["issue"]["ignored"]:
-            said = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
-            click.echo(one_line(f"ignored: {said}"), err=True)
+            text = f"{one['by']}, {one['id'] or 'no question'}: {one['message']} ({one['reason']}) {one['url']}"
+            click.echo(one_line(f"ignored: {text}"), err=True)
 
-    carry_out(showing, folder, change, more)
+    run_change(options, folder, change, more)
 
 
 @contextmanager
-def _place(folder: Path, issue: int, showing: Showing, access: dict[str, Any]) -> Iterator[IssueThread]:
-    """Open the issue; a dry run only listens there, and shows on stderr what it would say."""
-    from accord.sessions.issue import IssueThread
-    from accord.sessions.rehearsal import Listening
+def _issue(writer: SessionWriter, number: int, access: dict[str, Any]) -> Iterator[SessionIssue]:
+    """Open the issue on which the session asks."""
+    from accord.sessions.issue import SessionIssue
     from accord.text.redaction import redactor_for
 
-    with github_for(**access) as way:
-        listening = Listening(way.github)
-        github = listening if showing.is_dry_run else way.github
-        yield IssueThread(folder, cast("GitHub", github), issue, _CLOCK, redactor_for(os.environ))
-        for body in listening.said:
-            said = "\n".join(one_line(line) for line in body.splitlines())
-            click.echo(f"#{issue} would say:\n\n{said}\n", err=True)
+    with github_for(**access) as connection:
+        yield SessionIssue(writer, connection.github, number, redactor_for(os.environ))
 
 
-def _comment(issue: int, shown: PostedComment) -> dict[str, Any]:
-    return {"number": issue, "action": shown.action, "url": shown.url}
+def _comment_document(issue: int, comment: PostedComment) -> dict[str, Any]:
+    return {"number": issue, "action": comment.action, "url": comment.url}
 
 
-def _heard(heard: SelectedAnswers) -> dict[str, Any]:
-    taken = [
-        {"id": said.decision_id, "how": said.how, "by": said.comment.author, "url": said.comment.url}
-        for said in heard.taken.values()
+def _answers_document(selected: SelectedAnswers) -> dict[str, Any]:
+    accepted = [
+        {"id": command.decision_id, "how": command.how, "by": command.comment.author, "url": command.comment.url}
+        for command in selected.accepted.values()
     ]
     ignored = [
         {
-            "id": one.said.decision_id,
-            "by": one.said.comment.author,
-            "url": one.said.comment.url,
+            "id": one.command.decision_id,
+            "by": one.command.comment.author,
+            "url": one.command.comment.url,
             "reason": one.reason,
             "message": one.message,
         }
-        for one in heard.ignored
+        for one in selected.ignored
     ]
-    return {"taken": taken, "ignored": ignored}
+    return {"taken": accepted, "ignored": ignored}
 
 
-def _closing(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
+def _closing_command(name: str, how: Literal["cancelled", "skipped"], help_: str) -> click.Command:
     @click.command(name, help=help_)
-    @_FOLDER
+    @folder_argument
     @click.argument("decision_id", metavar="ID")
-    @click.option("--reason", required=True, help="Why; kept with the question.")
-    @showing_options
-    def command(showing: Showing, /, folder: Path, decision_id: str, reason: str) -> None:
-        from accord.sessions.questions import close
+    @click.option("--reason", required=True, help="Reason, recorded with the question.")
+    @change_options
+    def command(options: ChangeOptions, /, folder: Path, decision_id: str, reason: str) -> None:
+        from accord.sessions.run import close_question
 
-        carry_out(showing, folder, lambda place: close(place, decision_id, how, reason, clock=_CLOCK))
+        run_change(options, folder, lambda writer: close_question(writer, decision_id, how, reason))
 
     return command
 
 
-cancel_question = _closing(
-    "cancel", "cancelled", "Keep that the user put a question off. A gate blocks the session then."
+cancel_question = _closing_command(
+    "cancel", "cancelled", "Record that the user cancelled a question.\n\nA cancelled gate blocks the session."
 )
-skip_question = _closing("skip", "skipped", "Keep that a question does not apply any more.")
+skip_question = _closing_command("skip", "skipped", "Mark a question as skipped.")

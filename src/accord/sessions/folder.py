@@ -1,7 +1,7 @@
-"""A session's folder, read whole: every document with what was found in it, and what they say to each other.
+"""A session's folder, read whole: every document with its findings, and how a change treated it.
 
-Source: global agent contract, "Required repository artifacts (global)". Reading never fails for what is in the folder:
-what is missing or broken is a finding of its file.
+Source: global agent contract, "Required repository artifacts (global)": previous sessions are read-only, and the
+history only grows. Reading never fails for the content of the folder: a missing or broken file is a finding.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity
 from accord.core.kinds import KINDS
+from accord.git.program import Git, split_nul
 from accord.sessions.folder_rules import (
     ARCHITECTURE,
     REPORT,
@@ -24,12 +25,12 @@ from accord.sessions.folder_rules import (
     read_outputs,
     text_findings,
 )
-from accord.sessions.policy import refuse
+from accord.sessions.machine import working_state
+from accord.sessions.policy import WORK, refuse
 from accord.sessions.rules import is_inside
-from accord.sessions.stages import working_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from accord.sessions.models import (
@@ -63,9 +64,9 @@ FILES: tuple[str, ...] = (*_DOCUMENTS, *_TEXTS, *_LINES)
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a session: its bytes as they were read, None when it is not there, and what they say.
+    """One file of a session: its bytes as they were read, None when it is missing. They are parsed on demand.
 
-    ``unreadable`` says why a file that is there could not be opened. All else is found out when somebody asks.
+    ``unreadable`` is why an existing file could not be opened.
     """
 
     name: str
@@ -74,7 +75,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """What ``accord check`` calls such a file."""
+        """The kind of the file for ``accord check``."""
         if self.name in _DOCUMENTS:
             return _DOCUMENTS[self.name].name
         return _LINES[self.name][0] if self.name in _LINES else "session-text"
@@ -86,22 +87,22 @@ class Part:
 
     @property
     def model(self) -> Any:
-        """The document as its model, None where the shape is wrong; of a file of lines its entries."""
+        """The document as its model, None where the shape is wrong; the entries of a file of lines."""
         return self._read[1]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was found in the file by itself."""
+        """The findings of the file by itself."""
         return tuple(self._read[2])
 
     @property
     def is_missing(self) -> bool:
-        """Whether nothing is there."""
+        """Whether the file does not exist."""
         return self.raw is None and not self.unreadable
 
     @property
     def defect(self) -> str:
-        """Why the file cannot be relied on; empty when it can."""
+        """Why the file cannot be used; empty when it can."""
         if self.is_missing:
             return f"{self.name} is missing."
         errors = [finding for finding in self.findings if finding.severity is Severity.ERROR]
@@ -116,7 +117,7 @@ class Part:
 
 @lru_cache(maxsize=2 * len(FILES))
 def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
-    """Return value, model and findings of a file; one change looks at the same bytes many times."""
+    """Return value, model and findings of a file; one change parses the same bytes many times."""
     if name in _TEXTS:
         return None, None, text_findings(raw, _TEXTS[name])
     if name in _LINES:
@@ -130,19 +131,19 @@ def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
 
 @dataclass(frozen=True)
 class Session:
-    """All that a session's folder says: every file as it was at one moment."""
+    """All documents of a session's folder, as they were at one time."""
 
     folder: Path
     parts: Mapping[str, Part]
 
     @property
     def name(self) -> str:
-        """The session's name, which is that of its folder."""
+        """The session's name: that of its folder."""
         return self.folder.absolute().name
 
     @property
     def root(self) -> Path:
-        """The root of the repository, below which ``.agents-work`` lies."""
+        """The root of the repository: the parent of ``.agents-work``."""
         return self.folder.absolute().parent.parent
 
     @property
@@ -174,12 +175,12 @@ class Session:
 
     @property
     def outputs(self) -> Sequence[OutputEntry]:
-        """What agents gave back so far, oldest first."""
+        """The outputs of agents so far, oldest first."""
         return self.parts[OUTPUTS_FILE].model or ()
 
     @cached_property
     def mode(self) -> Mode:
-        """Whether the session is full or lean; where nothing says so, its state and its files do."""
+        """Whether the session is full or lean; where no mode is recorded, its state and its files tell."""
         status = self.status
         if status and status.mode:
             return status.mode
@@ -187,10 +188,6 @@ class Session:
         has_design = self.parts[ARCHITECTURE_FILE].raw is not None or bool(status and status.has_gates)
         is_before_tasks = state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE")
         return "full" if state != "INTAKE_LEAN" and (has_design or is_before_tasks) else "lean"
-
-    def defect(self, name: str) -> str:
-        """Why a file cannot be relied on; empty when it can."""
-        return self.parts[name].defect
 
 
 def status_of(session: Session) -> SessionStatus:
@@ -201,7 +198,7 @@ def status_of(session: Session) -> SessionStatus:
 
 
 def status_value(session: Session) -> dict[str, Any]:
-    """Return a copy of ``status.json`` with every key that it has, to be changed and given back."""
+    """Return a copy of ``status.json`` with all its keys, to be changed and returned by a step."""
     value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
     return value
 
@@ -209,49 +206,44 @@ def status_value(session: Session) -> dict[str, Any]:
 def read_session(folder: Path) -> Session:
     """Read a session's folder. Raises WrongUsage when there is no such folder."""
     if not folder.is_dir():
-        raise WrongUsage(f"{folder} is no folder.", hint="Name the folder of a session, below .agents-work.")
-    return Session(folder, {name: read_part(folder, name) for name in FILES})
+        raise WrongUsage(f"`{folder}` is not a directory.", hint="Name a session below .agents-work.")
+    return Session(folder, {name: _read_part(folder, name) for name in FILES})
 
 
-def read_part(folder: Path, name: str) -> Part:
-    """Read one file of a session."""
+def _read_part(folder: Path, name: str) -> Part:
+    """Read one regular file; anything else in its place, links included, is unreadable."""
+    path = folder / name
+    reason = "It is a link, a directory or a device" if path.is_symlink() or path.exists() else ""
     try:
-        return Part(name, _read_file(folder / name))
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                return Part(name, file.read(MAX_BYTES + 1))
     except OSError as error:
-        return Part(name, unreadable=f"The file cannot be read: {error.strerror or error}. Put a plain file there.")
-
-
-def _read_file(path: Path) -> bytes | None:
-    """Return a plain file's bytes, None when nothing is there. Raises OSError for anything else, links included."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise OSError("it is a link, a folder or a device")
-    if not path.exists():
-        return None
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+        reason = error.strerror or str(error)
+    return Part(name, unreadable=f"The file cannot be read: {reason}. Put a regular file there." if reason else "")
 
 
 def missing_files(session: Session, paths: Iterable[str]) -> frozenset[str]:
-    """Look which of these context files no agent can read; ``<session>`` stands for the session's name.
+    """Return the context files that no agent can read; ``<session>`` stands for the session's name.
 
-    They lie below the repository's root. Nobody is sent to read what a link leads to outside of it.
+    Files outside the repository count as missing, also where a link leads to them.
     """
     root = session.root.resolve()
 
-    def is_there(path: str) -> bool:
-        place = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
-        return place.exists() and place.is_relative_to(root)
+    def exists(path: str) -> bool:
+        file = (root / path.replace("<session>", session.name).split("#", 1)[0]).resolve()
+        return file.exists() and file.is_relative_to(root)
 
-    return frozenset(path for path in paths if not is_inside(path) or not is_there(path))
+    return frozenset(path for path in paths if not is_inside(path) or not exists(path))
 
 
 def is_session(folder: Path) -> bool:
-    """Tell whether a folder looks like that of a session."""
-    return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == ".agents-work"
+    """Return whether a directory looks like a session."""
+    return (folder / STATUS_FILE).is_file() or folder.absolute().parent.name == WORK
 
 
 def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
-    """Check a session's folder: what concerns several files first, then every file that is there."""
+    """Check a session's folder: the rules across files first, then every file in it."""
     session = read_session(folder)
     context = [path for task in session.tasks.tasks for path in task.context_files] if session.tasks else []
     parts = [part for part in session.parts.values() if not part.is_missing]
@@ -259,3 +251,39 @@ def check_session(folder: Path) -> list[tuple[Path, str, list[Finding]]]:
         (folder, "session", folder_findings(session, missing_files(session, context))),
         *((folder / part.name, part.kind, list(part.findings)) for part in parts),
     ]
+
+
+def changed_sessions(root: Path, start: str) -> list[Path]:
+    """Return the folders of sessions whose files differ from a commit; a moved session counts as two."""
+    git = Git(root)
+    changed = split_nul(git("diff", "--name-only", "--no-renames", "--relative", "-z", start, "--", WORK))
+    changed += split_nul(git("ls-files", "--others", "--exclude-standard", "-z", "--", WORK))
+    names = sorted({path.split("/")[1] for path in changed if path.count("/") > 1})
+    return [root / WORK / name for name in names]
+
+
+def change_findings(root: Path, name: str, start: str) -> Iterator[Finding]:
+    """Find changes since a commit that the session forbids: any after it was done, and lost lines of its history."""
+    git = Git(root)
+    folder = root / WORK / name
+
+    def content(file: str) -> bytes | None:
+        found = git.attempt("cat-file", "blob", f"{start}:./{WORK}/{name}/{file}")
+        return None if found.returncode else found.stdout
+
+    before = content(STATUS_FILE)
+    status = Part(STATUS_FILE, before).model if before is not None else None
+    if status and status.current_state == "DONE" and not _is_reopened(status, folder):
+        message = f"{name} was done before this change and is read-only. Create a new session, or reopen this one."
+        yield Finding("session-done", message)
+    for file in (HISTORY_FILE, OUTPUTS_FILE):
+        lines = content(file)
+        if lines is not None and not (_read_part(folder, file).raw or b"").startswith(lines):
+            message = f"This change removes or alters lines of {file}, which may only grow. Restore them."
+            yield Finding("history-shortened", message)
+
+
+def _is_reopened(before: SessionStatus, folder: Path) -> bool:
+    """Return whether a session that was done was reopened since, also when it is done once more."""
+    now: SessionStatus | None = _read_part(folder, STATUS_FILE).model
+    return now is not None and (now.current_state != "DONE" or now.reopened_at != before.reopened_at)

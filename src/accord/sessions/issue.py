@@ -1,50 +1,40 @@
-"""Questions of a session on an issue or pull request: put there in one comment, answered in those that follow.
+"""Questions of a session on an issue or pull request: asked in one comment, answered in later ones.
 
-Source: global agent contract, "ASK_USER protocol". What is asked is durable in ``status.json`` before the comment is
-written, and an answer before the comment says that it was taken. The comment follows from the session and the comments
-alone, so that the same command, run again after a crash, ends alike.
+Source: global agent contract, "ASK_USER protocol". A question is durable in ``status.json`` before the comment is
+written, and an answer before the comment shows it as taken. The comment follows from the session and the thread alone,
+so that the same command, run again after a crash, ends in the same state.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from accord.files.store import DISK
-from accord.github.comments import Comment, refuse_lost
+from accord.github.comments import refuse_lost
 from accord.github.markers import defuse, find_markers, write_marker
 from accord.github.once import send_once
-from accord.sessions.folder import read_session, status_of
-from accord.sessions.interview import (
-    AskedAt,
-    IgnoredCommand,
-    SelectedAnswers,
-    authors_to_check,
-    parse_commands,
-    select_answers,
-)
+from accord.sessions.answers import AskedAt, authors_to_check, parse_commands, select_answers
+from accord.sessions.folder import status_of
 from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
-from accord.sessions.questions import answer, ask, close
+from accord.sessions.plan import SessionOperation
 from accord.sessions.rules import is_about_security
+from accord.sessions.run import answer, ask, close_question
 from accord.text.cuts import cut
 from accord.text.markdown import cell, fenced
 from accord.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
-    from accord.core.clock import Clock
-    from accord.files.store import Disk
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity
-    from accord.sessions.interview import AskedAt
+    from accord.sessions.answers import IgnoredCommand, SelectedAnswers
+    from accord.sessions.apply import SessionWriter
     from accord.sessions.models import SessionStatus, UserDecision
-    from accord.sessions.protocol import UserQuestion
+    from accord.sessions.questions import UserQuestion
     from accord.text.redaction import Redactor
-
 
 MARKER = "session-questions"
 QUESTION_CHARACTERS = 4_000
@@ -61,7 +51,7 @@ _ANSWERS = {
 
 
 def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
-    """Read since when the questions of a session are asked in a comment; None where it is none of this session."""
+    """Return since when a comment asks the questions of a session; None where it belongs to another."""
     for fields in find_markers(body, MARKER):
         if fields.get("session") == session:
             try:
@@ -72,42 +62,44 @@ def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
     return None
 
 
-def still_asked(status: SessionStatus, asked: Mapping[str, AskedAt], comments: Iterable[Comment]) -> dict[str, AskedAt]:
-    """Return where each question stands once the comment shows it: what is new counts from the newest comment on.
+def questions_on_issue(
+    status: SessionStatus, asked: Mapping[str, AskedAt], comments: Iterable[Comment]
+) -> dict[str, AskedAt]:
+    """Return since when each question is asked once the comment shows it; new ones count from the newest comment on.
 
-    So many questions are open there at most that the comment has room for them whatever they say.
+    At most ``MOST_OPEN`` questions are open at once, so that the comment has room for any texts.
     """
     newest = max((comment.id for comment in comments), default=0)
-    known = {d.decision_id: d for d in status.user_decisions if _at(asked, d.decision_id) == d.asked_at}
+    known = {d.decision_id: d for d in status.user_decisions if _time_of(asked, d.decision_id) == d.asked_at}
     waiting = sorted(status.pending, key=lambda decision: decision.decision_id not in known)[:MOST_OPEN]
     resolved = [name for name, decision in known.items() if decision.status != "pending"][-MOST_RESOLVED:]
-    places = {name: asked[name] for name in resolved}
+    asked_at = {name: asked[name] for name in resolved}
     for decision in waiting:
         name = decision.decision_id
-        places[name] = asked[name] if name in known else AskedAt(decision.asked_at, newest)
-    return places
+        asked_at[name] = asked[name] if name in known else AskedAt(decision.asked_at, newest)
+    return asked_at
 
 
-def _at(asked: Mapping[str, AskedAt], name: str) -> str | None:
+def _time_of(asked: Mapping[str, AskedAt], name: str) -> str | None:
     return asked[name].at if name in asked else None
 
 
-def write_questions(
+def render_questions(
     session: str,
     status: SessionStatus,
     asked: Mapping[str, AskedAt],
     ignored: Sequence[IgnoredCommand],
     secrets: Redactor,
 ) -> str:
-    """Write the comment: the open questions, how to answer, which answers do not count, what is resolved."""
+    """Return the comment: open questions, how to answer them, answers that do not count, and resolved questions."""
     waiting = [decision for decision in status.pending if decision.decision_id in asked]
     resolved = [d for d in status.user_decisions if d.decision_id in asked and d.status != "pending"]
     title = "Questions" if waiting else "No open questions"
-    parts = [f"### {title} of the session {cell(secrets(session))}"]
+    parts = [f"### {title} of session {cell(secrets(session))}"]
     parts += [_question(decision, secrets) for decision in waiting]
     if waiting:
         later = len(status.pending) - len(waiting)
-        parts += [f"{later} more follow when these are answered."] if later else []
+        parts += [f"{later} more questions follow after these."] if later else []
         parts.append(_HOW)
         notes = [_note(one, secrets) for one in ignored if one.reason in _NOTED]
         parts += ["\n".join(notes[-NOTES:])] if notes else []
@@ -117,19 +109,19 @@ def write_questions(
 
 
 _HOW = (
-    "Answer in a comment: the command at the beginning of a line, the text behind it, as many lines as you like. "
-    "`/defer UD-1 reason` puts a question off. Who may write to this repository can answer; the first answer counts."
+    "Answer in a comment: write the command at the start of a line, then your answer, on one line or more. "
+    "`/defer UD-1 reason` defers a question. Anyone with write access can answer, and the first answer counts."
 )
 _NOTED = ("unknown", "bot", "no-write-permission", "no-answer")
 
 
 def _question(decision: UserDecision, secrets: Redactor) -> str:
-    said = secrets(decision.question)[:_LOOKED_AT]
-    whole, _ = defuse(sanitise(said, secrets=secrets).text)
+    question = secrets(decision.question)[:_LOOKED_AT]
+    whole, _ = defuse(sanitise(question, secrets=secrets).text)
     text = whole if len(whole) <= QUESTION_CHARACTERS else cut(whole, QUESTION_CHARACTERS)[0]
     lines = text.splitlines()
-    if text != whole or len(said) == _LOOKED_AT or len(lines) > QUESTION_LINES:
-        lines = [*lines[:QUESTION_LINES], "", "… The whole question is in `status.json`."]
+    if text != whole or len(question) == _LOOKED_AT or len(lines) > QUESTION_LINES:
+        lines = [*lines[:QUESTION_LINES], "", "… The full question is in `status.json`."]
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
     name = decision.decision_id
     mark = " (security)" if is_about_security(decision.category) else " (gate)" if name in GATES else ""
@@ -138,36 +130,49 @@ def _question(decision: UserDecision, secrets: Redactor) -> str:
 
 
 def _note(ignored: IgnoredCommand, secrets: Redactor) -> str:
-    said = ignored.said
-    who, what = cell(secrets(said.comment.author)), f" to {cell(said.decision_id)}" if said.decision_id else ""
-    return f"- The answer of {who}{what} does not count. {cell(secrets(ignored.message))}"
+    command = ignored.command
+    who, what = cell(secrets(command.comment.author)), f" to {cell(command.decision_id)}" if command.decision_id else ""
+    return f"- The answer from {who}{what} does not count. {cell(secrets(ignored.message))}"
 
 
-Action = Literal["created", "updated", "unchanged", "none"]
+CommentAction = Literal["create", "update", "delete"]
+_Outcome = Literal["created", "updated", "unchanged", "none"]
 
 
 @dataclass(frozen=True)
-class IssueThread:
-    """Where a session asks: the folder, and the issue or pull request ``number``."""
+class CommentOperation(SessionOperation):
+    """One write to the comments of an issue; ``comment`` is the one that is there."""
 
-    folder: Path
-    github: GitHub
+    op: CommentAction
     number: int
-    clock: Clock
-    secrets: Redactor
-    disk: Disk = DISK
+    body: str = ""
+    comment: Comment | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return operation, issue, and the text of the comment."""
+        return {"op": f"{self.op}-comment", "target": f"#{self.number}", "body": self.body}
 
 
 @dataclass(frozen=True)
 class PostedComment:
-    """What became of the comment; ``url`` is empty where there is none."""
+    """The outcome for the comment, in a dry run the planned one; ``url`` is empty where there is none."""
 
-    action: Action
+    action: _Outcome
     url: str = ""
 
 
 @dataclass(frozen=True)
-class _QuestionThread:
+class SessionIssue:
+    """A session, and the issue or pull request ``number`` on which it asks."""
+
+    writer: SessionWriter
+    github: GitHub
+    number: int
+    secrets: Redactor
+
+
+@dataclass(frozen=True)
+class ThreadFacts:
     """The comments of an issue, oldest first; ``ours`` are those that ask for this session, with what they ask."""
 
     identity: Identity
@@ -176,66 +181,92 @@ class _QuestionThread:
 
     @property
     def asked(self) -> dict[str, AskedAt]:
+        """The questions of our comment, by their ids."""
         return self.ours[0][1] if self.ours else {}
 
 
-def ask_on(place: IssueThread, questions: Sequence[UserQuestion]) -> PostedComment:
-    """Write questions as pending, then put all that wait into the comment. Nothing is written without the issue."""
-    thread = _read(place)
-    ask(place.folder, questions, clock=place.clock, disk=place.disk)
-    return _show(place, thread, _heard(place, thread))
+def ask_on(issue: SessionIssue, questions: Sequence[UserQuestion]) -> PostedComment:
+    """Write questions as pending, then put all pending ones into the comment. A missing issue changes nothing."""
+    thread = read_thread(issue)
+    ask(issue.writer, questions)
+    return _post(issue, thread, _select(issue, thread).ignored)
 
 
-def answer_from(place: IssueThread) -> tuple[SelectedAnswers, PostedComment]:
-    """Take the answers from the comments, then bring our comment in step with what still waits."""
-    thread = _read(place)
-    heard = _heard(place, thread)
-    answers = {name: said.text for name, said in heard.taken.items() if said.how == "answer"}
+def answer_from(issue: SessionIssue) -> tuple[SelectedAnswers, PostedComment]:
+    """Record the answers of the comments, then update our comment to what is still pending."""
+    thread = read_thread(issue)
+    selected = _select(issue, thread)
+    answers = {name: command.text for name, command in selected.accepted.items() if command.how == "answer"}
     if answers:
-        answer(place.folder, answers, clock=place.clock, disk=place.disk)
-    for name, said in heard.taken.items():
-        if said.how == "defer":
-            close(place.folder, name, "cancelled", said.text, clock=place.clock, disk=place.disk)
-    return heard, _show(place, thread, heard)
+        answer(issue.writer, answers)
+    for name, command in selected.accepted.items():
+        if command.how == "defer":
+            close_question(issue.writer, name, "cancelled", command.text)
+    return selected, _post(issue, thread, selected.ignored)
 
 
-def _read(place: IssueThread) -> _QuestionThread:
-    name = place.folder.absolute().name
-    identity = place.github.identity()
-    comments = tuple(sorted(place.github.comments(place.number), key=lambda comment: comment.id))
+def read_thread(issue: SessionIssue) -> ThreadFacts:
+    """Read the comments of the issue."""
+    name = issue.writer.folder.absolute().name
+    identity = issue.github.identity()
+    comments = tuple(sorted(issue.github.comments(issue.number), key=lambda comment: comment.id))
     ours = [
         (comment, asked)
         for comment in comments
         if identity.counts(comment.author) and (asked := read_asked(comment.body, name)) is not None
     ]
-    return _QuestionThread(identity, comments, tuple(ours))
+    return ThreadFacts(identity, comments, tuple(ours))
 
 
-def _heard(place: IssueThread, thread: _QuestionThread) -> SelectedAnswers:
+def _select(issue: SessionIssue, thread: ThreadFacts) -> SelectedAnswers:
     our_ids = {comment.id for comment, _ in thread.ours}
-    said = [one for comment in thread.comments if comment.id not in our_ids for one in parse_commands(comment)]
-    status = status_of(read_session(place.folder))
-    writers = [login for login in sorted(authors_to_check(status, thread.asked, said)) if place.github.may_write(login)]
-    return select_answers(status, thread.asked, said, writers)
+    found = [one for comment in thread.comments if comment.id not in our_ids for one in parse_commands(comment)]
+    status = status_of(issue.writer.read())
+    logins = sorted(authors_to_check(status, thread.asked, found))
+    return select_answers(status, thread.asked, found, [login for login in logins if issue.github.may_write(login)])
 
 
-def _show(place: IssueThread, thread: _QuestionThread, heard: SelectedAnswers) -> PostedComment:
-    status = status_of(read_session(place.folder))
+def plan_comment(
+    issue: SessionIssue, thread: ThreadFacts, status: SessionStatus, ignored: Sequence[IgnoredCommand]
+) -> list[CommentOperation]:
+    """Plan what brings the comment in step with the session; none where it is."""
     if not thread.ours and not status.pending:
-        return PostedComment("none")
-    asked = still_asked(status, thread.asked, thread.comments)
-    body = write_questions(place.folder.absolute().name, status, asked, heard.ignored, place.secrets)
+        return []
+    asked = questions_on_issue(status, thread.asked, thread.comments)
+    body = render_questions(issue.writer.folder.absolute().name, status, asked, ignored, issue.secrets)
     if not thread.ours:
-        made = send_once(
-            lambda: place.github.create_comment(place.number, body),
-            lambda: next((comment for comment, _ in _read(place).ours), None),
-            place.clock,
-        )
-        refuse_lost(place.github, made, is_ours=thread.identity.counts(made.author))
-        return PostedComment("created", made.url)
+        return [CommentOperation("create", issue.number, body)]
     first = thread.ours[0][0]
-    for spare, _ in thread.ours[1:]:
-        place.github.delete_comment(spare.id)
-    if first.body == body:
-        return PostedComment("unchanged", first.url)
-    return PostedComment("updated", place.github.change_comment(first.id, body).url)
+    operations = [CommentOperation("delete", issue.number, comment=spare) for spare, _ in thread.ours[1:]]
+    if first.body != body:
+        operations.append(CommentOperation("update", issue.number, body, first))
+    return operations
+
+
+def _post(issue: SessionIssue, thread: ThreadFacts, ignored: Sequence[IgnoredCommand]) -> PostedComment:
+    """Plan what becomes of the comment and, unless in a dry run, apply it."""
+    operations = plan_comment(issue, thread, status_of(issue.writer.read()), ignored)
+    issue.writer.operations += operations
+    url = thread.ours[0][0].url if thread.ours else ""
+    for operation in operations if not issue.writer.is_dry_run else ():
+        url = _apply_comment(issue, thread, operation) or url
+    kinds = {operation.op for operation in operations}
+    action: _Outcome = "created" if "create" in kinds else "updated" if "update" in kinds else "unchanged"
+    return PostedComment(action if kinds or thread.ours else "none", url)
+
+
+def _apply_comment(issue: SessionIssue, thread: ThreadFacts, operation: CommentOperation) -> str:
+    """Write one comment, and return its address; empty for a deleted one."""
+    github = issue.github
+    if operation.comment is None:
+        made = send_once(
+            lambda: github.create_comment(operation.number, operation.body),
+            lambda: next((comment for comment, _ in read_thread(issue).ours), None),
+            issue.writer.clock,
+        )
+        refuse_lost(github, made, is_ours=thread.identity.counts(made.author))
+        return made.url
+    if operation.op == "delete":
+        github.delete_comment(operation.comment.id)
+        return ""
+    return github.change_comment(operation.comment.id, operation.body).url

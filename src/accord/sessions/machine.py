@@ -1,34 +1,132 @@
-"""The states of a session and of a task, and what each move asks for. Tables and pure guards.
+"""The states of sessions and tasks as tables: their order, the files each needs, and the guard of every move.
 
-Source: global agent contract; the edges of the session are accord's decision. Facts are gathered by ``facts_of``.
+Source: global agent contract, "Artifact content validation (gates)", "ASK_USER protocol" and "Task status lifecycle";
+the edges of the session are accord's decision. ``plan`` gathers the facts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.folder import status_of
-from accord.sessions.folder_rules import gate_defect
-from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY
+from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
 from accord.sessions.rules import MOST_RETRIES
-from accord.sessions.stages import LOOP_BASE, ORDER, files_needed, return_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from accord.sessions.folder import Session
-    from accord.sessions.models import Mode
+    from accord.sessions.models import Mode, OutputEntry, SessionStatus, SessionTask
+
+ORDER: dict[str, tuple[str, ...]] = {
+    "full": (
+        "INTAKE",
+        "DESIGN",
+        "APPROVE_DESIGN",
+        "PLAN",
+        "REVIEW_STRATEGY",
+        "IMPLEMENT_LOOP",
+        "INTEGRATE",
+        "RELEASE",
+        "DONE",
+    ),
+    "lean": ("INTAKE_LEAN", "IMPLEMENT_LOOP", "INTEGRATE", "DONE"),
+}
+"""The states of a session that needs no fixes and no questions."""
+
+LOOP_BASE = {
+    "FIX_REVIEW": "IMPLEMENT_LOOP",
+    "FIX_TESTS": "IMPLEMENT_LOOP",
+    "FIX_SECURITY": "IMPLEMENT_LOOP",
+    "FIX_BUILD": "INTEGRATE",
+}
+"""The fix loops, each with the state that it leaves and returns to."""
+
+_FIRST_NEEDED = {
+    "full": {
+        "spec.md": "DESIGN",
+        "acceptance.json": "DESIGN",
+        "architecture.md": "APPROVE_DESIGN",
+        "tasks.yaml": "REVIEW_STRATEGY",
+        "report.md": "DONE",
+    },
+    "lean": {
+        "spec.md": "IMPLEMENT_LOOP",
+        "acceptance.json": "IMPLEMENT_LOOP",
+        "tasks.yaml": "IMPLEMENT_LOOP",
+        "report.md": "DONE",
+    },
+}
+
+
+def is_at_least(state: str, wanted: str, mode: Mode) -> bool:
+    """Return whether a state is ``wanted`` or comes after it; a state outside the order comes before all."""
+    order = ORDER[mode]
+    state = LOOP_BASE.get(state, state)
+    return state in order and wanted in order and order.index(state) >= order.index(wanted)
+
+
+def files_needed(state: str, mode: Mode) -> tuple[str, ...]:
+    """Return the files whose content must be valid before a session enters a state."""
+    return tuple(name for name, first in _FIRST_NEEDED[mode].items() if is_at_least(state, first, mode))
+
+
+def return_state(status: SessionStatus) -> str:
+    """Return the state in which the last question came up, pending ones first; empty without a question."""
+    questions = status.pending or status.user_decisions
+    return questions[-1].state_context if questions else ""
+
+
+def working_state(status: SessionStatus) -> str:
+    """Return the state that work is in, also while the session asks or is blocked; empty when it is not recorded."""
+    state: str = status.current_state
+    if state == "BLOCKED":
+        state = status.blocked_from or ""
+    return return_state(status) if state == "ASK_USER" else state
+
+
+REVIEWS = ("Reviewer", "QA", "Security")
+
+
+def reviews_of(task: SessionTask, outputs: Sequence[OutputEntry]) -> dict[str, str]:
+    """Return the last status of each review of a task since the Coder's last output for it.
+
+    A review of ``meta``, the session as a whole, counts for each of its tasks.
+    """
+    statuses: dict[str, str] = {}
+    for output in outputs:
+        if output.agent == "Coder" and output.task_id == task.id:
+            statuses.clear()
+        elif output.agent in REVIEWS and output.task_id in (task.id, "meta"):
+            statuses[output.agent] = output.status
+    return statuses
+
+
+def open_gates(task: SessionTask, outputs: Sequence[OutputEntry]) -> tuple[str, ...]:
+    """Return the reviews that a task has not passed; none where the session records no review at all.
+
+    Security is required where the task has the flag, an agent raised a concern, or Security gave any output.
+    """
+    if not any(output.agent in REVIEWS for output in outputs):
+        return ()
+    statuses = reviews_of(task, outputs)
+    is_risky = "security" in task.risk_flags or any(_raises_security(output, task) for output in outputs)
+    required = REVIEWS if is_risky else REVIEWS[:2]
+    return tuple(role for role in required if statuses.get(role) != "OK")
+
+
+def _raises_security(output: OutputEntry, task: SessionTask) -> bool:
+    is_about_it = output.task_id == task.id or (output.task_id == "meta" and output.agent in REVIEWS)
+    return is_about_it and (output.agent == "Security" or output.security_concerns > 0)
 
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What the guards of a session look at.
+    """The facts that the guards of a session read.
 
-    ``defects`` says of each file why it cannot be relied on, ``gates`` of each gate's decision why it is not passed,
-    ``pending`` maps decisions that wait to the states in which they came up. ``retries`` counts the loops of ``task``.
+    ``defects`` maps files to what is wrong with them, ``gates`` decisions to why they do not let the session pass,
+    ``pending`` open decisions to the states in which they came up. ``retries`` counts the fix loops of ``task``.
     """
 
     defects: Mapping[str, str] = field(default_factory=dict)
@@ -43,32 +141,9 @@ class SessionFacts:
     reopens: bool = False
 
 
-def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> SessionFacts:
-    """Gather the facts of a session whose status can be read; ``task`` is the one that a loop of fixes is for."""
-    status = status_of(session)
-    tasks = session.tasks.tasks if session.tasks else []
-    return SessionFacts(
-        defects={name: session.defect(name) for name in session.parts},
-        gates={decision_id: gate_defect(status, decision_id) for decision_id in GATES},
-        pending={decision.decision_id: decision.state_context for decision in status.pending},
-        unfinished=tuple(item.id for item in tasks if item.status != "completed"),
-        ci_result=status.last_ci_result,
-        returns_to=return_state(status),
-        blocked_from=status.blocked_from or "",
-        task=task,
-        retries={loop: status.retries(task, loop) for loop in LOOPS},
-        reopens=reopens,
-    )
-
-
 def _files(target: str, mode: Mode) -> Callable[[SessionFacts], str]:
     names = files_needed(target, mode)
-
-    def guard(facts: SessionFacts) -> str:
-        missing = [facts.defects.get(name, "") for name in names]
-        return " ".join(said for said in missing if said)
-
-    return guard
+    return lambda facts: " ".join(facts.defects[name] for name in names if facts.defects.get(name))
 
 
 def _resolved(facts: SessionFacts) -> str:
@@ -86,7 +161,7 @@ def _strategy_chosen(facts: SessionFacts) -> str:
 
 
 def _all_completed(facts: SessionFacts) -> str:
-    return f"Not completed are: {', '.join(facts.unfinished)}." if facts.unfinished else ""
+    return f"These tasks are not completed: {', '.join(facts.unfinished)}." if facts.unfinished else ""
 
 
 def _not_red(facts: SessionFacts) -> str:
@@ -94,25 +169,19 @@ def _not_red(facts: SessionFacts) -> str:
 
 
 def _reopened(facts: SessionFacts) -> str:
-    return (
-        "" if facts.reopens else "A session that is done is read only. Reopen it by accord session reopen to change it."
-    )
+    return "" if facts.reopens else "The session is done and read-only. Reopen it with `accord session reopen`."
 
 
 def _has_question(source: str) -> Callable[[SessionFacts], str]:
-    def guard(facts: SessionFacts) -> str:
-        if source in facts.pending.values():
-            return ""
-        return f"No question that came up in {source} waits for the user. Write the question first."
-
-    return guard
+    question = f"No question from {source} is pending. Write it with `accord session ask` first."
+    return lambda facts: "" if source in facts.pending.values() else question
 
 
 def _came_from(target: str) -> Callable[[SessionFacts], str]:
     def guard(facts: SessionFacts) -> str:
         if facts.returns_to == target:
             return ""
-        return f"The questions came up in {facts.returns_to or 'no state'}; the session goes back there, to no other."
+        return f"The questions came up in {facts.returns_to or 'no state'}. The session can only return there."
 
     return guard
 
@@ -122,8 +191,8 @@ def _blocked_in(target: str) -> Callable[[SessionFacts], str]:
         if facts.blocked_from == target:
             return ""
         if not facts.blocked_from:
-            return "Nothing says where the session was blocked. Set blocked_from in status.json to that state."
-        return f"The session was blocked in {facts.blocked_from}; it goes back there, to no other."
+            return "The state before the block is not recorded. Set `blocked_from` in status.json."
+        return f"The session was blocked in {facts.blocked_from} and can only return there."
 
     return guard
 
@@ -131,11 +200,11 @@ def _blocked_in(target: str) -> Callable[[SessionFacts], str]:
 def _budget(loop: str) -> Callable[[SessionFacts], str]:
     def guard(facts: SessionFacts) -> str:
         if not facts.task:
-            return f"{loop} is for one task, and none is named. Name it."
+            return f"{loop} needs a task. Name it with `--task`."
         if facts.retries.get(loop, 0) < MOST_RETRIES:
             return ""
         return (
-            f"{facts.task} went into {loop} {MOST_RETRIES} times, and no more is allowed. Go to ASK_USER, and ask "
+            f"{facts.task} went through {loop} {MOST_RETRIES} times, which is the limit. Go to ASK_USER and ask "
             "whether to try another approach, accept it with known issues, simplify it, or give guidance."
         )
 
@@ -143,7 +212,7 @@ def _budget(loop: str) -> Callable[[SessionFacts], str]:
 
 
 def _all(*guards: Callable[[SessionFacts], str]) -> Callable[[SessionFacts], str]:
-    return lambda facts: " ".join(said for said in (guard(facts) for guard in guards) if said)
+    return lambda facts: " ".join(reason for guard in guards if (reason := guard(facts)))
 
 
 _STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
@@ -154,12 +223,11 @@ _STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
     ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
     ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
 }
-"""What single moves ask for besides valid files and no question that waits."""
+"""What single moves need besides valid files and no pending question."""
 
 
-def _way(mode: Mode) -> Iterator[Edge[SessionFacts]]:
-    order = ORDER[mode]
-    for source, target in pairwise(order):
+def _steps(mode: Mode) -> Iterator[Edge[SessionFacts]]:
+    for source, target in pairwise(ORDER[mode]):
         needs, guard = _STEPS.get((source, target), ("files are valid", lambda _: ""))
         yield Edge(source, target, needs, _all(_resolved, _files(target, mode), guard))
 
@@ -183,55 +251,47 @@ def _detours(mode: Mode) -> Iterator[Edge[SessionFacts]]:
 
 
 def _machine(name: str, mode: Mode) -> Machine[SessionFacts]:
-    edges = (*_way(mode), *_loops(mode), *_detours(mode))
+    edges = (*_steps(mode), *_loops(mode), *_detours(mode))
     return Machine(name, ORDER[mode][0], frozenset({"DONE"}), edges)
 
 
 SESSION = _machine("session", "full")
 LEAN = _machine("lean session", "lean")
-
-
-def machine_of(mode: Mode) -> Machine[SessionFacts]:
-    """Return the machine of a full or of a lean session."""
-    return {"full": SESSION, "lean": LEAN}[mode]
+MACHINES: Mapping[Mode, Machine[SessionFacts]] = {"full": SESSION, "lean": LEAN}
 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What the guards of a task look at.
+    """The facts that the guards of a task read.
 
-    ``waits_for`` are dependencies that are not implemented yet, ``open_gates`` says which of the reviews did not pass.
+    ``waits_for`` are dependencies that are not implemented yet, ``open_gates`` the reviews that have not passed.
     """
 
     role: str = ""
     waits_for: tuple[str, ...] = ()
     open_gates: tuple[str, ...] = ()
 
-    def as_role(self, role: str) -> TaskFacts:
-        """Return the same facts for another role."""
-        return replace(self, role=role)
-
 
 def _by(*roles: str) -> Callable[[TaskFacts], str]:
     def guard(facts: TaskFacts) -> str:
-        return "" if facts.role in roles else f"Only {' or '.join(roles)} may do this, not {facts.role or 'nobody'}."
+        return "" if facts.role in roles else f"Only {' or '.join(roles)} may do this, not {facts.role or 'no role'}."
 
     return guard
 
 
 def _started(facts: TaskFacts) -> str:
-    if said := _by("Coder")(facts):
-        return said
-    return f"It waits for {', '.join(facts.waits_for)}; implement these first." if facts.waits_for else ""
+    if refusal := _by("Coder")(facts):
+        return refusal
+    return f"It depends on {', '.join(facts.waits_for)}. Implement that first." if facts.waits_for else ""
 
 
 def _passed(facts: TaskFacts) -> str:
     if facts.role != "Orchestrator":
-        hint = " Set it to implemented." if facts.role == "Coder" else ""
-        return f"Only the Orchestrator completes a task, after all its gates have passed; not {facts.role}.{hint}"
+        hint = " Set it to `implemented`." if facts.role == "Coder" else ""
+        return f"Only the Orchestrator completes a task, after all its gates have passed, not {facts.role}.{hint}"
     names = ", ".join(facts.open_gates)
-    how = "Let them review the task, and take what they return by accord dispatch."
-    return f"Not passed are the gates: {names}. {how}" if names else ""
+    how = "Have the task reviewed, and record each result with `accord dispatch --take`."
+    return f"These gates have not passed: {names}. {how}" if names else ""
 
 
 TASK: Machine[TaskFacts] = Machine(

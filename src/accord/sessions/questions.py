@@ -1,107 +1,370 @@
-"""Putting questions to the user, and keeping what comes back: the writes of the protocol, one after the other.
+"""Questions to the user: asked, answered, cancelled, skipped, and what a resumed session does next. All pure.
 
-Source: global agent contract, "ASK_USER protocol". Every write is read back before anything follows from it, and tried
-again a few times with what was captured; whatever ends the process, the same command goes on from there.
+Source: global agent contract, "ASK_USER protocol" and "Decision record validity rules". Each ``with_…`` takes a
+session as it was read and returns the whole new ``status.json``; ``accord.sessions.run`` writes it. A step that a rule
+forbids raises BrokenContract, whose finding names the rule. A record is the mapping in the document, so that its
+unknown keys stay.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
-from accord.files.store import DISK
-from accord.sessions.folder import read_session, status_of, status_value
-from accord.sessions.protocol import (
-    Resumed,
-    adopted,
-    answered,
-    asked,
-    closed,
-    corrected,
-    dispatched,
-    history_line,
-    left,
-    resumed,
+from accord.core.clock import timestamp
+from accord.core.findings import Finding
+from accord.core.suggest import did_you_mean
+from accord.sessions.folder import status_of, status_value
+from accord.sessions.machine import return_state, working_state
+from accord.sessions.models import APPROVE_DESIGN, GATE_OF, GATES, REVIEW_STRATEGY
+from accord.sessions.plan import status_in
+from accord.sessions.policy import refuse
+from accord.sessions.rules import (
+    NO_RESPONSE,
+    is_about_security,
+    is_approval,
+    is_before,
+    is_change_request,
+    is_silence,
+    parse_lenient_timestamp,
+    passes_gate,
 )
-from accord.sessions.store import change_status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Mapping, Sequence
 
-    from accord.core.clock import Clock
-    from accord.files.store import Disk
     from accord.sessions.folder import Session
-    from accord.sessions.models import SessionStatus
-    from accord.sessions.protocol import UserQuestion
-    from accord.sessions.store import StatusStep
+    from accord.sessions.models import SessionStatus, UserDecision
 
-ROLE = "Orchestrator"
-"""The single writer of decisions."""
+Next = Literal["ask", "dispatch-correction", "verify-correction", "re-ask", "continue", "blocked"]
+Record = dict[str, Any]
+
+MAX_REPEATS = 3
+"""How often a gate's question is repeated before it counts as not decided."""
+
+GATE_MISSING = "mandatory_user_decision_missing"
+"""The blocker of a session whose gate has no decision."""
+
+_NUMBER = re.compile(r"UD-(\d+)\Z")
+_PER_BATCH = re.compile(r"(review )?(per|each|every) ?(batch|task)|batch(es)?")
+_SINGLE_FINAL = re.compile(r"(a |one )?(single|final|one)( final)?( review)?")
 
 
-def ask(folder: Path, questions: Sequence[UserQuestion], *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
-    """Write questions as pending and verify them, before anybody is asked."""
-    return _write(folder, lambda session: asked(session, questions, now=clock.now()), clock, disk)
+@dataclass(frozen=True)
+class UserQuestion:
+    """A question to ask. Without ``decision_id`` it gets the next number; ``options`` become part of the text."""
+
+    text: str
+    decision_id: str = ""
+    category: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def full_text(self) -> str:
+        """The question with its options."""
+        return f"{self.text} ({' / '.join(self.options)})" if self.options else self.text
 
 
-def answer(
-    folder: Path, answers: Mapping[str, str], *, is_all: bool = False, clock: Clock, disk: Disk = DISK
-) -> SessionStatus:
-    """Keep answers. Changes that the user asks for reach the history first, so that they are never lost.
+@dataclass(frozen=True)
+class NextStep:
+    """What a session does next. ``pending`` are the questions that wait."""
 
-    What reached the history before a crash is taken for given first, so that the same answer again adds no line.
+    state: str
+    next: Next
+    pending: tuple[UserDecision, ...] = ()
+    reason: str = ""
+
+
+def with_questions(session: Session, questions: Sequence[UserQuestion], *, now: datetime) -> Record:
+    """Return the status with one pending record for each question; a pending one with the same text is not repeated.
+
+    A working session goes to ASK_USER; at a gate it stays where it is.
     """
-    now = clock.now()
-    _write(folder, adopted, clock, disk)
-    return change_status(
-        folder,
-        lambda session: answered(session, answers, now=now, is_all=is_all),
-        role=ROLE,
-        clock=clock,
-        disk=disk,
-        history=lambda session: history_line(session, answers, now=now),
-    )
+    value = status_value(session)
+    status = status_of(session)
+    state = status.current_state
+    if state in ("BLOCKED", "DONE"):
+        raise _refused("ask-state", f"Questions cannot be asked in {state}. Return to a working state first.")
+    context = working_state(status)
+    for question in questions:
+        wanted = question.decision_id or _number_of_same(value, question) or _next_number(value)
+        if wanted in GATES:
+            _ask_gate(session, value, wanted, question, now)
+            continue
+        if known := _record(value, wanted):
+            if known["status"] == "pending" and known["question"] == question.full_text:
+                continue
+            raise _refused("decision-repeated", f"{wanted} was asked already. Omit the id to get a new one.")
+        if wanted != _next_number(value):
+            raise _refused("decision-order", f"The next id is {_next_number(value)}. Omit the id to get it.")
+        category = question.category.strip().lower()
+        value["user_decisions"].append(_pending_record(wanted, question.full_text, context, now, category=category))
+    if state in GATE_OF or state == "ASK_USER":
+        return value
+    return {**value, "current_state": "ASK_USER"}
 
 
-def close(
-    folder: Path,
-    decision_id: str,
-    how: Literal["cancelled", "skipped"],
-    reason: str,
-    *,
-    clock: Clock,
-    disk: Disk = DISK,
-) -> SessionStatus:
-    """Keep that a question was cancelled or skipped."""
-    return _write(folder, lambda session: closed(session, decision_id, how, reason, now=clock.now()), clock, disk)
+def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuestion, now: datetime) -> None:
+    """Ask a gate's question in its one record, again where the last answer does not let the session pass."""
+    gate = GATES[gate_id]
+    if value["current_state"] != gate:
+        raise _refused("decision-context", f"{gate_id} is asked in {gate}, not in {value['current_state']}.")
+    entry = _record(value, gate_id)
+    if entry is None:
+        value["user_decisions"].append(_pending_record(gate_id, question.full_text, gate, now))
+        return
+    if entry["status"] == "pending":
+        return
+    if gate_id == APPROVE_DESIGN and is_change_request(entry.get("answer") or ""):
+        if status_of(session).correction_status != "completed":
+            message = "The design is not corrected yet. Run `accord session resume` and have it corrected first."
+            raise _refused("correction-open", message)
+        if entry["answer"] not in [line.answer for line in session.history]:
+            message = "The answer is not in approve-design-history.jsonl. Add it before you ask again."
+            raise _refused("history-missing", message)
+    elif passes_gate(gate_id, entry.get("answer") or ""):
+        raise _refused("gate-decided", f"{gate_id} is already answered: {entry['answer']}. Continue the session.")
+    _ask_again(session, entry, question.full_text, now=now)
 
 
-def complete_correction(folder: Path, *, clock: Clock, disk: Disk = DISK) -> SessionStatus:
-    """Keep that the correction of the design is complete."""
-    return _write(folder, corrected, clock, disk)
+def _pending_record(decision_id: str, question: str, context: str, at: datetime, *, category: str = "") -> Record:
+    entry = {
+        "decision_id": decision_id,
+        "question": question,
+        "status": "pending",
+        "answer": None,
+        "asked_at": timestamp(at),
+        "resolved_at": None,
+        "state_context": context,
+        "resolution_reason": None,
+    }
+    return {**entry, "category": category} if category else entry
 
 
-def resume(folder: Path, *, agent: str, clock: Clock, disk: Disk = DISK) -> Resumed:
-    """Find out what is next, and keep what must be durable before it happens: a correction that is dispatched.
+def _ask_again(session: Session, entry: Record, question: str, *, now: datetime) -> None:
+    """Ask a question again in its one record, later than its last answer, so that no old answer counts for it."""
+    earlier = [parse_lenient_timestamp(text) for text in (*(line.at for line in session.history), entry["asked_at"])]
+    at = max([now, *(time + timedelta(seconds=1) for time in earlier if time and time.tzinfo)])
+    entry.update(_pending_record(entry["decision_id"], question, entry["state_context"], at))
 
-    ``agent`` is who is sent to correct the design.
+
+def with_gate_asked_again(session: Session, value: Record, *, now: datetime) -> Record:
+    """Return the status with its gate's question pending again, where a cancelled one had blocked the session."""
+    entry = _record(value, GATE_OF.get(value["current_state"], ""))
+    if entry is not None and entry["status"] == "cancelled":
+        _ask_again(session, entry, entry["question"], now=now)
+    return value
+
+
+def with_answers(session: Session, answers: Mapping[str, str], *, now: datetime, is_final: bool = False) -> Record:
+    """Return the status with the user's answers. ``is_final`` cancels the questions left open.
+
+    Questions about security and gates are never cancelled that way: they stay pending.
     """
-    before = read_session(folder)
-    found = resumed(before)
-    if status_of(before).current_state == "DONE":
-        return found
-    _write(folder, adopted, clock, disk)
-
-    def step(session: Session) -> dict[str, Any]:
-        nonlocal found
-        found = resumed(session)  # under the lock, so that two who resume at once do not both send an agent
-        if found.next == "dispatch-correction":
-            return dispatched(session, agent, now=clock.now())
-        return left(session) if found.next == "continue" else status_value(session)
-
-    _write(folder, step, clock, disk)
-    return found
+    value = status_value(session)
+    for decision_id, text in answers.items():
+        entry = _open_record(value, decision_id, text)
+        if entry["status"] == "pending":
+            entry.update(status="answered", answer=normalize_answer(decision_id, text), resolved_at=timestamp(now))
+            if decision_id == APPROVE_DESIGN:
+                _set_correction(value, "queued" if is_change_request(entry["answer"]) else "none")
+    return _cancel_open(value, [entry["decision_id"] for entry in value["user_decisions"]], now) if is_final else value
 
 
-def _write(folder: Path, step: StatusStep, clock: Clock, disk: Disk) -> SessionStatus:
-    return change_status(folder, step, role=ROLE, clock=clock, disk=disk)
+def history_line(session: Session, answers: Mapping[str, str], *, now: datetime) -> Record | None:
+    """Return the line of the history for an answer that requests changes of a design that waits for approval."""
+    decision, text = status_of(session).decision(APPROVE_DESIGN), answers.get(APPROVE_DESIGN, "")
+    if decision is None or decision.status != "pending" or not is_change_request(text.strip()):
+        return None
+    return {
+        "at": timestamp(now),
+        "decision_id": APPROVE_DESIGN,
+        "answer": normalize_answer(APPROVE_DESIGN, text),
+        "state_context": "APPROVE_DESIGN",
+    }
+
+
+def with_silence(session: Session, decision_ids: Collection[str], *, now: datetime) -> Record:
+    """Return the status with those of these questions cancelled that are pending still: they got no answer."""
+    return _cancel_open(status_value(session), decision_ids, now)
+
+
+def _cancel_open(value: Record, decision_ids: Collection[str], now: datetime) -> Record:
+    for entry in value["user_decisions"]:
+        is_open = entry["status"] == "pending" and entry["decision_id"] in decision_ids
+        if is_open and not needs_answer(entry["decision_id"], entry.get("category")):
+            entry.update(status="cancelled", resolved_at=timestamp(now), resolution_reason=NO_RESPONSE)
+    return value
+
+
+def normalize_answer(decision_id: str, text: str) -> str:
+    """Return an answer as it is recorded. Raises BrokenContract when it does not answer this question."""
+    text = text.strip()
+    if not text:
+        raise _refused("answer-empty", f"The answer to {decision_id} is empty. Ask again.")
+    if decision_id == REVIEW_STRATEGY:
+        for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
+            if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
+                return name
+        message = f"The answer to {decision_id} must be `per-batch` or `single-final`. Ask again."
+        raise _refused("gate-answer", message)
+    if decision_id == APPROVE_DESIGN and not (is_approval(text) or is_change_request(text)):
+        message = f"The answer to {decision_id} must begin with `approved`, or be `changes-requested: WHAT`. Ask again."
+        raise _refused("gate-answer", message)
+    return text
+
+
+def with_closed_question(
+    session: Session, decision_id: str, how: Literal["cancelled", "skipped"], reason: str, *, now: datetime
+) -> Record:
+    """Return the status with a question that the user cancelled, or that no longer applies (skipped).
+
+    A cancelled gate blocks the session. A gate and a question about security cannot be skipped: the user decides.
+    """
+    if not reason.strip():
+        raise _refused("reason-missing", f"No reason given. Say with `--reason` why the question is {how}.")
+    value = status_value(session)
+    entry = _known_record(value, decision_id)
+    if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
+        return value
+    if entry["status"] != "pending":
+        raise _refused("decision-resolved", f"{decision_id} is already {entry['status']} and cannot change.")
+    if how == "skipped" and needs_answer(decision_id, entry.get("category")):
+        raise _refused("decision-mandatory", f"{decision_id} cannot be skipped. The user answers or cancels it.")
+    if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
+        message = "A question about security cannot be cancelled for lack of an answer. Ask it again."
+        raise _refused("security-cancelled", message)
+    entry.update(status=how, resolved_at=timestamp(now), resolution_reason=reason.strip())
+    if decision_id in GATES:
+        is_blocked = value["current_state"] == "BLOCKED"
+        came_from = (value.get("blocked_from") or GATES[decision_id]) if is_blocked else value["current_state"]
+        value.update(blocked_from=came_from, current_state="BLOCKED", blocker=GATE_MISSING)
+    return value
+
+
+def needs_answer(decision_id: str, category: str | None) -> bool:
+    """Return whether silence leaves a question open: it is a gate's, or about security."""
+    return decision_id in GATES or is_about_security(category)
+
+
+def with_adopted_answer(session: Session) -> Record:
+    """Return the status with an answer that reached the history before a crash kept it from the status."""
+    value = status_value(session)
+    entry = _record(value, APPROVE_DESIGN)
+    if entry is None or entry["status"] != "pending" or not session.history:
+        return value
+    last = session.history[-1]
+    if not is_before(last.at, entry["asked_at"]):
+        entry.update(status="answered", answer=last.answer, resolved_at=last.at)
+        _set_correction(value, "queued")
+    return value
+
+
+def with_dispatched_correction(session: Session, agent: str, *, now: datetime) -> Record:
+    """Return the status with the agent that corrects the design; recorded first, it is never sent twice."""
+    value = status_value(session)
+    _set_correction(value, "dispatched")
+    at = {"agent": agent, "task_id": "meta", "at": timestamp(now)}
+    value["gate_tracking"]["APPROVE_DESIGN"]["last_correction_dispatch"] = at
+    return value
+
+
+def with_completed_correction(session: Session) -> Record:
+    """Return the status with a completed correction of the design, after which the user may be asked again."""
+    value = status_value(session)
+    status = status_of(session)
+    if status.correction_status not in ("dispatched", "completed"):
+        raise _refused("correction-open", f"No correction was dispatched: its status is {status.correction_status}.")
+    _set_correction(value, "completed")
+    return value
+
+
+def next_step(session: Session) -> NextStep:
+    """Return what a session does next, by its durable documents alone."""
+    status = status_of(session)
+    state, pending = status.current_state, status.pending
+    if state == "BLOCKED":
+        return NextStep(state, "blocked", pending, status.blocker or "")
+    if pending:
+        return NextStep(state, "ask", pending)
+    if state in GATE_OF:
+        return _next_at_gate(status, GATE_OF[state])
+    if state == "ASK_USER":
+        return NextStep(return_state(status) or state, "continue")
+    return NextStep(state, "continue")
+
+
+def _next_at_gate(status: SessionStatus, gate_id: str) -> NextStep:
+    state, decision = status.current_state, status.decision(gate_id)
+    if decision is None:
+        return NextStep(state, "ask", (), f"{gate_id} was never asked.")
+    answer = (decision.answer or "") if decision.status == "answered" else ""
+    if gate_id == APPROVE_DESIGN and is_change_request(answer):
+        steps: dict[str, Next] = {
+            "none": "dispatch-correction",
+            "queued": "dispatch-correction",
+            "dispatched": "verify-correction",
+            "completed": "re-ask",
+        }
+        return NextStep(state, steps[status.correction_status], (), answer)
+    return NextStep(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
+
+
+def without_ask_user(session: Session) -> Record:
+    """Return the status back in the state where its questions came up; any other state stays."""
+    status = status_of(session)
+    if status.current_state != "ASK_USER" or status.pending:
+        return status_value(session)
+    return status_in(session, return_state(status))
+
+
+def _set_correction(value: Record, wanted: str) -> None:
+    tracking = value.get("gate_tracking") or {}
+    approval = tracking.get("APPROVE_DESIGN") or {}
+    if wanted != "none" or approval:
+        approval["correction_status"] = wanted
+        approval.setdefault("last_correction_dispatch", {"agent": None, "task_id": None, "at": None})
+        tracking["APPROVE_DESIGN"] = approval
+        value["gate_tracking"] = tracking
+
+
+def _record(value: Mapping[str, Any], decision_id: str) -> Record | None:
+    return next((entry for entry in value["user_decisions"] if entry["decision_id"] == decision_id), None)
+
+
+def _known_record(value: Mapping[str, Any], decision_id: str) -> Record:
+    entry = _record(value, decision_id)
+    if entry is None:
+        known = [entry["decision_id"] for entry in value["user_decisions"]]
+        hint = did_you_mean(decision_id, known) or f"The questions are: {', '.join(known) or 'none'}."
+        raise _refused("decision-unknown", f"Unknown question `{decision_id}`. {hint}")
+    return entry
+
+
+def _open_record(value: Mapping[str, Any], decision_id: str, text: str) -> Record:
+    """Return the pending record of a question, or one that has this very answer already."""
+    entry = _known_record(value, decision_id)
+    if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
+        return entry
+    if entry["status"] != "pending":
+        raise _refused("decision-resolved", f"{decision_id} is already {entry['status']} and cannot change.")
+    return entry
+
+
+def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:
+    for entry in value["user_decisions"]:
+        is_alike = is_about_security(entry.get("category")) == is_about_security(question.category)
+        if entry["status"] == "pending" and entry["question"] == question.full_text and is_alike:
+            return str(entry["decision_id"])
+    return ""
+
+
+def _next_number(value: Mapping[str, Any]) -> str:
+    found = (_NUMBER.match(entry["decision_id"]) for entry in value["user_decisions"])
+    return f"UD-{max((int(match.group(1)) for match in found if match), default=0) + 1}"
+
+
+def _refused(code: str, message: str) -> Exception:
+    return refuse("The question protocol forbids it.", Finding(code, message))

@@ -1,21 +1,21 @@
-"""What the shape of a session's documents cannot say, each document by itself. All pure.
+"""Rules of a session's single documents, beyond their shape. All pure.
 
-Source: global agent contract; the sections are named at each rule. What concerns several documents at once is in
-``accord.sessions.folder_rules``.
+Source: global agent contract; each rule names its section. ``accord.sessions.folder_rules`` has the rules across
+documents.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, get_args
 
 from accord.core.documents import shown
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import find_cycle
+from accord.core.suggest import did_you_mean
 from accord.sessions.models import APPROVE_DESIGN, GATES, LOOPS, REVIEW_STRATEGY, ROLES, RiskFlag
-from accord.sessions.moments import moment_findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,16 +31,19 @@ if TYPE_CHECKING:
     )
 
 MOST_RETRIES = 3
-"""A loop of fixes is entered at most so often for one task; then the user is asked."""
+"""How often a task may enter one fix loop before the user is asked."""
 
 SECURITY = "security"
-"""The category of questions that only the user may resolve."""
+"""The category of questions that only the user resolves."""
 
 NO_RESPONSE = "no response provided"
-"""The reason of a decision that nobody answered."""
+"""The reason of a cancelled decision that got no answer."""
 
 STATUS_OF_ONE_ROLE = {"NEEDS_INFO": "Researcher", "NEEDS_DECISION": "Security"}
 
+_WITH_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?\Z")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\Z")
+_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)\Z")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _APPROVED = re.compile(r"approved(?![\w-])")
 _CHANGES = re.compile(r"changes-requested:\s*\S")
@@ -58,8 +61,8 @@ _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status
 
 
 def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
-    """Check what an agent is given ("Universal Input JSON"); ``role`` is the agent that it is for, where known."""
-    role = role or given.agent or _said_role(given)
+    """Check an agent's input ("Universal Input JSON"); ``role`` is the agent that it is for, where known."""
+    role = role or given.agent or _named_role(given)
     return [
         *_changed_files(given, role),
         *_checks(given.task.acceptance_checks, "/task/acceptance_checks"),
@@ -69,38 +72,75 @@ def input_findings(given: AgentInput, role: str = "") -> list[Finding]:
     ]
 
 
-def _said_role(document: OpenModel) -> str:
-    """Read the role that an open document names under a key of its own, if it is a canonical name."""
+def _named_role(document: OpenModel) -> str:
+    """Return the role that an open document names under an extra key, if it is a canonical name."""
     extra = document.model_extra or {}
     dispatch = extra.get("dispatch")
-    said: list[Any] = [extra.get("role"), dispatch.get("agent") if isinstance(dispatch, dict) else None]
-    return next((name for name in said if isinstance(name, str) and name in ROLES), "")
+    named: list[Any] = [extra.get("role"), dispatch.get("agent") if isinstance(dispatch, dict) else None]
+    return next((name for name in named if isinstance(name, str) and name in ROLES), "")
 
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
     place = "/task/session_changed_files"
     files = given.task.session_changed_files
     if role == "Reviewer" and not files:
-        message = "A Reviewer must be told what the session changed. List the changed files."
+        message = "The Reviewer needs the files that the session changed. List them."
         yield Finding("changed-files-missing", message, place)
     if files and role not in ("", "Reviewer"):
-        message = f"Only the Reviewer is told what the session changed; {role} is not. Leave the list out."
+        message = f"Only the Reviewer gets the list of changed files, not {role}. Remove the list."
         yield warning("changed-files-unexpected", message, place)
     for i, file in enumerate(files):
         if file.change_type == "renamed" and not (file.old_path or "").strip():
-            message = "A renamed file needs the path that it had before. Add old_path."
+            message = "A renamed file needs its previous path. Add `old_path`."
             yield Finding("old-path-missing", message, place + pointer(i, "old_path"))
 
 
 def _relative(paths: Sequence[str], place: str) -> Iterator[Finding]:
     for i, path in enumerate(paths):
         if not is_inside(path):
-            message = "The path is empty or leads out of the repository. Write it relative to the repository's root."
+            message = "The path is empty or outside the repository. Write it relative to the repository's root."
             yield Finding("path-outside", message, place + pointer(i))
 
 
+def parse_lenient_timestamp(text: str) -> datetime | None:
+    """Return an ISO-8601 date, with or without a time and an offset, as tools write it; None for any other text."""
+    if not (_WITH_TIME.match(text) or _DAY.match(text)):
+        return None
+    try:
+        return datetime.fromisoformat(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
+def is_before(timestamp: str, other: str) -> bool:
+    """Return whether a timestamp is earlier than another. Where only one has an offset, the offset is ignored.
+
+    A text that is not a timestamp is neither earlier nor later.
+    """
+    first, second = parse_lenient_timestamp(timestamp), parse_lenient_timestamp(other)
+    if first is None or second is None:
+        return False
+    if (first.tzinfo is None) != (second.tzinfo is None):
+        first, second = first.replace(tzinfo=None), second.replace(tzinfo=None)
+    return first < second
+
+
+def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
+    """Check one timestamp: any number of fractional digits is fine, a missing time or offset is a warning."""
+    if text is None:
+        return
+    if parse_lenient_timestamp(text) is None:
+        message = "The value is not an ISO-8601 timestamp. Write it like `2026-01-31T09:30:00Z`."
+        yield Finding("timestamp-invalid", message, path)
+    elif not _ZONE.search(text) or _DAY.match(text):
+        message = (
+            "The timestamp has no time or no offset, so its order is unknown. Write it like `2026-01-31T09:30:00Z`."
+        )
+        yield warning("timestamp-vague", message, path)
+
+
 def is_inside(path: str) -> bool:
-    """Tell whether a path is one below the repository's root: relative, without a way up."""
+    """Return whether a path is below the repository's root: relative, and without `..`."""
     posix, windows = PurePosixPath(path), PureWindowsPath(path)
     is_absolute = posix.is_absolute() or bool(windows.anchor) or path.startswith("~")
     return bool(path.strip()) and not is_absolute and ".." not in windows.parts and "\0" not in path
@@ -109,26 +149,28 @@ def is_inside(path: str) -> bool:
 def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
     for i, check in enumerate(checks):
         if not _CHECK.match(check):
-            message = 'The check says neither "cmd: …" nor "manual: …", so nobody knows who checks it. Begin it so.'
+            message = "The check begins with neither `cmd:` nor `manual:`. Begin it with one of them."
             yield warning("check-form", message, place + pointer(i))
 
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     if "none" in flags and len(set(flags)) > 1:
-        yield warning("risk-flags-contradict", '"none" stands beside other flags. Keep one of them.', place)
+        yield warning(
+            "risk-flags-contradict", "`none` cannot be combined with other flags. Keep one or the other.", place
+        )
 
 
 def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
-    """Check what an agent gives back ("Universal Output JSON"); ``role`` is the agent that spoke, where known."""
-    role = role or output.agent or _said_role(output)
+    """Check an agent's output ("Universal Output JSON"); ``role`` is the agent that wrote it, where known."""
+    role = role or output.agent or _named_role(output)
     found = []
     only = STATUS_OF_ONE_ROLE.get(output.status)
     if only and not role:
-        message = f"{output.status} is for {only} only, and the output does not say who speaks. Check it with the role."
+        message = f"Only {only} returns {output.status}, and the output names no agent. Check it with `--role`."
         found.append(warning("status-role-unknown", message, "/status"))
     elif only and role != only:
         own = "".join(f"{status}, " for status, other in STATUS_OF_ONE_ROLE.items() if other == role)
-        message = f"{output.status} is for {only} only; {role} returns OK, {own}BLOCKED or FAIL."
+        message = f"Only {only} returns {output.status}. {role} returns OK, {own}BLOCKED or FAIL."
         found.append(Finding("status-of-other-role", message, "/status"))
     if len(_SENTENCE_END.findall(output.summary)) > 3:
         found.append(warning("summary-long", "The summary has more than three sentences. Shorten it.", "/summary"))
@@ -139,7 +181,7 @@ def status_findings(status: SessionStatus) -> list[Finding]:
     """Check ``status.json`` ("status.json - minimal schema", "ASK_USER protocol")."""
     return [
         *session_name_findings(status.session, "/session"),
-        *_moments(status),
+        *_timestamps(status),
         *_decisions(status.user_decisions),
         *_retries(status),
         *_state(status),
@@ -155,27 +197,29 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     except ValueError:
         is_fine = False
     if not is_fine:
-        message = f'The session is named "{shown(name)}". Name it YYYY-MM-DD_short-slug.'
+        message = f"The session is named `{shown(name)}`. Rename it to YYYY-MM-DD_short-slug."
         yield Finding("session-name", message, path)
 
 
-def _moments(status: SessionStatus) -> Iterator[Finding]:
-    yield from moment_findings(status.last_update, "/last_update")
+def _timestamps(status: SessionStatus) -> Iterator[Finding]:
+    yield from timestamp_findings(status.last_update, "/last_update")
     for i, decision in enumerate(status.user_decisions):
-        yield from moment_findings(decision.asked_at, pointer("user_decisions", i, "asked_at"))
-        yield from moment_findings(decision.resolved_at, pointer("user_decisions", i, "resolved_at"))
+        yield from timestamp_findings(decision.asked_at, pointer("user_decisions", i, "asked_at"))
+        yield from timestamp_findings(decision.resolved_at, pointer("user_decisions", i, "resolved_at"))
     if status.runtime_flags:
-        yield from moment_findings(status.runtime_flags.copilot_checked_at, "/runtime_flags/copilot_checked_at")
+        yield from timestamp_findings(status.runtime_flags.copilot_checked_at, "/runtime_flags/copilot_checked_at")
     approval = status.gate_tracking.approve_design if status.gate_tracking else None
     if approval and approval.last_correction_dispatch:
         place = "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/at"
-        yield from moment_findings(approval.last_correction_dispatch.at, place)
+        yield from timestamp_findings(approval.last_correction_dispatch.at, place)
 
 
 def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
     for i in _repeated(decision.decision_id for decision in decisions):
-        message = f"{decisions[i].decision_id} is there twice. A gate's question is asked again in its one entry; "
-        yield Finding("decision-repeated", message + "any other has a number of its own.", pointer("user_decisions", i))
+        message = f"{decisions[i].decision_id} occurs twice. Ask a gate's question again in its one entry, "
+        yield Finding(
+            "decision-repeated", message + "and give any other question its own number.", pointer("user_decisions", i)
+        )
     for i, decision in enumerate(decisions):
         place = pointer("user_decisions", i)
         yield from _record(decision, place)
@@ -192,106 +236,121 @@ def _repeated(names: Iterable[str]) -> Iterator[int]:
 
 
 def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
-    """Decision record validity rules."""
+    """Check one record ("Decision record validity rules")."""
     if decision.status == "pending":
         for key in ("answer", "resolved_at", "resolution_reason"):
             if getattr(decision, key) is not None:
-                message = f"A decision that is pending has no {key} yet. Set it to null, or resolve the decision."
+                message = f"A pending decision cannot have `{key}`. Set it to null, or resolve the decision."
                 yield Finding("decision-record", message, f"{place}/{key}")
         return
     if decision.resolved_at is None:
-        message = f"A decision that is {decision.status} says when. Set resolved_at."
+        message = f"The {decision.status} decision has no `resolved_at`. Set it."
         yield Finding("decision-record", message, f"{place}/resolved_at")
     if decision.status == "answered":
         if not (decision.answer or "").strip():
-            message = "An answered decision has an answer. Write it, or set the decision back to pending."
+            message = "The answered decision has no answer. Write it, or set the decision back to pending."
             yield Finding("decision-record", message, f"{place}/answer")
     elif not (decision.resolution_reason or "").strip():
-        message = f"A decision that is {decision.status} says why. Write a resolution_reason."
+        message = f"The {decision.status} decision has no reason. Write `resolution_reason`."
         yield Finding("decision-record", message, f"{place}/resolution_reason")
     elif (
         decision.status == "cancelled"
         and is_about_security(decision.category)
         and is_silence(decision.resolution_reason or "")
     ):
-        message = "A question about security is never cancelled because nobody answered. Ask it again."
+        message = "A question about security cannot be cancelled for lack of an answer. Ask it again."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason")
 
 
 def is_about_security(category: str | None) -> bool:
-    """Tell whether a question is one that only the user may resolve."""
+    """Return whether a question is one that only the user resolves."""
     return (category or "").strip().lower() == SECURITY
 
 
 def is_silence(reason: str) -> bool:
-    """Tell whether the reason of a cancelled decision says only that nobody answered."""
+    """Return whether the reason of a cancelled decision only means that no answer came."""
     return bool(_SILENCE.fullmatch(" ".join(reason.lower().split()).strip(".!- ")))
 
 
 def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
     gate = GATES.get(decision.decision_id)
     if gate and decision.state_context != gate:
-        message = f"{decision.decision_id} belongs to the gate {gate}. Set state_context to that."
+        message = f"{decision.decision_id} belongs to the gate {gate}. Set `state_context` to {gate}."
         yield Finding("decision-context", message, f"{place}/state_context")
     elif decision.state_context in ("ASK_USER", "BLOCKED", "DONE"):
-        message = f"{decision.state_context} is no state to return to. Name the state that was active before."
+        message = f"A session cannot return to {decision.state_context}. Set `state_context` to the state before it."
         yield Finding("decision-context", message, f"{place}/state_context")
 
 
 def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
     if decision.status != "answered" or not decision.answer:
         return
-    if decision.decision_id == APPROVE_DESIGN and not (is_approval(decision.answer) or asks_changes(decision.answer)):
-        message = 'The answer begins with "approved", or with "changes-requested:" and what to change. Ask again.'
+    if decision.decision_id == APPROVE_DESIGN and not (
+        is_approval(decision.answer) or is_change_request(decision.answer)
+    ):
+        message = "The answer must begin with `approved`, or be `changes-requested: WHAT`. Ask again."
         yield Finding("gate-answer", message, f"{place}/answer")
     if decision.decision_id == REVIEW_STRATEGY and decision.answer not in _STRATEGIES:
-        message = 'The answer is "per-batch" or "single-final". Write one of these, or ask again.'
+        message = "The answer must be `per-batch` or `single-final`. Correct it, or ask again."
         yield Finding("gate-answer", message, f"{place}/answer")
 
 
 def is_approval(answer: str) -> bool:
-    """Tell whether an answer approves the design: the word ``approved``, and anything behind it."""
+    """Return whether an answer approves the design: the word ``approved``, and anything after it."""
     return bool(_APPROVED.match(answer))
 
 
-def asks_changes(answer: str) -> bool:
-    """Tell whether an answer asks for changes of the design, and says which."""
+def is_change_request(answer: str) -> bool:
+    """Return whether an answer requests changes of the design, and names them."""
     return bool(_CHANGES.match(answer))
 
 
 def passes_gate(decision_id: str, answer: str) -> bool:
-    """Tell whether an answer lets a session pass the gate that it was asked at."""
+    """Return whether an answer lets a session pass the gate."""
     return is_approval(answer) if decision_id == APPROVE_DESIGN else answer in _STRATEGIES
+
+
+def check_gate(status: SessionStatus, decision_id: str) -> str | None:
+    """Return why a gate's decision does not let a session pass; None when it does."""
+    decision = status.decision(decision_id)
+    if decision is None:
+        return f"{decision_id} was never asked."
+    if decision.status != "answered" or not decision.answer:
+        return f"{decision_id} is {decision.status}, not answered."
+    if passes_gate(decision_id, decision.answer):
+        return None
+    wanted = {APPROVE_DESIGN: "`approved`", REVIEW_STRATEGY: "`per-batch` or `single-final`"}
+    return f"{decision_id} is not answered with {wanted[decision_id]}."
 
 
 def _retries(status: SessionStatus) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
-                message = f"{shown(task)} went into {loop} more than {MOST_RETRIES} times. Ask the user what to do."
+                message = f"{shown(task)} entered {loop} more than {MOST_RETRIES} times. Ask the user how to continue."
                 yield Finding("retry-budget", message, pointer("retry_counts", task, loop))
 
 
 def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
     if status.mode and state in {"lean": FULL_ONLY, "full": LEAN_ONLY}[status.mode]:
-        message = f"A {status.mode} session has no state {state}. Correct mode or current_state."
+        message = f"A {status.mode} session has no state {state}. Correct `mode` or `current_state`."
         yield Finding("mode-state", message, "/current_state")
     if state == "BLOCKED" and status.blocked_from is None:
-        message = (
-            "The session is blocked, and nothing says where it goes on afterwards. Set blocked_from to that state."
-        )
+        message = "The state before the block is not recorded. Set `blocked_from` to it."
         yield warning("blocked-from", message, "/current_state")
     if status.blocked_from in ("BLOCKED", "DONE"):
-        message = f"{status.blocked_from} is no state to return to. Name the state that was active before."
+        message = f"A session cannot return to {status.blocked_from}. Set `blocked_from` to the state before the block."
         yield Finding("blocked-from-invalid", message, "/blocked_from")
     if state == "ASK_USER" and not status.user_decisions:
-        message = "The user is to be asked, and there is no question. Write one to user_decisions first."
+        message = "The session asks the user, but has no question. Write one with `accord session ask`."
         yield Finding("question-missing", message, "/user_decisions")
     asks = {"ASK_USER", "BLOCKED", *GATES.values()}
     for i, decision in enumerate(status.user_decisions if state not in asks else ()):
         if decision.status == "pending":
-            message = f"{decision.decision_id} is pending, but the session went on to {state}. Resolve it first."
+            message = (
+                f"{decision.decision_id} is pending, but the session moved to {state}. Resolve the question first."
+            )
             yield Finding("decision-left", message, pointer("user_decisions", i, "status"))
 
 
@@ -301,7 +360,7 @@ LEAN_ONLY = frozenset({"INTAKE_LEAN"})
 
 def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
     for key in sorted(_STATUS_KEYS & set(status.model_extra or {})):
-        message = "What becomes of tasks is kept in tasks.yaml alone. Remove the key."
+        message = "Only tasks.yaml records the status of tasks. Remove the key."
         yield Finding("task-status-duplicated", message, pointer(key))
 
 
@@ -309,7 +368,7 @@ def tasks_findings(tasks: SessionTasks) -> list[Finding]:
     """Check ``tasks.yaml``: ids, dependencies, checks."""
     found = []
     for i in _repeated(task.id for task in tasks.tasks):
-        message = f"{tasks.tasks[i].id} is there twice. Give one of the two another id."
+        message = f"{tasks.tasks[i].id} occurs twice. Give one of them another id."
         found.append(Finding("task-repeated", message, pointer("tasks", i, "id")))
     found += _dependencies(tasks)
     for i, task in enumerate(tasks.tasks):
@@ -321,9 +380,11 @@ def tasks_findings(tasks: SessionTasks) -> list[Finding]:
 
 
 def _known_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
+    known: tuple[str, ...] = get_args(RiskFlag)
     for i, flag in enumerate(flags):
-        if flag not in get_args(RiskFlag):
-            message = f'"{shown(flag)}" is no flag that agents know: {", ".join(get_args(RiskFlag))}.'
+        if flag not in known:
+            hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
+            message = f"Unknown risk flag `{shown(flag)}`. {hint}"
             yield warning("risk-flag-unknown", message, place + pointer(i))
 
 
@@ -332,24 +393,25 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
     for i, task in enumerate(tasks.tasks):
         for name in task.depends_on:
             if name not in position:
-                message = f'{task.id} waits for "{shown(name)}", which is no task. Correct the id.'
+                hint = did_you_mean(name, position) or "Correct the id."
+                message = f"{task.id} depends on the unknown task `{shown(name)}`. {hint}"
                 yield Finding("dependency-unknown", message, pointer("tasks", i))
     waits = {i: [position[name] for name in task.depends_on if name in position] for i, task in enumerate(tasks.tasks)}
     if cycle := find_cycle(waits):
         names = " → ".join(tasks.tasks[i].id for i in [*cycle, cycle[0]])
-        message = f"Tasks wait for each other in a circle: {names}. Remove one of these dependencies."
+        message = f"The tasks depend on each other in a cycle: {names}. Remove one of these dependencies."
         yield Finding("dependency-cycle", message, pointer("tasks", cycle[0]))
 
 
 def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
-    """Check ``acceptance.json``: every criterion has an id of its own."""
+    """Check ``acceptance.json``: every criterion has its own id."""
     criteria = acceptance.acceptance_criteria
     found = []
     for i in _repeated(criterion.id for criterion in criteria):
-        message = f"{shown(criteria[i].id)} is there twice. Give one of the two another id."
+        message = f"{shown(criteria[i].id)} occurs twice. Give one of them another id."
         found.append(Finding("criterion-repeated", message, pointer("acceptance_criteria", i, "id")))
     for i, criterion in enumerate(criteria):
         if not _CRITERION.fullmatch(criterion.id):
-            message = f'"{shown(criterion.id)}" is no id that everybody knows as one. Name criteria AC-001, AC-002, …'
+            message = f"`{shown(criterion.id)}` is not an id like AC-001. Rename the criterion."
             found.append(warning("criterion-id", message, pointer("acceptance_criteria", i, "id")))
     return found

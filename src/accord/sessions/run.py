@@ -1,0 +1,151 @@
+"""The commands of a session, each one or a few planned changes: moves, tasks, questions and answers.
+
+Source: global agent contract. ``SessionWriter`` applies the changes, or only plans them in a dry run. Whatever ends the
+process, the same command continues from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from accord.core.errors import WrongUsage
+from accord.core.findings import Finding
+from accord.core.suggest import did_you_mean
+from accord.sessions.apply import SessionWriter
+from accord.sessions.folder import status_of, status_value
+from accord.sessions.models import LOOPS
+from accord.sessions.plan import reopened_status, status_in
+from accord.sessions.policy import WORK, refuse
+from accord.sessions.questions import (
+    history_line,
+    next_step,
+    with_adopted_answer,
+    with_answers,
+    with_closed_question,
+    with_completed_correction,
+    with_dispatched_correction,
+    with_gate_asked_again,
+    with_questions,
+    without_ask_user,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from accord.core.clock import Clock
+    from accord.sessions.folder import Session
+    from accord.sessions.models import SessionStatus, SessionTasks
+    from accord.sessions.questions import NextStep, UserQuestion
+
+ROLE = "Orchestrator"
+"""The single writer of decisions."""
+
+
+def create_session(root: Path, slug: str, *, is_lean: bool, clock: Clock, is_dry_run: bool = False) -> SessionWriter:
+    """Create a session below ``.agents-work``, named by the day and the slug; return its writer.
+
+    Raises BrokenContract with ``session-exists`` when the name is taken, ``path-outside`` when the folder is a link.
+    """
+    if (root / WORK).is_symlink():
+        message = f"{root / WORK} is a link. Replace it with a directory in the repository."
+        raise refuse("The session cannot be created.", Finding("path-outside", message))
+    folder = root / WORK / f"{clock.now():%Y-%m-%d}_{slug}"
+    first: dict[str, Any] = {
+        "current_state": "INTAKE_LEAN" if is_lean else "INTAKE",
+        "session": folder.name,
+        "mode": "lean" if is_lean else "full",
+        "assumptions": [],
+        "user_decisions": [],
+        "retry_counts": {},
+        "known_issues": [],
+        "last_ci_result": "unknown",
+    }
+    writer = SessionWriter(folder, clock, is_dry_run=is_dry_run)
+    writer.create(first, role=ROLE if is_lean else "SpecAgent")
+    return writer
+
+
+def advance(writer: SessionWriter, target: str, *, role: str, task: str = "", blocker: str = "") -> SessionStatus:
+    """Move a session to a state, once its guards allow it; one that is there already, DONE included, stays there."""
+    status = writer.read().status
+    if status and status.current_state == target == "DONE":
+        return status
+
+    def step(session: Session) -> dict[str, Any]:
+        value = status_in(session, target, task=task, blocker=blocker)
+        return with_gate_asked_again(session, value, now=writer.clock.now())
+
+    return writer.change_status(step, role=role)
+
+
+def start_fix(writer: SessionWriter, task: str, loop: str, *, role: str) -> SessionStatus:
+    """Enter a fix loop for a task, and count it; the fourth time is refused."""
+    if loop not in LOOPS:
+        hint = did_you_mean(loop, LOOPS) or f"Use one of {', '.join(LOOPS)}."
+        raise WrongUsage(f"Unknown fix loop `{loop}`.", hint=hint)
+    return writer.change_status(lambda session: status_in(session, loop, task=task), role=role)
+
+
+def reopen(writer: SessionWriter) -> SessionStatus:
+    """Reopen a session that was done, as the Orchestrator: it goes back to IMPLEMENT_LOOP."""
+    return writer.change_status(
+        lambda session: reopened_status(session, now=writer.clock.now()), role=ROLE, reopens=True
+    )
+
+
+def move_task(writer: SessionWriter, task: str, target: str, *, role: str) -> SessionTasks:
+    """Set the status of one task, once its lifecycle, its dependencies, its reviews and the role allow it."""
+    return writer.change_tasks({task: target}, role=role)
+
+
+def ask(writer: SessionWriter, questions: Sequence[UserQuestion]) -> SessionStatus:
+    """Write questions as pending and verify them, before the user sees them."""
+    return writer.change_status(lambda session: with_questions(session, questions, now=writer.clock.now()), role=ROLE)
+
+
+def answer(writer: SessionWriter, answers: Mapping[str, str], *, is_final: bool = False) -> SessionStatus:
+    """Record answers. Requested changes of the design reach the history first, so that they are never lost.
+
+    An answer that reached the history before a crash is adopted first, so that giving it again adds no line.
+    """
+    now = writer.clock.now()
+    writer.change_status(with_adopted_answer, role=ROLE)
+    return writer.change_status(
+        lambda session: with_answers(session, answers, now=now, is_final=is_final),
+        role=ROLE,
+        history=lambda session: history_line(session, answers, now=now),
+    )
+
+
+def close_question(
+    writer: SessionWriter, decision_id: str, how: Literal["cancelled", "skipped"], reason: str
+) -> SessionStatus:
+    """Record that a question was cancelled or skipped."""
+    return writer.change_status(
+        lambda session: with_closed_question(session, decision_id, how, reason, now=writer.clock.now()), role=ROLE
+    )
+
+
+def complete_correction(writer: SessionWriter) -> SessionStatus:
+    """Record that the correction of the design is complete."""
+    return writer.change_status(with_completed_correction, role=ROLE)
+
+
+def resume(writer: SessionWriter, *, agent: str) -> NextStep:
+    """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
+    session = writer.read()
+    found = next_step(session)
+    if status_of(session).current_state == "DONE":
+        return found
+    writer.change_status(with_adopted_answer, role=ROLE)
+
+    def step(session: Session) -> dict[str, Any]:
+        nonlocal found
+        found = next_step(session)  # under the lock, so that two processes do not both dispatch an agent
+        if found.next == "dispatch-correction":
+            return with_dispatched_correction(session, agent, now=writer.clock.now())
+        return without_ask_user(session) if found.next == "continue" else status_value(session)
+
+    writer.change_status(step, role=ROLE)
+    return found
