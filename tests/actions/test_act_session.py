@@ -64,7 +64,7 @@ set -euo pipefail
 accord() { bash "$ACCORD" "$@" > /dev/null; }
 to() { for state in "$@"; do accord session advance "$DIR" --to "$state" --role Orchestrator; done; }
 put() { for file in "$@"; do cp "parts/$file" "$DIR/$file"; done; }
-take() { for role in "${@:2}"; do accord dispatch "$DIR" "$1" --to "$role" --take parts/output.json; done; }
+take() { for role in "${@:2}"; do accord dispatch "$DIR" "$1" --role "$role" --take parts/output.json; done; }
 complete() { accord session task "$DIR" "$1" --to completed --role Orchestrator; }
 
 begin() { accord session new "$@"; DIR=$(echo .agents-work/*_"$1"); }
@@ -89,7 +89,7 @@ to IMPLEMENT_LOOP
 accord session ask "$DIR" --question 'Which one?'
 accord session answer "$DIR" UD-1='the first'
 accord session resume "$DIR"
-accord dispatch "$DIR" T-001 --to Coder --into .accord/dispatch
+accord dispatch "$DIR" T-001 --role Coder --into .accord/dispatch
 take T-001 Coder
 accord session fix "$DIR" T-001 FIX_TESTS --role Orchestrator
 to IMPLEMENT_LOOP
