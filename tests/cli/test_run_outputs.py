@@ -225,6 +225,10 @@ def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, agent: 
     assert workshop.tip() == before
     on_github.monkeypatch.delenv("GITHUB_ACTIONS")
     (on_github.home / "output").unlink()
+    planned = on_github("publish", on_github.home / "run", "--format", "json", "--dry-run").document
+    assert planned["changes-made"] == "false"
+    assert "Dry run: 2 files would be pushed" in planned["run-warnings"]
+    assert (workshop.tip(), (on_github.home / "output").exists()) == (before, False)
     second = on_github("publish", on_github.home / "run", "--format", "json", "--author", "Robo <robo@example.org>")
     assert second.code == 0, second.err
     assert (second.document["changes-made"], second.document["commit-sha"]) == ("true", workshop.tip())
@@ -249,7 +253,7 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
     [
         ("gone", "no branch \u2019gone\u2019"),
         ("refs/heads/gone", "no branch"),
-        ("refs/heads//x", "cannot be the name"),
+        ("refs/heads//x", "is not a valid"),
         ("feature", "Run it again"),
         ("refs/heads/feature", "Run it again"),
         ("0" * 40, "Run it again"),
@@ -287,16 +291,13 @@ def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: A
     assert not (agent.tree / "new.txt").exists()
 
 
-@pytest.mark.parametrize("more", [(), ("--no-publish",)])
-@pytest.mark.parametrize("ref", ["-x", "refs/heads//x", "a..b", "a b", "refs/heads/", "x.lock", "-"])
-def test_no_agent_works_for_a_branch_that_cannot_be(
-    on_github: Accord, agent: Agent, ref: str, more: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("ref", ["-x", "refs/heads//x", "a b", "refs/heads/", "x.lock"])
+def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, agent: Agent, ref: str) -> None:
     on_github.monkeypatch.chdir(agent.tree)
-    ended = on_github(*running(on_github, f"--pr-ref={ref}", *more))
-    assert (ended.code, "pr_ref" in ended.err) == (2, True), ended.err
-    assert not (on_github.home / "run").exists()
-    assert on_github(*running(on_github, f"--pr-ref={ref}", *more, "--skip")).code == 0
+    for more in ([], ["--no-publish"]):
+        ended = on_github(*running(on_github, f"--pr-ref={ref}", *more))
+        assert (ended.code, "--pr-ref" in ended.err) == (2, True), ended.err
+        assert not (on_github.home / "run").exists()
 
 
 def test_a_ref_that_nobody_can_push_to_can_be_looked_at_without_publishing(on_github: Accord, agent: Agent) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accord.cli.output import one_line
 from accord.gha.commands import inert
-from accord.runner.summary import safe_line, summary_of
+from accord.runner.outputs import safe_line, summary_of
 from accord.text.markdown import cell, fenced, mermaid_text
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise, sanitise_line, sanitise_plain

@@ -10,7 +10,7 @@ import pytest
 from accord.core.errors import BrokenContract
 from accord.git.patches import extract_patch
 from accord.git.program import Git
-from accord.runner.record import FileStat, diff_stat, patch_stats, range_stats
+from accord.runner.publish import FileStat, diff_stat, patch_stats, range_stats
 
 if TYPE_CHECKING:
     from pathlib import Path

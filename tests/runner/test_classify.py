@@ -10,7 +10,7 @@ from support.runs import Reader, as_lines, words_of
 from accord.runner import error_rules
 from accord.runner.classify import classify, contract_exit_code
 from accord.runner.error_rules import CAUSES, INTERNAL_ERRORS
-from accord.runner.record import InternalError, InternalErrorKind
+from accord.runner.models import InternalError, InternalErrorKind
 from accord.runner.transcripts.wording import cut, delay_in, status_in
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ def ran(output: str) -> dict[str, Any]:
 def test_what_accord_saw_itself_comes_before_all_else(
     reader: Reader, kind: InternalErrorKind, words: tuple[str, str, str]
 ) -> None:
-    own = InternalError(kind=kind, detail="What happened\nin detail.")
+    error = InternalError(kind=kind, detail="What happened\nin detail.")
     for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
-        evidence = reader.evidence("codex", stdout, exit_code=exit_code, own=own)
+        evidence = reader.evidence("codex", stdout, exit_code=exit_code, error=error)
         found = classify(evidence)
         assert found
         assert (found.category, found.type, found.recovery) == words
@@ -202,7 +202,7 @@ def test_the_exit_code_decides_where_nothing_else_does(
     [
         (b"working\n1\n", b"", 'the last line of its output is "1"'),
         (b"working\n", b"\x1b[31mbye\x1b[0m\n\x1b[0m\n", 'the last line of stderr is "bye"'),
-        (b"", b"", "it ended with exit code 3 and printed nothing"),
+        (b"", b"", "it ended with exit code 3 and printed no error"),
         (b"word " * 200, b"", 'word word…"'),
     ],
 )

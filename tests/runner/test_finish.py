@@ -12,8 +12,9 @@ import pytest
 from support.workshop import Agent, Workshop, git
 
 from accord.core.errors import BrokenContract
-from accord.runner.finish import FinishOptions, finish, outputs_without_record
-from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, InternalError, RunRecord
+from accord.runner.finish import FinishOptions, finish, outputs_without_record, read_record
+from accord.runner.models import InternalError, RunContext
+from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, STDERR, STDOUT, RunRecord
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -48,11 +49,14 @@ class Run:
     def leave(self, stdout: str, *, exit_code: int | None = 0, **record: Any) -> None:
         self.folder.mkdir()
         fields = {
-            "agent": "codex", "codec": "codex", "mode": "keepalive", "pr_number": "1", "pr_ref": "refs/heads/feature",
-            "iteration": "3", "base_sha": self.agent.base, "exit_code": exit_code, "started_at": "2026-11-02T09:00:00Z",
-            "duration_seconds": 61.5,
+            "agent": "codex", "codec": "codex", "base_sha": self.agent.base, "exit_code": exit_code,
+            "started_at": "2026-11-02T09:00:00Z", "duration_seconds": 61.5,
         }  # fmt: skip
-        (self.folder / RECORD).write_text(RunRecord.model_validate(fields | record).model_dump_json())
+        given = {name: record.pop(name) for name in RunContext.model_fields if name in record}
+        context = {"mode": "keepalive", "pull": "1", "pr_ref": "refs/heads/feature", "iteration": "3", **given}
+        (self.folder / RECORD).write_text(
+            RunRecord.model_validate(fields | record | {"context": context}).model_dump_json()
+        )
         (self.folder / STDOUT).write_text(stdout)
         (self.folder / STDERR).write_text("")
         (self.folder / PATCH).write_bytes(self.agent.patch())
@@ -136,8 +140,8 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
         ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth", "1"),
         ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient", "1"),
         ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient", "1"),
-        ({"exit_code": None, "own": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
-        ({"exit_code": None, "own": InternalError(kind="credential-missing", detail="No key")}, "", "auth", "1"),
+        ({"exit_code": None, "error": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
+        ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth", "1"),
     ],
 )
 def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
@@ -150,20 +154,18 @@ def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
     assert all(outputs[f"error-{name}"] for name in ("summary", "type", "recovery", "evidence"))
     assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
     assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
-    assert "1 file in changes.patch" in outputs["run-warnings"]
+    assert "1 file is in changes.patch" in outputs["run-warnings"]
     assert run.workshop.tip() == run.agent.base
 
 
 @pytest.mark.parametrize(
-    ("token", "changed", "recovery"),
-    [("reader", {}, "manual"), ("", {"pr_ref": "refs/pull/1/merge"}, "manual"), ("", {"repository": "a/b"}, "manual")],
+    ("token", "pr_ref", "recovery"),
+    [("reader", "feature", "manual"), ("", "refs/pull/1/merge", "manual")],
 )
-def test_a_push_that_is_refused_is_the_runs_failure(
-    run: Run, token: str, changed: dict[str, Any], recovery: str
-) -> None:
+def test_a_push_that_is_refused_is_the_runs_failure(run: Run, token: str, pr_ref: str, recovery: str) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE))
-    outputs = run.outputs(token, **changed)
+    run.leave(transcript(DONE), pr_ref=pr_ref)
+    outputs = run.outputs(token)
     assert (outputs["exit-code"], outputs["changes-made"], outputs["commit-sha"]) == ("1", "false", "")
     assert (outputs["error-category"], outputs["error-type"]) == ("infrastructure", "infrastructure")
     assert outputs["error-recovery"] == recovery
@@ -202,14 +204,14 @@ def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
 
 def test_a_pull_request_that_cannot_be_read_costs_its_tasks_only(run: Run) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE), pr_number="99")
+    run.leave(transcript(DONE), pull="99")
     outputs = run.outputs()
     assert (outputs["changes-made"], outputs["llm-analysis-run"]) == ("true", "false")
-    assert "no pull request 99" in outputs["run-warnings"]
+    assert "Pull request 99 not found" in outputs["run-warnings"]
 
 
 def test_a_body_that_is_given_is_the_one_that_counts(run: Run) -> None:
-    run.leave(transcript("- [x] Another thing"), pr_number="")
+    run.leave(transcript("- [x] Another thing"), pull="")
     outputs = run.outputs(pr_body="- [ ] Another thing\n- [ ] More")
     assert json.loads(outputs["llm-completed-tasks"]) == ["Another thing"]
 
@@ -243,7 +245,7 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
 
 def test_a_number_that_is_none_is_told_and_costs_its_tasks_only(run: Run) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE), pr_number="1; id")
+    run.leave(transcript(DONE), pull="1; id")
     outputs = run.outputs()
     assert "1; id" in outputs["run-warnings"]
     assert (outputs["exit-code"], outputs["commit-sha"]) == ("0", run.workshop.tip())
@@ -256,7 +258,7 @@ def test_a_refused_push_names_the_one_thing_that_fixes_it(run: Run, case: str) -
         (run.agent.tree / "link").symlink_to("/etc/passwd")
     run.leave(transcript(DONE), pr_ref="two..dots" if case == "ref" else "feature")
     said = run.outputs(token="reader" if case == "token" else "")["error-summary"]
-    expected = {"ref": "Pass a branch", "link": "A person must look", "token": "contents: write"}
+    expected = {"ref": "Pass a branch", "link": "Review the agent", "token": "contents: write"}
     assert {name for name, hint in expected.items() if hint in said} == {case}, said
 
 
@@ -338,10 +340,15 @@ def test_the_work_of_a_person_on_the_branch_survives(run: Run) -> None:
 def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run: Run) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
     before = run.workshop.tip("main"), run.workshop.tip()
-    run.leave(transcript(DONE), pr_ref="refs/heads/main", pr_number="99")
-    assert run.outputs(pr_ref="", pr_number="")["changes-made"] == "false"
+    run.leave(transcript(DONE), pr_ref="refs/heads/main", pull="99")
+
+    def outputs_for(**context: str) -> dict[str, str]:
+        record = read_record(run.folder).model_copy(update={"context": RunContext(**context)})
+        return finish(run.folder, run.setting(), record).as_outputs()
+
+    assert outputs_for()["changes-made"] == "false"
     assert (run.workshop.tip("main"), run.workshop.tip()) == before
-    outputs = run.outputs(pr_ref="refs/heads/feature", pr_number="1")
+    outputs = outputs_for(pr_ref="refs/heads/feature", pull="1")
     assert outputs["commit-sha"] == run.workshop.tip()
     assert run.workshop.tip("main") == before[0]
     assert json.loads(outputs["llm-completed-tasks"]) == ["Add the thing"]
@@ -353,7 +360,7 @@ def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run:
         ('{"verdict": "pass"}', '{"verdict": "pass"}', ""),
         ('Here it is:\n```json\n{"verdict": "pass"}\n```', '{"verdict": "pass"}', ""),
         ('{"verdict": 3}', "", "3 is not of type"),
-        ("It passes.", "", "the final message holds none"),
+        ("It passes.", "", "the final message has no JSON"),
     ],
 )
 def test_a_structured_result_counts_only_when_it_fits_its_schema(

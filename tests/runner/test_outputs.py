@@ -12,13 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accord.cli.run_step import summary_page
 from accord.gha.files import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
-from accord.runner.models import Category, Classification, Evidence, Origin, Recovery, RunOutputs, Source
-from accord.runner.outputs import BUDGET, RunFacts, outputs_of
+from accord.runner.models import (
+    Category,
+    Classification,
+    Evidence,
+    InternalError,
+    Origin,
+    Recovery,
+    RunOutputs,
+    Source,
+)
+from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of, safe_line
 from accord.runner.publish import Published
-from accord.runner.record import InternalError
-from accord.runner.summary import CUT, SUMMARY_CHARS, safe_line, summary_page
 from accord.runner.transcripts.events import Account, Usage
 from accord.text.redaction import Redactor, redactor_for
 
@@ -144,11 +152,11 @@ ROWS = {
     "a failure that nobody explains": (
         RunFacts("codex", 3),
         {"exit-code": "3", "error-category": "unknown", "error-type": "unknown", "error-recovery": "manual",
-         "error-summary": "The agent failed, and nothing tells why."},
+         "error-summary": "The agent failed for an unknown reason."},
     ),
     "an error is never hidden by a zero": (RunFacts("codex", 0, AUTH), {"exit-code": "1", "error-category": "auth"}),
     "an error without words has some": (
-        RunFacts("codex", 1, error(summary="\n")), {"error-summary": "The agent failed, and nothing tells why."},
+        RunFacts("codex", 1, error(summary="\n")), {"error-summary": "The agent failed for an unknown reason."},
     ),
     "an analysis to which nobody answered was none": (
         RunFacts("codex", analysis=Analysis("", "", 0.0, (), (ProviderAttempt("openai", "failed", "410", 3),))),
@@ -222,7 +230,9 @@ def test_a_hostile_message_arrives_whole_and_does_nothing(name: str) -> None:
     decoded = message_of(outputs)
     clean = message.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert (
-        decoded == clean if len(message) < 1000 else (clean.startswith(decoded[: -len(CUT)]) and decoded.endswith(CUT))
+        decoded == clean
+        if len(message) < 1000
+        else (clean.startswith(decoded[: -len(TRUNCATION_NOTICE)]) and decoded.endswith(TRUNCATION_NOTICE))
     )
     summary = outputs["final-message-summary"]
     assert len(summary) <= SUMMARY_CHARS
@@ -274,7 +284,7 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
         analysis=replace(ANSWER, completed=tasks),
     )
     outputs = written(facts)
-    assert message_of(outputs).endswith(CUT)
+    assert message_of(outputs).endswith(TRUNCATION_NOTICE)
     assert len(message_of(outputs)) > 100_000
     assert json.loads(outputs["llm-completed-tasks"]) == list(tasks)
     assert "cut" in json.loads(outputs["run-warnings"])[0]

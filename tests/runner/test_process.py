@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         script: str,
         *,
         limit: float = 20,
-        told: StopSignals | None = None,
+        stop: StopSignals | None = None,
         out: Path | None = None,
         show: Callable[[str], None] | None = None,
     ) -> Ran:
@@ -50,7 +50,7 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
             stderr=stderr,
             redactor=redactor_for({"A_SECRET": SECRET}),
             show=show or lines.append,
-            told=told or StopSignals(),
+            stop=stop or StopSignals(),
             limit_seconds=limit,
         )
         return Ran(end, b"" if out else stdout.read_bytes(), stderr.read_bytes(), lines)
@@ -81,8 +81,8 @@ def test_a_program_that_ignores_sigterm_is_killed_at_its_time_limit(
         limit=0.5,
     )
     assert ran.end.exit_code == 137
-    assert ran.end.own is not None
-    assert ran.end.own.kind == "time-limit"
+    assert ran.end.error is not None
+    assert ran.end.error.kind == "time-limit"
     assert ran.out == b"ready\nasked\n"
 
 
@@ -124,12 +124,12 @@ import os, sys
 from pathlib import Path
 from accord.text.redaction import Redactor
 from accord.runner.process import Program, run_program
-from accord.runner.process import Told
+from accord.runner.process import StopSignals
 place = Path(sys.argv[1])
 run_program(
     Program([sys.executable, "-c", sys.argv[2]], place, {"PATH": os.environ["PATH"]}, keeps_sudo=len(sys.argv) > 3),
     stdout=place / "out", stderr=place / "err", redactor=Redactor(), show=lambda _: None,
-    told=Told(), limit_seconds=300,
+    stop=StopSignals(), limit_seconds=300,
 )
 """
 
@@ -176,10 +176,10 @@ def soon(is_so: Callable[[], bool]) -> bool:
 
 
 def test_being_told_to_stop_ends_the_program(run: Callable[..., Ran]) -> None:
-    ran = run("import time; time.sleep(300)", told=StopSignals(1))
+    ran = run("import time; time.sleep(300)", stop=StopSignals(1))
     assert ran.end.exit_code == 143
-    assert ran.end.own is not None
-    assert ran.end.own.kind == "cancelled"
+    assert ran.end.error is not None
+    assert ran.end.error.kind == "cancelled"
 
 
 def test_a_secret_split_over_writes_is_in_no_file_and_no_line(run: Callable[..., Ran]) -> None:
@@ -209,8 +209,8 @@ def test_bytes_that_are_no_text_are_kept_as_they_are(run: Callable[..., Ran]) ->
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_a_full_disk_ends_the_program_and_is_reported(run: Callable[..., Ran]) -> None:
     ran = run("import time\nprint('x', flush=True)\ntime.sleep(300)", out=Path("/dev/full"))
-    assert ran.end.own is not None
-    assert ran.end.own.kind == "disk-full"
+    assert ran.end.error is not None
+    assert ran.end.error.kind == "disk-full"
     assert ran.lines == ["x"]
 
 

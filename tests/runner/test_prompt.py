@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
-from accord.runner.classify import AgentNotStarted
+from accord.runner.models import AgentNotStarted
 from accord.runner.prompt import assemble, prompt_for, read_data, read_prompt, shipped_prompt
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import MOST_CHARACTERS
@@ -40,12 +40,12 @@ def test_a_file_of_the_workspace_is_read(workspace: Path, path: str) -> None:
 
 
 REFUSED = {
-    "../outside.md": "outside of the workspace",
-    "escape.md": "outside of the workspace",
-    "folder/outside.md": "outside of the workspace",
-    "/proc/self/environ": "outside of the workspace",
-    "prompts": "no prompt file",
-    "gone.md": "no prompt file",
+    "../outside.md": "outside the workspace",
+    "escape.md": "outside the workspace",
+    "folder/outside.md": "outside the workspace",
+    "/proc/self/environ": "outside the workspace",
+    "prompts": "not found",
+    "gone.md": "not found",
     "empty.md": "empty",
     "latin.md": "Line 2",
     "huge.md": "1024 KiB",
@@ -56,7 +56,7 @@ REFUSED = {
 def test_what_is_no_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
     with pytest.raises(AgentNotStarted, match=REFUSED[path]) as failed:
         read_prompt(Path(path), workspace)
-    assert failed.value.own.kind == "prompt-invalid"
+    assert failed.value.error.kind == "prompt-invalid"
 
 
 def test_the_parts_stand_in_order_and_empty_ones_are_left_out() -> None:
@@ -101,14 +101,14 @@ def test_a_workflow_of_the_kit_has_a_prompt_even_where_nobody_wrote_one(workspac
 
 @pytest.mark.parametrize("mode", ["", "other", "../runner/prompts/keepalive", "prompts/fix"])
 def test_a_mode_that_has_no_prompt_needs_a_prompt_file(workspace: Path, mode: str) -> None:
-    with pytest.raises(AgentNotStarted, match="There is no prompt file"):
+    with pytest.raises(AgentNotStarted, match=r"No prompt (given|for the mode)"):
         prompt_for(None, mode, workspace)
 
 
 def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> None:
     (workspace / ".github/prompts").mkdir(parents=True)
     (workspace / ".github/prompts/autofix.md").symlink_to("../../../outside.md")
-    with pytest.raises(AgentNotStarted, match="outside of the workspace"):
+    with pytest.raises(AgentNotStarted, match="outside the workspace"):
         prompt_for(None, "autofix", workspace)
 
 
@@ -128,7 +128,7 @@ def test_of_a_long_text_of_others_the_beginning_is_shown_and_said_to_be_that() -
 
 
 def test_a_text_of_others_that_is_not_there_is_refused_with_its_name(workspace: Path) -> None:
-    with pytest.raises(AgentNotStarted, match=r"gone\.diff cannot be read"):
+    with pytest.raises(AgentNotStarted, match=r"Cannot read .*gone\.diff"):
         read_data([workspace / "gone.diff"])
 
 

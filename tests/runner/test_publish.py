@@ -15,7 +15,7 @@ from support.workshop import Agent, Workshop, git
 
 from accord.core.clock import ManualClock
 from accord.git.branches import Remote
-from accord.runner.publish import TRIES, Publication, Published, branch_of, failure_of, publish_patch
+from accord.runner.publish import Publication, Published, branch_of, publish_patch, push_failure
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ def test_a_race_that_is_lost_twice_is_won_the_third_time(workshop: Workshop, age
 
 def test_a_branch_that_never_rests_is_given_up_as_it_is(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "src" / "a.py").write_text("a = 2\n")
-    events = [lambda i=i: workshop.person_commits("README.md", f"{i}\n") for i in range(TRIES)]
+    events = [lambda i=i: workshop.person_commits("README.md", f"{i}\n") for i in range(6)]
     published = publish_patch(workshop.remote(clock=Interrupted(*events)), publication(agent))
     assert kind(published) == "push-conflict"
-    assert set(workshop.commits()[:TRIES]) == {"By hand"}
+    assert set(workshop.commits()[:6]) == {"By hand"}
 
 
 def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Workshop, agent: Agent) -> None:
@@ -369,4 +369,4 @@ def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
     ],
 )  # fmt: skip
 def test_a_push_error_is_told_by_its_words(said: str, expected: str) -> None:
-    assert failure_of(said).kind == expected
+    assert push_failure(said).kind == expected

@@ -19,7 +19,7 @@ import pytest
 from support.agent_bench import bench
 from support.providers import Answer, Calls, Fails, Hangs, Provider, Says, provider
 
-from accord.runner.launch import programs_of
+from accord.runner.launch import install_program
 from accord.runner.process import StopSignals
 from accord.runner.registry import shipped_registry
 from accord.text.redaction import Redactor
@@ -101,7 +101,7 @@ def install() -> Any:
     def installed(name: str) -> None:
         agent = shipped_registry().agents[name]
         said: list[str] = []
-        programs_of(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, told=StopSignals())
+        install_program(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, stop=StopSignals())
 
     return installed
 

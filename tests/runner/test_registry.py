@@ -10,14 +10,13 @@ import pytest
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.kinds import check_document
-from accord.runner.classify import AgentNotStarted
 from accord.runner.launch import (
-    CommandInputs,
     agent_environment,
     check_credentials,
     command_line,
     install_environment,
 )
+from accord.runner.models import AgentNotStarted, RunRequest
 from accord.runner.registry import Agent, Registry, load_registry, shipped_registry
 from accord.runner.registry_rules import registry_findings
 
@@ -72,7 +71,7 @@ def test_a_registry_as_it_is_in_use_is_read_and_its_keys_are_kept(tmp_path: Path
 MISTAKES = {
     "place-unknown": "command: [x, '{modell}']",
     "place-missing": "{command: [x], model: [-m, '{value}']}",
-    "pattern-invalid": "{command: [x], droppings: ['*.log', '[z-a]']}",
+    "pattern-invalid": "{command: [x], state_files: ['*.log', '[z-a]']}",
     "command-missing": "enabled: true",
     "default-unknown": "{command: [x], sandbox: {default: a, values: {b: {}}}}",
     "delivery-unclear": "{command: [x], required_secrets: [A_KEY], secret_delivery: {A_KEY: {}}}",
@@ -137,19 +136,22 @@ def test_an_agent_that_cannot_be_started_says_why(tmp_path: Path) -> None:
             registry.agent(name)
 
 
-def line(agent: Agent, **asked: Any) -> list[str]:
-    return command_line(agent, CommandInputs(**{"prompt": "do it", "prompt_file": Path("/run/prompt.md"), **asked}))
+def line(
+    agent: Agent, prompt: str = "do it", schema: str = "", final_message: Path | None = None, **options: Any
+) -> list[str]:
+    request = RunRequest("mine", Path("/run"), Path("/work"), **options)
+    return command_line(agent, request, prompt, schema=schema, final_message=final_message)
 
 
 def test_each_agent_is_started_as_its_cli_wants_it() -> None:
     agents = shipped_registry().agents
-    asked = {"model": "m-1", "result_schema": "{}", "result_schema_file": Path("/s"), "final_message_file": Path("/f")}
-    codex = " ".join(line(agents["codex"], sandbox="read-only", **asked))
+    asked: dict[str, Any] = {"model": "m-1", "schema": "{}", "final_message": Path("/f")}
+    codex = " ".join(line(agents["codex"], sandbox_mode="read-only", **asked))
     assert codex.startswith("codex exec --json ")
-    assert codex.endswith("-s read-only -m m-1 --output-schema /s -o /f -")
+    assert codex.endswith("-s read-only -m m-1 --output-schema /run/schema.json -o /f -")
     claude = " ".join(line(agents["claude"], **asked))
     assert claude.endswith("--verbose --permission-mode acceptEdits --model m-1 --json-schema {}")
-    gemini = " ".join(line(agents["gemini"], sandbox="danger-full-access", **asked))
+    gemini = " ".join(line(agents["gemini"], sandbox_mode="danger-full-access", **asked))
     assert gemini == "gemini --output-format stream-json --approval-mode yolo -m m-1"
     assert line(agents["command"], command=["python", "x y.py"]) == ["python", "x y.py"]
 
@@ -157,7 +159,7 @@ def test_each_agent_is_started_as_its_cli_wants_it() -> None:
 def test_a_prompt_goes_where_the_entry_says() -> None:
     assert line(Agent(command=["x", "--ask={prompt}"], prompt="argument")) == ["x", "--ask=do it"]
     assert line(Agent(command=["x", "{prompt}"], prompt="file")) == ["x", "/run/prompt.md"]
-    with pytest.raises(AgentNotStarted, match="at most 131071"):
+    with pytest.raises(AgentNotStarted, match="limit of a command line argument is 131071"):
         line(Agent(command=["x", "{prompt}"], prompt="argument"), prompt="é" * 70_000)
 
 
@@ -166,11 +168,11 @@ def test_braces_that_are_no_place_stay() -> None:
     assert line(Agent(command=["x", word])) == ["x", word]
 
 
-@pytest.mark.parametrize("asked", [{"sandbox": "x"}, {"safety_strategy": "x"}, {"model": "x"}, {"command": ["x"]}])
+@pytest.mark.parametrize("asked", [{"sandbox_mode": "x"}, {"safety_strategy": "x"}, {"model": "x"}, {"command": ["x"]}])
 def test_what_an_agent_cannot_be_asked_for_starts_nothing(asked: dict[str, Any]) -> None:
     with pytest.raises(AgentNotStarted) as failed:
         line(Agent(command=["x"]), **asked)
-    assert failed.value.own.kind == "not-started"
+    assert failed.value.error.kind == "not-started"
 
 
 def test_each_shipped_agent_gets_its_own_key_and_no_other() -> None:

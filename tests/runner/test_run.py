@@ -21,8 +21,8 @@ SECRET = "correct-horse-battery"
 
 
 def kind(left: Left) -> str:
-    own = left.record["own"]
-    return str(own["kind"]) if own else ""
+    error = left.record["error"]
+    return str(error["kind"]) if error else ""
 
 
 def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
@@ -33,9 +33,9 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     )
     assert left.code == 0
     assert left.record["exit_code"] == 0
-    assert left.record["own"] is None
+    assert left.record["error"] is None
     assert left.record["base_sha"] == bench.git("rev-parse", "HEAD")
-    assert left.record["pr_ref"] == "refs/heads/topic"
+    assert left.record["context"]["pr_ref"] == "refs/heads/topic"
     assert left.text("stdout.log") == f"asked: {left.text('prompt.md')}\n"
     assert "- Iteration: 3" in left.text("prompt.md")
     assert left.text("stderr.log") == "hm\n"
@@ -110,7 +110,7 @@ def test_what_cannot_be_started_leaves_a_record_that_says_what_to_hint(bench: Be
     left = bench.run(*arguments)
     assert left.code == 0
     assert kind(left) == expected
-    assert named in left.record["own"]["detail"]
+    assert named in left.record["error"]["detail"]
     assert left.record["exit_code"] is None
     assert left.outputs["exit-code"] == "1"
     assert "that it is installed" not in left.outputs["error-summary"]
@@ -125,7 +125,7 @@ def test_an_install_that_fails_says_what_npm_said_and_gets_no_secret(bench: Benc
     job = {"PATH": f"{npm.parent}:/usr/bin:/bin", "OPENAI_API_KEY": SECRET, "GITHUB_TOKEN": "ghs_" + "aB3" * 12}
     left = bench.run("--agent", "codex", "--prompt-file", "prompt.md", job=job)
     assert kind(left) == "install-failed"
-    assert "E404 not found" in left.record["own"]["detail"]
+    assert "E404 not found" in left.record["error"]["detail"]
     assert "TOKEN" not in left.err
     assert "OPENAI_API_KEY" not in left.err
 
@@ -254,7 +254,7 @@ def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) 
     program = f"open('config.ini', 'w').write('key=' + {SECRET[:half]!r} + {SECRET[half:]!r})"
     left = bench.script(program, job={"MY_SECRET": SECRET})
     assert kind(left) == "changes-unreadable"
-    assert "config.ini" in left.record["own"]["detail"]
+    assert "config.ini" in left.record["error"]["detail"]
     assert not (left.folder / "changes.patch").exists()
     assert left.outputs["exit-code"] == "1"
 
@@ -282,7 +282,7 @@ def test_a_secret_in_the_name_of_a_file_that_is_left_out_is_not_told(bench: Benc
     arguments = bench.scripted(f"open({SECRET[:half]!r} + {SECRET[half:]!r} + '.log', 'w').write('x')")
     arguments[1] = "mine"
     left = bench.run(*arguments, "--registry", registry, job={"QWEN_PAT": SECRET})
-    assert "left out of the changes: [redacted: secret of the environment].log" in left.record["warnings"][0]
+    assert "were left out: [redacted: secret of the environment].log" in left.record["warnings"][0]
     assert SECRET not in json.dumps(left.record) + left.outputs["run-warnings"]
 
 
@@ -323,7 +323,7 @@ def test_what_an_earlier_step_left_in_the_work_tree_is_not_handed_on_as_the_agen
     assert [line for line in left.text("changes.patch").splitlines() if line.startswith("diff")] == [
         "diff --git a/new.txt b/new.txt"
     ]
-    assert "is not among its changes: gha-creds-1.json." in left.outputs["run-warnings"]
+    assert "were left out: gha-creds-1.json." in left.outputs["run-warnings"]
 
 
 ATTACKS = {
@@ -345,11 +345,11 @@ def test_an_agent_cannot_take_its_record_away(bench: Bench, attack: str) -> None
     program += f"print('said before', flush=True)\n{ATTACKS[attack]}\nopen('new.txt', 'w').write('new')"
     left = bench.script(program)
     assert left.code == 0, left.err
-    assert (left.record["exit_code"], left.record["own"], left.outputs["exit-code"]) == (0, None, "0")
+    assert (left.record["exit_code"], left.record["error"], left.outputs["exit-code"]) == (0, None, "0")
     assert "+new" in left.text("changes.patch")
     assert "said before" in left.text("stdout.log")
     assert target.read_text() == "untouched"
-    assert ("put back" in left.outputs["run-warnings"]) == (attack != "no rights")
+    assert ("restored" in left.outputs["run-warnings"]) == (attack != "no rights")
 
 
 def test_the_outputs_reach_the_runner(bench: Bench) -> None:
@@ -409,10 +409,10 @@ def test_an_answer_of_another_shape_ends_the_step_that_asked_for_it_and_says_wha
     answer = {"role": "planner", "create": [], "close": [7], "update": []}
     left = bench.script(f"print({json.dumps(answer)!r})", "--schema", "planner-result", "--fail")
     assert (left.code, left.outputs["exit-code"], left.outputs["error-category"]) == (1, "0", "")
-    assert "There is no result.json" in left.err
+    assert "left no result.json" in left.err
     assert "at /close/0, 7 is not of type" in left.err
     assert "final-message.md" in left.err
     prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "second"))
-    assert "holds none" in bench.script("print('I am done.')", *prose, "--fail").err
+    assert "has no JSON" in bench.script("print('I am done.')", *prose, "--fail").err
     prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "third"))
     assert bench.script("print('I am done.')", *prose).code == 0

@@ -31,8 +31,8 @@ def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, messa
     [
         ({"n": "one"}, "", "at /n, "),
         ({}, "", '"n"'),
-        (None, "I am done.", "the final message holds none"),
-        (None, '{"n": 1} {"n": 2}', "the final message holds none"),
+        (None, "I am done.", "the final message has no JSON"),
+        (None, '{"n": 1} {"n": 2}', "the final message has no JSON"),
         (None, "[1]", "object"),
     ],
 )

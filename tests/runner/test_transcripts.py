@@ -267,7 +267,7 @@ def test_a_line_that_is_too_long_is_read_without_the_rest_of_its_texts(
     account = reader.account("codex", THREAD, ran(1, "x" * 200_000), item("agent_message", text="done"), TURN_DONE)
     assert (account.ending, account.final_message) == ("success", "done")
     assert [(c.command, c.exit_code) for c in account.commands] == [("run 1", 0)]
-    assert account.warnings[0] == "One event of the transcript was too long to be read whole."
+    assert account.warnings[0] == "One event of the transcript was too long to be read completely."
     result = {"type": "result", "subtype": "success", "is_error": False, "result": "x" * 200_000, "z": 1}
     assert reader.account("claude", INIT, result).ending == "success"
     cut = reader.evidence("claude", as_lines(INIT, result)[:-5000])

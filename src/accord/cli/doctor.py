@@ -17,7 +17,7 @@ from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, warning, with_lines
 from accord.core.kinds import KINDS, read_shape
 from accord.files.yaml import read_mapping
-from accord.runner.registry import PLACE_IN_REPOSITORY, load_registry
+from accord.runner.registry import REGISTRY_PATH, load_registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.doctor import CHECKS, WORKFLOWS, AgentSecrets, RepositoryFacts
 from accord.workflows.files import Workflow
@@ -120,7 +120,7 @@ def examine(directory: Path, access: Mapping[str, Any]) -> list[CheckUp]:
     registry, own = _registry_check(directory, read)
     agents = {} if own is None else _secrets_of(own, read.agents)
     programs = shipped_programs() if own is None else agent_programs(own)
-    owner, path = _owner(directory, access), PLACE_IN_REPOSITORY.as_posix()
+    owner, path = _owner(directory, access), REGISTRY_PATH.as_posix()
     facts = RepositoryFacts(read.workflows, owner, agents, path, programs)
     note = counted(len(read.workflows), "workflow")
     check_ups = [*_label_checks(directory, access), registry, CheckUp("workflows", note, read.unreadable)]
@@ -184,7 +184,7 @@ def _read_workflows(directory: Path) -> _Read:
 
 def _registry_check(directory: Path, read: _Read) -> tuple[CheckUp, Registry | None]:
     """Check the repository's own registry, and return it laid over the shipped one."""
-    file, path = directory / PLACE_IN_REPOSITORY, PLACE_IN_REPOSITORY.as_posix()
+    file, path = directory / REGISTRY_PATH, REGISTRY_PATH.as_posix()
     if not file.exists():
         return CheckUp("registry", "none, so the agents that accord ships count"), None
     try:

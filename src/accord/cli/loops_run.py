@@ -190,8 +190,8 @@ def _prepare(agent: str, options: LoopOptions, run_dir: Path) -> None:
 
     Raises WrongUsage where not. A run that only has to be published needs no secret.
     """
-    from accord.runner.classify import AgentNotStarted
     from accord.runner.launch import check_credentials
+    from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
     from accord.runner.registry import load_registry, repository_registry
 
@@ -229,13 +229,13 @@ def _run_agent(turn: Turn, options: LoopOptions, connection: Way, run_dir: Path)
 
     The caller's working tree stays unchanged.
     """
-    from accord.cli.run import run_shown, schema_of
-    from accord.cli.run_step import finished
+    from accord.cli.run import run_with_output, schema_of
+    from accord.cli.run_step import finish_run
     from accord.loops.run import check_out
-    from accord.runner.process import listening
+    from accord.runner.models import RunContext, RunRequest
+    from accord.runner.process import counting_stop_signals
     from accord.runner.record import RECORD
     from accord.runner.registry import repository_registry
-    from accord.runner.run import RunRequest
 
     folder = run_dir.resolve() / "agent"
     record = None
@@ -247,15 +247,17 @@ def _run_agent(turn: Turn, options: LoopOptions, connection: Way, run_dir: Path)
             directory=check_out(turn.pull, connection.remote(SystemClock()), run_dir.resolve() / "tree"),
             prompt_file=Path(options.prompt_file) if options.prompt_file else None,
             appendix=turn.decision.appendix,
-            mode=turn.loop.mode,
-            pr_number=str(turn.pull.number),
-            pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
-            base_ref=turn.pull.base_branch,
-            iteration=str(turn.decision.iteration),
+            context=RunContext(
+                mode=turn.loop.mode,
+                iteration=str(turn.decision.iteration),
+                pull=str(turn.pull.number),
+                pr_ref=turn.pull.head_branch if turn.loop.changes_code else "",
+                base_ref=turn.pull.base_branch,
+            ),
             max_runtime_minutes=options.max_runtime_minutes,
             registry=options.registry or repository_registry(Path.cwd()),
             schema=schema_of(turn.loop.schema),
         )
-        with listening() as signal:
-            record = run_shown(request, signal)
-    return finished(folder, connection, record)
+        with counting_stop_signals() as stop:
+            record = run_with_output(request, stop)
+    return finish_run(folder, connection, record)

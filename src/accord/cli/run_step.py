@@ -1,4 +1,4 @@
-"""What the commands about a run print, and leave for the runner: outputs, a summary, annotations."""
+"""Reports of the commands about a run: text and JSON, outputs, the step summary, annotations."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import can_be_written
 from accord.gha.commands import command
-from accord.runner.summary import analysis_page, error_table, summary_page
-from accord.text.markdown import shortened
+from accord.text.markdown import cell, shortened, table
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -28,45 +27,51 @@ if TYPE_CHECKING:
     from accord.runner.record import RunRecord
 
 _SHOWN_CHARS = 100
+_TASKS_SHOWN = 50
+_RECOVERY = {
+    "retry": "Running it again may help.",
+    "manual": "A person must look at it first.",
+    "ignore": "No action is needed.",
+}
 
 
 def check_step(*, is_published: bool) -> None:
-    """Find, before an agent works for nothing, what would keep its outputs or its changes from going anywhere."""
+    """Raise WrongUsage, before the agent runs, if its outputs or its changes could not be written."""
     path = os.environ.get("GITHUB_OUTPUT")
-    if path and not _can_be_appended_to(Path(path)):
-        raise WrongUsage(f"The file of GITHUB_OUTPUT, {path}, cannot be written.", hint="Outputs would be lost.")
+    if path and not _is_appendable(Path(path)):
+        raise WrongUsage(f"`GITHUB_OUTPUT` names {path}, which cannot be written.", hint="Set a writable file.")
     for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if is_published else ():
         if not os.environ.get(name, "").strip():
             raise WrongUsage(
-                f"Changes are to be published to --pr-ref, and {name} is not set.",
-                hint="Set it, or pass --no-publish and let `accord publish` of another job do that.",
+                f"`{name}` is not set, but changes are to be pushed to `--pr-ref`.",
+                hint="Set it, or pass `--no-publish` and publish with `accord publish` in another job.",
             )
 
 
 def require_result(run_dir: Path, outputs: RunOutputs) -> None:
-    """Raise BrokenContract where a run ended well and left no result that fits its schema.
+    """Raise BrokenContract if a successful run left no result that matches its schema.
 
-    For a runner that is no error (its warnings say so); who asked for a result would miss its file in a later step.
+    For a runner that is only a warning, but a later step would miss the file.
     """
-    from accord.runner.prompt import UNFIT
+    from accord.runner.prompt import SCHEMA_MISMATCH
     from accord.runner.record import FINAL_MESSAGE, RESULT
 
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
-    problems = [text for text in json.loads(outputs.run_warnings or "[]") if text.startswith(UNFIT)]
+    problems = [text for text in json.loads(outputs.run_warnings or "[]") if text.startswith(SCHEMA_MISMATCH)]
     raise BrokenContract(
-        f"There is no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
+        f"The run left no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
         findings=[Finding("schema", text) for text in problems],
-        hint=f"See what it answered in {run_dir / FINAL_MESSAGE}; let the prompt ask for this shape, or run it again.",
+        hint=f"See the answer in {run_dir / FINAL_MESSAGE}. Ask for this shape in the prompt, or run it again.",
     )
 
 
-def _can_be_appended_to(path: Path) -> bool:
+def _is_appendable(path: Path) -> bool:
     return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
-def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **choices: Any) -> RunOutputs:
-    """Finish the run in a folder: with a way to its repository its changes are pushed and its tasks looked for."""
+def finish_run(run_dir: Path, way: Way | None, record: RunRecord | None = None, **options: Any) -> RunOutputs:
+    """Finish the run in a folder. With a connection its changes are pushed and its tasks analyzed."""
     from accord.core.clock import SystemClock
     from accord.runner.finish import FinishOptions, finish
 
@@ -74,16 +79,18 @@ def finished(run_dir: Path, way: Way | None, record: RunRecord | None = None, **
     if way is None:
         return finish(run_dir, FinishOptions("", redact, clock, os.environ), record)
     remote = way.remote(clock)
-    setting = FinishOptions(way.repository, redact, clock, os.environ, remote, way.github, **choices)
-    return finish(run_dir, setting, record)
+    return finish(
+        run_dir, FinishOptions(way.repository, redact, clock, os.environ, remote, way.github, **options), record
+    )
 
 
-def report_run(outputs: RunOutputs, output_format: str) -> None:
-    """Print a run's outputs, and leave them for the steps after this one.
+def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False) -> None:
+    """Print a run's outputs and, unless it is a dry run, write them for the steps after this one.
 
-    The texts were redacted when they became outputs; to search base64 for secrets again could only damage it.
+    The texts were redacted when they became outputs; redacting base64 again could only damage it.
     """
-    leave_run(outputs)
+    if not dry_run:
+        leave_run(outputs)
     if output_format == "json":
         print_clean_json(outputs.as_outputs())
     else:
@@ -91,48 +98,123 @@ def report_run(outputs: RunOutputs, output_format: str) -> None:
 
 
 def leave_run(outputs: RunOutputs) -> None:
-    """Write the outputs for the steps after this one, and tell people by the page and the annotations of the run."""
+    """Write the outputs for the steps after this one, the summary and the annotations."""
     leave_outputs(outputs.as_outputs())
     with suppress(OSError):  # on a full disk the outputs matter more
         leave_summary(summary_page(outputs))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        _annotate(outputs)
+        if outputs.error_category:
+            title = f"{outputs.agent_name or 'agent'}: {outputs.error_category}"
+            click.echo(command("error", outputs.error_summary, title=title), err=True)
+        _annotate_warnings(json.loads(outputs.run_warnings or "[]"), outputs.agent_name or "agent")
 
 
 def report_classification(found: Classification | None) -> None:
-    """Report ``accord classify``: the contract's error outputs, all empty where there was no error."""
+    """Write the step files of ``accord classify``: the contract's error outputs, all empty without an error."""
     from accord.runner.outputs import error_outputs
 
     outputs = error_outputs(found, redactor_for(os.environ))
     leave_outputs(outputs)
-    leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{error_table(outputs)}")
+    leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{_error_table(outputs)}")
 
 
 def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None:
-    """Report ``accord analyze``: the outputs ``llm-*``, and a page about them."""
+    """Write the step files of ``accord analyze``: the outputs ``llm-*`` and a summary."""
     leave_outputs(outputs)
-    leave_summary(analysis_page(outputs))
+    leave_summary(_analysis_page(outputs))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        for text in warnings:
-            click.echo(command("warning", text, title="accord"), err=True)
+        _annotate_warnings(warnings, "accord")
 
 
-def _annotate(outputs: RunOutputs) -> None:
-    if outputs.error_category:
-        title = f"{outputs.agent_name or 'agent'}: {outputs.error_category}"
-        click.echo(command("error", outputs.error_summary, title=title), err=True)
-    for text in json.loads(outputs.run_warnings or "[]"):
-        click.echo(command("warning", text, title=outputs.agent_name or "agent"), err=True)
+def _annotate_warnings(warnings: Sequence[str], title: str) -> None:
+    for text in warnings:
+        click.echo(command("warning", text, title=title), err=True)
 
 
 def _print(outputs: RunOutputs) -> None:
-    """Print one output a line; what is not available is not worth one."""
+    """Print the outputs that are set, one on a line."""
     values = outputs.as_outputs()
     values["final-message"] = f"{len(outputs.final_message)} characters of base64" if outputs.final_message else ""
     shown = {name: one_line(value) for name, value in values.items() if value}
     width = max(len(name) for name in shown)
     for name, value in shown.items():
         color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
-        click.echo(
-            f"{click.style(f'{name:<{width}}', dim=True)}  {click.style(shortened(value, _SHOWN_CHARS), fg=color)}"
-        )
+        label = click.style(f"{name:<{width}}", dim=True)
+        click.echo(f"{label}  {click.style(shortened(value, _SHOWN_CHARS), fg=color)}")
+
+
+def summary_page(outputs: RunOutputs) -> str:
+    """Return the step summary of a run from its outputs, which contain no secret and no command."""
+    parts = [f"### accord: {_headline(outputs)}"]
+    if outputs.error_category:
+        retry = f" Wait {outputs.retry_after_seconds} seconds first." if outputs.retry_after_seconds else ""
+        parts.append(f"{cell(outputs.error_summary)}\n\n{_RECOVERY[outputs.error_recovery]}{retry}")
+    parts.append(table(["Fact", "Value"], [[name, cell(value)] for name, value in _facts(outputs) if value]))
+    tasks = _list(outputs.llm_completed_tasks)
+    if tasks:
+        parts.append(f"**Completed tasks**\n\n{_task_list(tasks)}")
+    warnings = _list(outputs.run_warnings)
+    if warnings:
+        parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in warnings))
+    attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
+    if attempts:
+        parts.append(_attempts_table(attempts))
+    if outputs.final_message_summary:
+        quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
+        parts.append(f"**The agent's message**\n\n{quoted}")
+    return "\n\n".join(parts)
+
+
+def _error_table(outputs: Mapping[str, str]) -> str:
+    if not outputs["error-category"]:
+        return ""
+    values = [outputs[name] for name in ("error-type", "error-recovery", "retry-after-seconds", "error-summary")]
+    return table(["Origin", "Recovery", "Seconds to wait", "Summary"], [[cell(value) for value in values]])
+
+
+def _analysis_page(outputs: Mapping[str, str]) -> str:
+    name = cell(f"{outputs['llm-provider']} {outputs['llm-model']}".strip())
+    answer = f"Answered by {name}, confidence {outputs['llm-confidence']}." if name else "No provider answered."
+    tasks = _task_list(_list(outputs["llm-completed-tasks"])) or "No completed task was found."
+    return "\n\n".join(["### accord analyze", answer, tasks, _attempts_table(_list(outputs["llm-attempts"]))])
+
+
+def _task_list(tasks: Sequence[str]) -> str:
+    shown = [f"- ✅ {cell(task)}" for task in tasks[:_TASKS_SHOWN]]
+    more = [f"- and {len(tasks) - _TASKS_SHOWN} more"] if len(tasks) > _TASKS_SHOWN else []
+    return "\n".join([*shown, *more])
+
+
+def _attempts_table(attempts: Sequence[Mapping[str, Any]]) -> str:
+    rows = [[cell(entry["provider"]), entry["outcome"], str(entry["ms"]), cell(entry["reason"])] for entry in attempts]
+    return table(["Provider", "Outcome", "ms", "Reason"], rows)
+
+
+def _headline(outputs: RunOutputs) -> str:
+    agent = cell(outputs.agent_name) or "the agent"
+    if outputs.error_category:
+        return f"❌ {agent} failed ({outputs.error_category})"
+    if outputs.changes_made == "true":
+        return f"✅ {agent} changed {'1 file' if outputs.files_changed == '1' else f'{outputs.files_changed} files'}"
+    return f"✅ {agent} changed nothing"
+
+
+def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
+    tokens = f"{outputs.tokens_input or '?'} in, {outputs.tokens_output or '?'} out"
+    analysis = " ".join(filter(None, [outputs.llm_provider, outputs.llm_model]))
+    return [
+        ("Exit code", outputs.exit_code),
+        ("Model", outputs.agent_model),
+        ("Duration", f"{outputs.duration_seconds} s" if outputs.duration_seconds else ""),
+        ("Tokens", tokens if outputs.tokens_input or outputs.tokens_output else ""),
+        ("Cost", f"{outputs.cost_usd} US dollars" if outputs.cost_usd else ""),
+        ("Commit", outputs.commit_sha),
+        ("Files changed", outputs.files_changed if outputs.changes_made == "true" else ""),
+        ("Error", " / ".join(filter(None, [outputs.error_category, outputs.error_type, outputs.error_recovery]))),
+        ("Tasks analyzed by", f"{analysis}, confidence {outputs.llm_confidence}" if analysis else ""),
+    ]
+
+
+def _list(text: str) -> list[Any]:
+    """Parse an output that is a JSON array; an empty output is an empty list."""
+    return list(json.loads(text)) if text else []

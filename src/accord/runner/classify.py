@@ -1,7 +1,7 @@
 """Why a run failed: exactly one category, with the rule and the line that decided it.
 
-Order of evidence: what accord itself saw, the errors of the transcript with their fields before their words, stderr,
-the end of plain text, the exit code. What the agent said and what its commands printed is never evidence.
+Evidence is asked in this order: accord's own error, the errors of the transcript (fields before words), stderr, the end
+of plain text, the exit code. The agent's words and the output of its commands never count.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from accord.core.errors import AccordError, sentence
+from accord.core.errors import sentence
 from accord.runner.error_rules import (
     BROAD_KINDS,
     CAUSES,
@@ -25,17 +25,14 @@ from accord.runner.error_rules import (
     status_cause,
 )
 from accord.runner.models import Classification, Evidence
-from accord.runner.record import InternalError
 from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
 from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from accord.runner.models import Source
-    from accord.runner.record import InternalError, InternalErrorKind
+    from accord.runner.models import InternalError, Source
     from accord.runner.transcripts.events import Account, AgentError
-
 
 SUMMARY_CHARS = 500
 _MESSAGE_CHARS = 300
@@ -49,7 +46,7 @@ _REPORT = re.compile(
     r"curl: \(\d+\)|An unexpected (?:critical )?error)",
     re.IGNORECASE,
 )
-"""How a program begins a line that reports an error; prose about errors does not."""
+"""Beginnings of lines in which programs report errors; prose about errors begins otherwise."""
 
 _VERBATIM = re.compile(
     r"^(?:Invalid auth method selected\.|When using Gemini API, you must specify|Unknown arguments?: |"
@@ -62,18 +59,29 @@ _VERBATIM = re.compile(
     r"No space left on device(?: \(os error 28\))?$|"
     r"<--- Last few GCs|FATAL ERROR: )"
 )
-"""What the known CLIs print without such a beginning."""
+"""Error lines of the known CLIs that begin otherwise."""
 
 _STATUS_FIELD = re.compile(r"^\s+(?:status|code): ([45]\d\d),?$")
 _TRYING = re.compile(r"^Attempt \d+ failed\b")
 _BACKGROUND = re.compile(
     r"ERROR (?:codex_models_manager|rmcp|codex_core::tools|codex_api::endpoint)|^Error executing tool "
 )
-"""Lines that also successful runs have: what the CLI does beside its work, tools that the agent used wrongly."""
+"""Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
 
 _STDERR: Source = "stderr"
 _TEXT: Source = "text"
 _STDERR_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
+
+
+@dataclass(frozen=True)
+class RunEvidence:
+    """The evidence of a run. ``stderr`` and ``text`` are tails: of stderr, and of stdout if that is plain text."""
+
+    exit_code: int | None
+    account: Account
+    stderr: str = ""
+    text: str = ""
+    error: InternalError | None = None
 
 
 class _Hit(NamedTuple):
@@ -87,22 +95,23 @@ class _Hit(NamedTuple):
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
-    """Return the exit code of the run as the contract counts: 0 only for a success.
+    """Return the run's exit code by the contract: 0 only for a success.
 
-    A structured transcript must end with its terminal success event, whatever the process returned; 1 stands for a
-    failure that its exit code does not tell.
+    A structured transcript must end with its terminal success event; otherwise an exit code of 0 becomes 1.
     """
     account = evidence.account
     if evidence.exit_code:
         return evidence.exit_code
-    is_good = evidence.own is None and (account.ending == "success" or not account.is_structured)
-    return 0 if is_good else 1
+    is_success = evidence.error is None and (account.ending == "success" or not account.is_structured)
+    return 0 if is_success else 1
 
 
 def classify(evidence: RunEvidence) -> Classification | None:
-    """Tell why a run failed; None when it did not."""
-    if evidence.own is not None:
-        return _classification(_own_hit(evidence.own))
+    """Return why a run failed; None if it did not."""
+    if error := evidence.error:
+        line = evidence_line(error.detail)
+        cause = INTERNAL_ERRORS[error.kind]
+        return _classification(_Hit(error.kind, cause, "own", line, error.detail, has_hint=error.has_hint))
     if not contract_exit_code(evidence) and (evidence.exit_code == 0 or evidence.account.is_structured):
         return None
     hit = next(_hits(evidence), None)
@@ -120,17 +129,11 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
     yield from _by_exit(evidence)
 
 
-def _own_hit(own: InternalError) -> _Hit:
-    return _Hit(
-        own.kind, INTERNAL_ERRORS[own.kind], "own", evidence_line(own.detail), own.detail, has_hint=own.has_hint
-    )
-
-
 def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Iterator[_Hit]:
-    """Ask the fields of an error from the most to the least telling, then its words, then its weak fields."""
+    """Yield hits by the fields of an error from the most to the least specific, by its words, by its weak fields."""
 
-    def hit(rule: str, cause: str, told_by: Source = source, line: str = error.line) -> _Hit:
-        return _Hit(rule, cause, told_by, line, error.message, delay)
+    def hit(rule: str, cause: str, source: Source = source, line: str = error.line) -> _Hit:
+        return _Hit(rule, cause, source, line, error.message, delay)
 
     delay = error.backoff_seconds if error.retry_after_seconds is None else error.retry_after_seconds
 
@@ -150,21 +153,21 @@ def _by_error(error: AgentError, source: Source, evidence: RunEvidence) -> Itera
         yield hit(error.kind, BROAD_KINDS[error.kind])
     if cause := status_cause(worded):
         yield hit(f"http-{worded}", cause)
-    if said := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
-        is_hard = said == "rate-limit" and _is_hard_quota(error)
-        yield hit("hard-quota", "quota") if is_hard else hit(f"says-{said}", said)
+    if worded_cause := next((cause for cause, words in WORDS.items() if words.search(error.message)), ""):
+        is_hard = worded_cause == "rate-limit" and _is_hard_quota(error)
+        yield hit("hard-quota", "quota") if is_hard else hit(f"says-{worded_cause}", worded_cause)
     if error.kind in WEAK_KINDS:
         yield hit(error.kind, WEAK_KINDS[error.kind])
 
 
 def _is_hard_quota(error: AgentError) -> bool:
-    """Tell whether a rate limit is one that waiting does not lift: it says so, and asks for no delay."""
+    """Return whether waiting does not lift a rate limit: its message says so and names no delay."""
     message = GOOGLES_RATE_LIMIT.sub("", error.message) if "ai.google.dev" in error.message else error.message
     return error.retry_after_seconds is None and bool(HARD_QUOTA.search(message))
 
 
 def _reported(text: str, source: Source, account: Account) -> list[AgentError]:
-    """Return the errors that lines report, in order, each with the status and the delay that its dump below tells."""
+    """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
     found: list[AgentError] = []
     is_counted = False
     for line in (as_seen(line).rstrip() for line in text.splitlines()[-_LAST_LINES:]):
@@ -204,9 +207,9 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    is_explained = bool(code) and bool(_reported(evidence.stderr, _STDERR, account))  # it crashed; nobody stopped it
+    is_explained = bool(code) and bool(_reported(evidence.stderr, _STDERR, account))  # it crashed and was not stopped
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not is_explained:
-        yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript breaks off")
+        yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
 
 def _exit_status(evidence: RunEvidence) -> int | None:
@@ -218,7 +221,7 @@ def _exit_line(evidence: RunEvidence) -> str:
 
 
 def _unknown(evidence: RunEvidence) -> _Hit:
-    """Report the last that is there to be read, though no rule knows it."""
+    """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
     if reported := _reported(evidence.stderr, _STDERR, evidence.account):
@@ -227,53 +230,22 @@ def _unknown(evidence: RunEvidence) -> _Hit:
 
 
 def _last_words(evidence: RunEvidence) -> str:
-    """Quote the last line that was printed, as it may mean something to a person."""
+    """Quote the last line of the output for a person to judge."""
     for text, place in ((evidence.stderr, "stderr"), (evidence.text, "its output")):
         if lines := [line.strip() for line in as_seen(text).splitlines() if line.strip()]:
             return f'the last line of {place} is "{cut(lines[-1], _MESSAGE_CHARS - 50)}"'
-    return f"it ended with {_exit_line(evidence)} and printed nothing that reports an error"
+    return f"it ended with {_exit_line(evidence)} and printed no error"
 
 
 def _classification(hit: _Hit) -> Classification:
     cause = CAUSES[hit.cause]
+    message = cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS)
+    what = f"{cause.means}: {message}" if message else cause.means
     return Classification(
         category=cause.category,
         type=cause.type,
         recovery=cause.recovery,
-        summary=_summary(
-            cause.means,
-            cut(hit.message, SUMMARY_CHARS if hit.has_hint else _MESSAGE_CHARS),
-            "" if hit.has_hint else cause.hint,
-        ),
+        summary=cut(f"{sentence(what)} {'' if hit.has_hint else cause.hint}".strip(), SUMMARY_CHARS),
         retry_after_seconds=hit.delay if cause.recovery == "retry" else None,
         evidence=Evidence(rule=hit.rule, source=hit.source, line=hit.line),
     )
-
-
-def _summary(means: str, message: str, hint: str) -> str:
-    what = f"{means}: {message}" if message else means
-    return cut(f"{sentence(what)} {hint}".strip(), SUMMARY_CHARS)
-
-
-@dataclass(frozen=True)
-class RunEvidence:
-    """``stderr`` and ``text`` are tails: of what was printed there, and of stdout where that is plain text."""
-
-    exit_code: int | None
-    account: Account
-    stderr: str = ""
-    text: str = ""
-    own: InternalError | None = None
-
-
-class AgentNotStarted(AccordError):
-    """The agent was not started, or what it did cannot be handed on; ``own`` goes into the record."""
-
-    def __init__(self, kind: InternalErrorKind, message: str, *, hint: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.own = internal_error(kind, self)
-
-
-def internal_error(kind: InternalErrorKind, error: AccordError) -> InternalError:
-    """Make an error what accord itself knows of a run."""
-    return InternalError(kind=kind, detail=str(error), has_hint=bool(error.hint))

@@ -1,7 +1,7 @@
-"""Why runs fail, as tables: causes and what they ask for, and by which evidence each is told.
+"""Why runs fail, as tables: the causes, and the evidence that each is recognized by.
 
-Fields come before words. A field is a class that a CLI or a provider gives its error, an HTTP status, or an exit code;
-words change from version to version. ``accord.runner.classify`` says in which order the tables are asked.
+Fields come before words, as words change from version to version. A field is the class that a CLI or a provider gives
+its error, an HTTP status, or an exit code. ``accord.runner.classify`` has the order of the tables.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from accord.runner.transcripts.claude import UNANSWERED
 from accord.runner.transcripts.gemini import INVALID_STREAM
 
 if TYPE_CHECKING:
-    from accord.runner.models import Category, Origin, Recovery
-    from accord.runner.record import InternalErrorKind
+    from accord.runner.models import Category, InternalErrorKind, Origin, Recovery
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a failure comes to: the three words of the contract, what happened, and what fixes it."""
+    """A cause of failures: the three words of the contract, its meaning, and the fix."""
 
     category: Category
     type: Origin
@@ -35,15 +34,15 @@ _LOGIC: tuple[Category, Origin, Recovery] = ("logic", "agent", "manual")
 
 CAUSES: dict[str, Cause] = {
     "rate-limit": Cause(*_RETRY, "The provider's rate limit was reached", "Run it again after a while."),
-    "outage": Cause(*_RETRY, "The provider could not answer", "Run it again; its status page tells of outages."),
+    "outage": Cause(*_RETRY, "The provider could not answer", "Run it again; see the provider's status page."),
     "network": Cause(
-        *_RETRY, "The provider could not be reached", "Run it again; check proxy and base URL if it stays."
+        *_RETRY, "The provider could not be reached", "Run it again. If it persists, check the proxy and the base URL."
     ),
-    "broken-answer": Cause(*_RETRY, "The provider's answer was broken or empty", "Run it again."),
+    "broken-answer": Cause(*_RETRY, "The provider's answer was invalid or empty", "Run it again."),
     "interrupted": Cause(
-        *_RETRY, "The agent was stopped from outside", "Run it again; see what stopped the runner or its job."
+        *_RETRY, "The agent was stopped from outside", "Run it again; check why the runner or its job stopped."
     ),
-    "install": Cause(*_RETRY, "The agent could not be installed", "Run it again; check its version if it stays."),
+    "install": Cause(*_RETRY, "The agent could not be installed", "Run it again. If it persists, check its version."),
     "credential": Cause(
         "auth",
         "agent",
@@ -54,13 +53,11 @@ CAUSES: dict[str, Cause] = {
     "credential-missing": Cause(
         "auth", "auth", "manual", "The agent's credential is missing", "Set the secret that the agent needs."
     ),
-    "quota": Cause(
-        *_SPENT, "A quota or credit is used up", "Raise the quota, add credit, or wait until it is renewed."
-    ),
+    "quota": Cause(*_SPENT, "A quota or credit is used up", "Raise the quota, add credit, or wait for its renewal."),
     "budget": Cause(*_SPENT, "The run's budget is spent", "Raise the budget, or split the task."),
     "memory": Cause(*_SPENT, "The agent ran out of memory", "Use a larger runner, or split the task."),
     "killed": Cause(
-        *_SPENT, "The agent was killed, as happens when memory runs out", "Use a larger runner, or split the task."
+        *_SPENT, "The agent was killed, probably because memory ran out", "Use a larger runner, or split the task."
     ),
     "disk": Cause(*_SPENT, "The disk is full", "Free space before the agent runs, or use a larger runner."),
     "time": Cause(*_SPENT, "The time limit was reached", "Raise the time limit, or split the task."),
@@ -70,17 +67,19 @@ CAUSES: dict[str, Cause] = {
     "output": Cause(*_LOGIC, "The answer was cut at the limit of output tokens", "Raise the limit, or split the task."),
     "turns": Cause(*_LOGIC, "The agent used up its turns", "Raise the limit of turns, or split the task."),
     "refusal": Cause(*_LOGIC, "The model refused the task", "Review the prompt and the text that it quotes."),
-    "result": Cause(*_LOGIC, "The agent gave no valid structured result", "Simplify the schema, or review the prompt."),
-    "settings": Cause(*_LOGIC, "The agent was called or set up wrongly", "Correct its arguments and settings."),
+    "result": Cause(
+        *_LOGIC, "The agent returned no valid structured result", "Simplify the schema, or review the prompt."
+    ),
+    "settings": Cause(*_LOGIC, "The agent was called or configured wrongly", "Correct its arguments and settings."),
     "prompt": Cause(*_LOGIC, "The prompt cannot be used", "Check the prompt file."),
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
-    "changes": Cause(*_LOGIC, "What the agent changed cannot be read", "See what it left in the work tree."),
+    "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
     "push": Cause(
         "infrastructure",
         "infrastructure",
         "manual",
-        "The changes may not be pushed",
-        "Grant contents: write, or push to a branch without that protection.",
+        "The push of the changes was refused",
+        "Grant `contents: write`, or push to an unprotected branch.",
     ),
     "push-again": Cause(
         "infrastructure", "infrastructure", "retry", "The changes could not be pushed", "Run it again."
@@ -89,12 +88,12 @@ CAUSES: dict[str, Cause] = {
         "infrastructure",
         "infrastructure",
         "retry",
-        "The agent's job ended before it said how the run went",
+        "The agent's job ended before the run did",
         "Run it again.",
     ),
-    "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "Nothing is to be done."),
+    "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "No action is needed."),
     "unknown": Cause(
-        "unknown", "unknown", "manual", "The agent failed, and nothing tells why", "Read its transcript and its log."
+        "unknown", "unknown", "manual", "The agent failed for an unknown reason", "Read its transcript and its log."
     ),
 }
 
@@ -112,7 +111,7 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
     "push-unreachable": "push-again",
     "disk-full": "disk",
 }
-"""What accord itself saw."""
+"""Causes of accord's own errors."""
 
 KINDS: dict[str, str] = {
     # Claude Code: assistant.error, result.subtype, result.terminal_reason
@@ -160,7 +159,7 @@ KINDS: dict[str, str] = {
     "FatalInputError": "settings",
     "FatalConfigError": "settings",
 }
-"""Classes that say more than an HTTP status does."""
+"""Classes that are more specific than an HTTP status."""
 
 STATUSES: dict[int, str] = {
     401: "credential",
@@ -171,7 +170,7 @@ STATUSES: dict[int, str] = {
     413: "context",
     429: "rate-limit",
 }
-"""HTTP statuses. Any other from 500 on is an outage, any other from 400 on a refused request."""
+"""HTTP statuses. Other 5xx are outages, other 4xx refused requests."""
 
 BROAD_KINDS: dict[str, str] = {
     "server_error": "outage",
@@ -183,14 +182,14 @@ BROAD_KINDS: dict[str, str] = {
     "INVALID_ARGUMENT": "request",
     "FAILED_PRECONDITION": "request",
 }
-"""Classes that say no more than an HTTP status does, where there is none."""
+"""Classes that are no more specific than an HTTP status; used without one."""
 
 WEAK_KINDS: dict[str, str] = {
     UNANSWERED: "broken-answer",
     INVALID_STREAM: "broken-answer",
     "error_during_execution": "interrupted",
 }
-"""Classes that say little; words are asked before them."""
+"""Unspecific classes; words come before them."""
 
 
 def _words(*patterns: str) -> re.Pattern[str]:
@@ -201,10 +200,10 @@ HARD_QUOTA = _words(
     r"daily (?:quota|limit)", r"per ?day\b", r"\bcredits?\b", r"\bbilling\b", r"insufficient.quota", r"usage limit",
     r"(?:session|weekly|monthly|5-hour|spend(?:ing)?) limit",
 )  # fmt: skip
-"""A limit that waiting a little does not lift; a text with a delay names none."""
+"""Limits that a short wait does not lift; a text with a delay does not count."""
 
 GOOGLES_RATE_LIMIT = re.compile(r"You exceeded your current quota, please check your plan and billing details\S* ?")
-"""What Google says of a limit a minute; its daily one reads otherwise."""
+"""Google's message for a per-minute limit; the one for a daily limit differs."""
 
 WORDS: dict[str, re.Pattern[str]] = {
     "memory": _words(r"heap out of memory", r"cannot allocate memory", r"\bout of memory\b", r"\bOOM\b", "ENOMEM"),
@@ -258,7 +257,7 @@ WORDS: dict[str, re.Pattern[str]] = {
         r"socket hang up", r"tls handshake",
     ),
 }  # fmt: skip
-"""What CLIs and providers say, in this order, where no field tells."""
+"""Words of CLIs and providers, in this order, where no field decides."""
 
 EXITS: dict[str, dict[int, str]] = {
     "": {
@@ -274,12 +273,12 @@ EXITS: dict[str, dict[int, str]] = {
     "codex": {2: "settings"},
     "gemini": {41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
 }
-"""Exit codes: of any process (128 and a signal's number, ``timeout``, the shell's own), and of some CLIs."""
+"""Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
 
 GEMINI_STATUSES = {status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)}
-"""Gemini CLI exits with the HTTP status of its error, as far as one byte holds it."""
+"""Gemini CLI exits with the HTTP status of its error, modulo 256."""
 
 
 def status_cause(status: int) -> str:
-    """Name the cause that an HTTP status stands for; empty for one that is no error."""
+    """Return the cause of an HTTP status; empty for a status below 400."""
     return STATUSES.get(status) or ("outage" if status >= 500 else "request" if status >= 400 else "")

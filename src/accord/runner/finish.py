@@ -1,6 +1,7 @@
-"""The second half of a run: from the folder that the agent's job left to commits, conclusions and outputs.
+"""From a finished agent to its outputs: publish the changes, find the completed tasks, conclude.
 
-It may run again at any time: what was pushed is found again, and the same outputs follow.
+It works from the folder that ``accord run`` left, or from files of a run that another program carried out. It may run
+again at any time: pushed changes are recognized, and the same outputs follow.
 """
 
 from __future__ import annotations
@@ -22,9 +23,18 @@ from accord.git.paths import protected_paths
 from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
 from accord.runner.analysis.analyse import TaskEvidence
-from accord.runner.classify import RunEvidence
-from accord.runner.outputs import RunFacts, outputs_of
-from accord.runner.publish import Publication, Published, failure_of, is_where_others_see_it, publish_patch
+from accord.runner.models import InternalError
+from accord.runner.outputs import RunFacts, outputs_of, safe_line, sendable
+from accord.runner.publish import (
+    Publication,
+    Published,
+    diff_stat,
+    is_delivered,
+    patch_stats,
+    publish_patch,
+    push_failure,
+    range_stats,
+)
 from accord.runner.record import (
     FINAL_MESSAGE,
     PATCH,
@@ -33,15 +43,10 @@ from accord.runner.record import (
     SCHEMA,
     STDERR,
     STDOUT,
-    InternalError,
     RunRecord,
-    diff_stat,
     make_writable,
     open_regular,
-    patch_stats,
-    range_stats,
 )
-from accord.runner.summary import safe_line, sendable
 from accord.text.redaction import redacted, redactor_for
 from accord.text.sanitise import sanitise_plain
 
@@ -54,28 +59,27 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.github.models import Pull
     from accord.runner.analysis.analyse import Analysis
+    from accord.runner.classify import RunEvidence
     from accord.runner.models import RunOutputs
-    from accord.runner.record import FileStat
+    from accord.runner.publish import FileStat
     from accord.runner.transcripts.events import Account
     from accord.text.redaction import Redactor
 
-
 _BODY_CHARS = 500
-"""How much of the agent's last words the commit message tells."""
+"""How much of the agent's final message the commit message quotes."""
 
 PATHS_SHOWN = 10
-_STEERING = "The run changed files that steer agents or CI; a person should look at them"
-_TOKENS = "The run pushed files with texts that look like tokens; revoke them, if they are real ones"
+_SUBJECT_CHARS = 72
+_STEERING = "The run changed files that steer agents or CI. Review them"
+_TOKENS = "The run pushed files with texts that look like tokens. Revoke the real ones"
 
 
 @dataclass(frozen=True)
 class FinishOptions:
-    """What finishing needs besides the folder. Without a ``remote`` nothing is pushed; without a ``github`` and a
-    ``pr_body`` there are no tasks to look for.
+    """What finishing needs besides the folder. Without a ``remote`` nothing is pushed.
 
-    ``environment`` holds endpoints and keys of the analysis. ``pr_ref``, ``pr_number`` and ``base_ref`` say where to
-    push and whose tasks to read; None believes the record, which an agent of another job may have written itself.
-    ``lender`` is a checkout that no agent could write to.
+    Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
+    endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to.
     """
 
     repository: str
@@ -84,131 +88,103 @@ class FinishOptions:
     environment: Mapping[str, str]
     remote: Remote | None = None
     github: GitHub | None = None
-    pr_ref: str | None = None
-    pr_number: str | None = None
-    base_ref: str | None = None
     pr_body: str | None = None
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
+    dry_run: bool = False
 
 
-def finish(run_dir: Path, setting: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
-    """Publish what a run changed, look for the tasks it completed, and conclude its outputs.
+def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = None) -> RunOutputs:
+    """Publish the run's changes, find the tasks it completed, and conclude its outputs.
 
-    A failed run publishes nothing, as nobody may build on half of a work; its patch stays in the folder. Without a
-    ``record`` the folder's own is read. Raises BrokenContract when the folder holds none.
+    A failed run publishes nothing; its patch stays in the folder. ``record`` replaces the folder's own, which the
+    agent may have changed. Raises BrokenContract if there is no record.
     """
     from accord.runner.classify import contract_exit_code
+    from accord.runner.transcripts.read import read_evidence
 
-    record = _directed(record or read_record(run_dir), setting)
+    record = record or read_record(run_dir)
     if record.is_skipped:
-        return outputs_of(RunFacts(record.agent), setting.redact)
-    declared = redactor_for(setting.environment, certain=record.secret_names)
-    setting = replace(setting, redact=setting.redact.and_knows(declared))
-    evidence = _evidence(run_dir, record)
-    if contract_exit_code(evidence) == 0:
-        evidence = replace(evidence, account=_held_against_schema(run_dir, evidence.account))
-    work = _Work(run_dir, record, evidence.account, setting)
-    ended = _publish_and_analyse(work) if contract_exit_code(evidence) == 0 else _Ended(warnings=_left_behind(work))
-    if not (record.own and record.own.kind == "disk-full"):  # the little room that is left is for the outputs
-        _keep_message(work)
-        _keep_result(work)
-    duration = record.duration_seconds if record.started_at else None
-    return conclude(
-        RunFacts(
-            record.agent,
-            account=evidence.account,
-            published=ended.published,
-            analysis=ended.analysis,
-            duration_seconds=duration,
-            warnings=(*record.warnings, *ended.warnings),
-        ),
-        evidence,
-        setting.redact,
+        return outputs_of(RunFacts(record.agent), options.redact)
+    declared = redactor_for(options.environment, certain=record.secret_names)
+    options = replace(options, redact=options.redact.and_knows(declared))
+    evidence = read_evidence(
+        record.codec,
+        record.agent,
+        record.exit_code,
+        run_dir / STDOUT,
+        stderr=run_dir / STDERR,
+        final_message=run_dir / FINAL_MESSAGE,
+        error=record.error,
     )
+    is_success = contract_exit_code(evidence) == 0
+    if is_success:
+        evidence = replace(evidence, account=_with_valid_result(run_dir, evidence.account))
+    run = _FinishedRun(run_dir, record, evidence.account, options)
+    ended = run.publish_and_analyse() if is_success else _Ended(warnings=run.unpublished_changes())
+    is_disk_full = record.error is not None and record.error.kind == "disk-full"
+    if not (is_disk_full or options.dry_run):  # on a full disk the outputs need the space
+        run.save_message()
+        run.save_result()
+    facts = RunFacts(
+        record.agent,
+        account=evidence.account,
+        published=ended.published,
+        analysis=ended.analysis,
+        duration_seconds=record.duration_seconds if record.started_at else None,
+        warnings=(*record.warnings, *ended.warnings),
+    )
+    return conclude(facts, evidence, options.redact)
 
 
-def _held_against_schema(run_dir: Path, account: Account) -> Account:
-    """Keep of the structured result what fits the schema that was asked for; what does not fit is a warning."""
+def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
+    """Classify a failure and return the outputs. A failed push is a failed run."""
+    from accord.runner.classify import classify, contract_exit_code
+
+    if facts.published and facts.published.failure:
+        evidence = replace(evidence, error=facts.published.failure)
+    facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
+    return outputs_of(facts, redact)
+
+
+def read_record(run_dir: Path) -> RunRecord:
+    """Read ``record.json``. Raises BrokenContract if it is missing or invalid."""
+    try:
+        with open_regular(run_dir / RECORD) as file:
+            return RunRecord.model_validate_json(file.read())
+    except (OSError, ValidationError) as error:
+        problem = "is missing" if isinstance(error, OSError) else "was not written by `accord run`"
+        raise BrokenContract.of(
+            Finding("run-record", f"{run_dir / RECORD} {problem}."),
+            hint="Pass the folder that `accord run` wrote. The agent's job may have ended before it wrote one.",
+        ) from None
+
+
+def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "") -> RunOutputs:
+    """Return the outputs of a run that left no record. ``likely_cause`` also says how to fix it."""
+    from accord.runner.classify import RunEvidence
+    from accord.runner.transcripts.events import Account
+
+    error = InternalError(
+        kind="record-missing", detail=f"{problem} {likely_cause}".strip(), has_hint=bool(likely_cause)
+    )
+    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), error=error), redact)
+
+
+def _with_valid_result(run_dir: Path, account: Account) -> Account:
+    """Keep the structured result only if it matches the requested schema; a mismatch is a warning."""
     from accord.runner.prompt import structured_result
 
     try:
         with open_regular(run_dir / SCHEMA) as file:
             schema = json.loads(file.read())
-        made = structured_result(schema, account.structured, account.final_message)
+        result = structured_result(schema, account.structured, account.final_message)
     except FileNotFoundError:
         return account
     except (OSError, ValueError, WrongUsage) as error:
         return replace(account, structured=None, warnings=(*account.warnings, f"{SCHEMA} cannot be used: {error}"))
-    value = json.loads(made.text) if made.text else None
-    return replace(account, structured=value, warnings=(*account.warnings, *made.problems))
-
-
-def _directed(record: RunRecord, setting: FinishOptions) -> RunRecord:
-    """Put what the caller says about places before what the record says."""
-    said = {"pr_ref": setting.pr_ref, "pr_number": setting.pr_number, "base_ref": setting.base_ref}
-    return record.model_copy(update={name: value for name, value in said.items() if value is not None})
-
-
-def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
-    """Add to the facts whether the run failed and why, and write the outputs. A failed push is a failed run."""
-    from accord.runner.classify import classify, contract_exit_code
-
-    if facts.published and facts.published.failure:
-        evidence = replace(evidence, own=facts.published.failure)
-    error, exit_code = classify(evidence), contract_exit_code(evidence)
-    return outputs_of(replace(facts, classification=error, exit_code=exit_code), redact)
-
-
-def read_record(run_dir: Path) -> RunRecord:
-    """Read ``record.json``. Raises BrokenContract when there is none, or none that accord wrote."""
-    try:
-        with open_regular(run_dir / RECORD) as file:
-            return RunRecord.model_validate_json(file.read())
-    except (OSError, ValidationError) as error:
-        problem = "is missing" if isinstance(error, OSError) else "is none that accord wrote"
-        message = f"{run_dir / RECORD} {problem}."
-        raise BrokenContract.of(
-            Finding("run-record", message),
-            hint="Name the folder that accord run wrote; the job that runs the agent may have ended before it did.",
-        ) from None
-
-
-def outputs_without_record(problem: str, redact: Redactor, likely: str = "") -> RunOutputs:
-    """Write the outputs of a run of which nothing is left: all outputs are there even then.
-
-    ``likely`` is what may have ended the agent's job, with what fixes it; empty where nothing is known.
-    """
-    from accord.runner.transcripts.events import Account
-
-    own = InternalError(kind="record-missing", detail=f"{problem} {likely}".strip(), has_hint=bool(likely))
-    return conclude(RunFacts(""), RunEvidence(None, Account("", "cut"), own=own), redact)
-
-
-@dataclass(frozen=True)
-class _Work:
-    run_dir: Path
-    record: RunRecord
-    account: Account
-    setting: FinishOptions
-
-    def patch(self) -> bytes:
-        """Read the patch. Raises BrokenContract when a run in a repository left none, or this is not what it left."""
-        try:
-            with open_regular(self.run_dir / PATCH) as file:
-                patch = file.read()
-        except OSError as error:
-            if not (self.record.base_sha or self.record.patch_sha256):
-                return b""
-            raise _damaged(f"{PATCH} of the run cannot be read: {error.strerror}.") from None
-        digest = self.record.patch_sha256
-        if digest and hashlib.sha256(patch).hexdigest() != digest:
-            raise _damaged(f"{PATCH} is not the file that the run wrote.")
-        return patch
-
-
-def _damaged(message: str) -> BrokenContract:
-    return BrokenContract.of(Finding("patch-invalid", message))
+    value = json.loads(result.text) if result.text else None
+    return replace(account, structured=value, warnings=(*account.warnings, *result.problems))
 
 
 @dataclass(frozen=True)
@@ -218,145 +194,156 @@ class _Ended:
     warnings: tuple[str, ...] = ()
 
 
-def _evidence(run_dir: Path, record: RunRecord) -> RunEvidence:
-    from accord.runner.transcripts.read import read_evidence
+@dataclass(frozen=True)
+class _FinishedRun:
+    run_dir: Path
+    record: RunRecord
+    account: Account
+    options: FinishOptions
 
-    return read_evidence(
-        record.codec,
-        record.agent,
-        record.exit_code,
-        run_dir / STDOUT,
-        stderr=run_dir / STDERR,
-        final_message=run_dir / FINAL_MESSAGE,
-        own=record.own,
-    )
-
-
-def _publish_and_analyse(work: _Work) -> _Ended:
-    """Push first: tasks count as done only when the work is where others see it."""
-    try:
-        patch = work.patch()
-        stats = patch_stats(patch)
-    except BrokenContract as broken:
-        return _Ended(Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)))
-    pull, warnings = _pull(work)
-    remote, ref = work.setting.remote, work.record.pr_ref
-    published = None
-    if patch.strip() and remote and ref:
-        published = _from_a_fork(pull, ref, work) or publish_patch(remote, _publication(work, patch, ref))
-        if published.failure:
+    def publish_and_analyse(self) -> _Ended:
+        """Push first: tasks count as completed only when their changes are on GitHub."""
+        try:
+            patch = self._patch()
+            stats = patch_stats(patch)
+        except BrokenContract as broken:
+            return _Ended(Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)))
+        options, ref = self.options, self.record.context.pr_ref
+        pull, warnings = self._pull()
+        published = None
+        if patch.strip() and options.remote and ref:
+            published = self._fork_failure(pull) or publish_patch(options.remote, self._publication(patch))
+            if published.failure:
+                return _Ended(published, warnings=warnings)
+            warnings = (*warnings, *_publication_warnings(published, stats, ref, dry_run=options.dry_run))
+        else:
+            warnings = (*warnings, *self.unpublished_changes())
+        body = options.pr_body if options.pr_body is not None else pull.body if pull else None
+        if body is None or options.dry_run or not is_delivered(published, has_changes=bool(stats)):
             return _Ended(published, warnings=warnings)
-        if steering := protected_paths(stat.path for stat in stats):
-            warnings = (*warnings, f"{_STEERING}: {_listed(steering)}.")
-        if published.with_tokens:
-            warnings = (*warnings, f"{_TOKENS}: {_listed(published.with_tokens)}.")
-        if not published.commit_sha:
-            warnings = (*warnings, "The branch had all of the run's changes already.")
-    else:
-        warnings = (*warnings, *_left_behind(work))
-    if not is_where_others_see_it(published, has_changes=bool(stats)):
-        return _Ended(published, warnings=warnings)
-    body = work.setting.pr_body
-    if body is None and pull:
-        body = pull.body
-    if body is None:
-        return _Ended(published, warnings=warnings)
-    analysis = tasks_done(body, work.account, diff_stat(stats), work.setting.environment, work.setting.clock)
-    return _Ended(published, analysis, warnings)
+        analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
+        return _Ended(published, analysis, warnings)
+
+    def unpublished_changes(self) -> tuple[str, ...]:
+        """Say where changes are that were not pushed. An agent that was not started left none."""
+        if not (_is_file(self.run_dir / PATCH) or self.record.patch_sha256):
+            return ()
+        try:
+            count = len(patch_stats(self._patch()))
+        except BrokenContract as broken:
+            return (broken.message,)
+        files = "1 file is" if count == 1 else f"{count} files are"
+        return (f"The run's changes were not pushed. {files} in {PATCH} of its artifact.",) if count else ()
+
+    def save_message(self) -> None:
+        """Save the whole final message in the folder, as an output may be cut."""
+        path = self.run_dir / FINAL_MESSAGE
+        if self.account.final_message and not _is_file(path):
+            with contextlib.suppress(OSError):
+                make_writable(path)
+                write_whole(path, sendable(self.options.redact(self.account.final_message)))
+
+    def save_result(self) -> None:
+        """Save the structured result in the folder, as it may be too long for an output; NaN is not JSON."""
+        path = self.run_dir / RESULT
+        with contextlib.suppress(OSError, ValueError):
+            make_writable(path)
+            path.unlink(missing_ok=True)
+            if self.account.structured is not None:
+                value = redacted(self.account.structured, self.options.redact)
+                write_whole(path, sendable(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
+
+    def _patch(self) -> bytes:
+        """Read the patch. Raises BrokenContract if it is missing or not the one that the run wrote."""
+        digest = self.record.patch_sha256
+        try:
+            with open_regular(self.run_dir / PATCH) as file:
+                patch = file.read()
+        except OSError as error:
+            if not (self.record.base_sha or digest):
+                return b""
+            raise _invalid_patch(f"Cannot read {PATCH} of the run: {error.strerror}.") from None
+        if digest and hashlib.sha256(patch).hexdigest() != digest:
+            raise _invalid_patch(f"{PATCH} is not the file that the run wrote.")
+        return patch
+
+    def _pull(self) -> tuple[Pull | None, tuple[str, ...]]:
+        """Read the pull request of the run; the changes can be pushed without it."""
+        number = self.record.context.pull.strip().removeprefix("#")
+        if self.options.github is None or not number:
+            return None, ()
+        if not (number.isascii() and number.isdecimal() and len(number) < 19):
+            return None, (f"`{number}` is not a pull request number, so no tasks were analyzed.",)
+        try:
+            pull = self.options.github.pull(int(number))
+        except (Refused, Stopped) as error:
+            return None, (f"The tasks of pull request {number} could not be read: {error}",)
+        return pull, () if pull else (f"Pull request {number} not found, so no tasks were analyzed.",)
+
+    def _fork_failure(self, pull: Pull | None) -> Published | None:
+        """Refuse to push to a branch of a fork: here the push would create an unrelated branch of that name."""
+        if pull is None or pull.head_repository.lower() == self.options.repository.lower():
+            return None
+        if pull.head_branch != self.record.context.pr_ref.strip().removeprefix("refs/heads/"):
+            return None
+        detail = (
+            f"The branch {pull.head_branch} of pull request {pull.number} is in "
+            f"{pull.head_repository or 'a deleted repository'}, and this job cannot push there. "
+            "The changes are in the artifact of the run."
+        )
+        return Published(failure=InternalError(kind="push-refused", detail=detail, has_hint=True))
+
+    def _publication(self, patch: bytes) -> Publication:
+        record, context, options = self.record, self.record.context, self.options
+        digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
+        turn = ", ".join(filter(None, [context.mode, context.iteration and f"iteration {context.iteration}"]))
+        subject = f"{'fix' if context.mode == 'autofix' else 'feat'}: apply the changes of {record.agent}"
+        return Publication(
+            patch,
+            context.pr_ref,
+            record.base_sha,
+            run_token(options.repository, digest),
+            safe_line(f"{subject} ({turn})" if turn else subject, options.redact, _SUBJECT_CHARS),
+            sanitise_plain(sendable(self.account.final_message)[:_BODY_CHARS], secrets=options.redact).text,
+            context.base_ref,
+            options.author,
+            options.lender,
+            options.dry_run,
+        )
 
 
-def _pull(work: _Work) -> tuple[Pull | None, tuple[str, ...]]:
-    """Read the pull request of the run; without it the changes can be pushed all the same."""
-    number = work.record.pr_number.strip().removeprefix("#")
-    if work.setting.github is None or not number:
-        return None, ()
-    if not (number.isascii() and number.isdecimal() and len(number) < 19):
-        return None, (f'"{number}" is no number of a pull request, so no tasks were looked for.',)
-    try:
-        pull = work.setting.github.pull(int(number))
-    except (Refused, Stopped) as error:
-        return None, (f"The tasks of pull request {number} could not be read: {error}",)
-    return pull, () if pull else (f"There is no pull request {number} to read tasks from.",)
+def _invalid_patch(message: str) -> BrokenContract:
+    return BrokenContract.of(Finding("patch-invalid", message))
 
 
-def _from_a_fork(pull: Pull | None, ref: str, work: _Work) -> Published | None:
-    """Refuse to push a fork's pull request here, where it would make a branch that belongs to nothing."""
-    if pull is None or pull.head_repository.lower() == work.setting.repository.lower():
-        return None
-    if pull.head_branch != ref.strip().removeprefix("refs/heads/"):
-        return None
-    place = pull.head_repository or "a repository that is gone"
-    detail = (
-        f"The branch {pull.head_branch} of pull request {pull.number} is in {place}, and this job cannot push there. "
-        "The changes are in the artifact of the run."
-    )
-    return Published(failure=InternalError(kind="push-refused", detail=detail, has_hint=True))
+def _publication_warnings(published: Published, stats: list[FileStat], ref: str, *, dry_run: bool) -> tuple[str, ...]:
+    warnings = []
+    if steering := protected_paths(stat.path for stat in stats):
+        warnings.append(f"{_STEERING}: {_some_of(steering)}.")
+    if published.with_tokens:
+        warnings.append(f"{_TOKENS}: {_some_of(published.with_tokens)}.")
+    if not published.files_changed:
+        warnings.append("The branch already had all of the run's changes.")
+    elif dry_run:
+        files = "1 file" if published.files_changed == 1 else f"{published.files_changed} files"
+        warnings.append(f"Dry run: {files} would be pushed to `{ref}`.")
+    return tuple(warnings)
 
 
-def _publication(work: _Work, patch: bytes, ref: str) -> Publication:
-    record, setting = work.record, work.setting
-    digest = hashlib.sha256(record.model_dump_json().encode() + b"\0" + patch).hexdigest()
-    turn = ", ".join(filter(None, [record.mode, record.iteration and f"iteration {record.iteration}"]))
-    subject = f"{'fix' if record.mode == 'autofix' else 'feat'}: apply the changes of {record.agent}"
-    return Publication(
-        patch,
-        ref,
-        record.base_sha,
-        run_token(setting.repository, digest),
-        safe_line(f"{subject} ({turn})" if turn else subject, setting.redact, 72),
-        sanitise_plain(sendable(work.account.final_message)[:_BODY_CHARS], secrets=setting.redact).text,
-        record.base_ref,
-        setting.author,
-        setting.lender,
-    )
-
-
-def tasks_done(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
-    """Ask which tasks of a pull request's body a run completed."""
+def completed_tasks(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
+    """Find the tasks of a pull request's body that a run completed."""
     from accord.runner.analysis.analyse import analyse
 
     commands = tuple(
         f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
         for command in account.commands
     )
-    question = TaskEvidence(body, account.final_message, commands, diff, account.todos)
-    return analyse(question, environment=environment, clock=clock)
+    evidence = TaskEvidence(body, account.final_message, commands, diff, account.todos)
+    return analyse(evidence, environment=environment, clock=clock)
 
 
-def _listed(paths: tuple[str, ...]) -> str:
+def _some_of(paths: tuple[str, ...]) -> str:
     return ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
-
-
-def _left_behind(work: _Work) -> tuple[str, ...]:
-    """Say where the changes are that were not pushed. An agent that was not started left none."""
-    if not (_is_file(work.run_dir / PATCH) or work.record.patch_sha256):
-        return ()
-    try:
-        count = len(patch_stats(work.patch()))
-    except BrokenContract as broken:
-        return (broken.message,)
-    files = "1 file" if count == 1 else f"{count} files"
-    return (f"What the run changed was not pushed; {files} in {PATCH} of the run's artifact.",) if count else ()
-
-
-def _keep_message(work: _Work) -> None:
-    """Keep the whole message beside the transcript, as an output may have to be cut."""
-    path = work.run_dir / FINAL_MESSAGE
-    if work.account.final_message and not _is_file(path):
-        with contextlib.suppress(OSError):
-            make_writable(path)
-            write_whole(path, sendable(work.setting.redact(work.account.final_message)))
-
-
-def _keep_result(work: _Work) -> None:
-    """Keep the structured result as a file, as it may be too long for an output; a NaN in it is no JSON."""
-    path = work.run_dir / RESULT
-    with contextlib.suppress(OSError, ValueError):
-        make_writable(path)
-        path.unlink(missing_ok=True)
-        if work.account.structured is not None:
-            value = redacted(work.account.structured, work.setting.redact)
-            write_whole(path, sendable(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
 
 
 def _is_file(path: Path) -> bool:
@@ -365,7 +352,7 @@ def _is_file(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class ExternalRun:
-    """The evidence. ``pushed`` is None where nobody tried; ``push_error`` what git said when it failed."""
+    """A run that another program carried out. ``pushed`` is None if it did not try to push."""
 
     agent: str
     exit_code: int
@@ -373,68 +360,65 @@ class ExternalRun:
     stderr: Path | None = None
     final_message: Path | None = None
     pr_body: str | None = None
-    work_tree: Path | None = None
+    root: Path | None = None
     base: str = ""
     pushed: bool | None = None
     push_error: str = ""
 
 
 def outputs_of_external_run(
-    given: ExternalRun, redact: Redactor, environment: Mapping[str, str], clock: Clock
+    run: ExternalRun, redact: Redactor, environment: Mapping[str, str], clock: Clock
 ) -> RunOutputs:
-    """Conclude the outputs. Raises WrongUsage when the work tree or its base is none."""
+    """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
     from accord.runner.classify import contract_exit_code
     from accord.runner.transcripts.read import read_evidence
 
     evidence = read_evidence(
-        codec_of(given),
-        given.agent,
-        given.exit_code,
-        given.stdout,
-        stderr=given.stderr,
-        final_message=given.final_message,
+        codec_of(run), run.agent, run.exit_code, run.stdout, stderr=run.stderr, final_message=run.final_message
     )
-    stats = _changes(given)
-    published = _published(given, stats)
-    warnings = ("What the run changed was not pushed.",) if stats and published is None else ()
+    stats = _changes_of(run)
+    published = _publication_of(run, stats)
     analysis = None
-    is_delivered = is_where_others_see_it(published, has_changes=bool(stats))
-    if contract_exit_code(evidence) == 0 and is_delivered and given.pr_body is not None:
-        analysis = tasks_done(given.pr_body, evidence.account, diff_stat(stats), environment, clock)
-    facts = RunFacts(given.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
+    if (
+        run.pr_body is not None
+        and contract_exit_code(evidence) == 0
+        and is_delivered(published, has_changes=bool(stats))
+    ):
+        analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
+    warnings = ("The run's changes were not pushed.",) if stats and published is None else ()
+    facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact)
 
 
-def codec_of(given: ExternalRun) -> str:
-    """Tell how the agent's transcript is to be read: as its name says, else as the transcript looks."""
+def codec_of(run: ExternalRun) -> str:
+    """Return the transcript's format: the one of the named agent, else the one that is recognized."""
     from accord.runner.registry import shipped_registry
     from accord.runner.transcripts.read import CODECS, recognise
 
-    agent = shipped_registry().agents.get(given.agent)
-    if agent:
+    if agent := shipped_registry().agents.get(run.agent):
         return agent.codec
-    return given.agent if given.agent in CODECS else recognise(given.stdout, given.stderr)
+    return run.agent if run.agent in CODECS else recognise(run.stdout, run.stderr)
 
 
-def _changes(given: ExternalRun) -> list[FileStat]:
-    """List what was pushed; else everything that could have been: commits, changes and untracked files."""
-    if given.work_tree is None:
+def _changes_of(run: ExternalRun) -> list[FileStat]:
+    """Return the pushed files, or all that could have been pushed: commits, changes and untracked files."""
+    if run.root is None:
         return []
-    if not given.pushed:
-        return patch_stats(extract_patch(given.work_tree, given.base))
+    if not run.pushed:
+        return patch_stats(extract_patch(run.root, run.base))
     try:
-        return range_stats(Git(given.work_tree), given.base, "HEAD")
+        return range_stats(Git(run.root), run.base, "HEAD")
     except GitFailed as failed:
         raise WrongUsage(
-            f"Git cannot tell what changed in {given.work_tree} since {given.base}: {' '.join(failed.stderr.split())}",
-            hint="Pass --repo with the agent's work tree, and --base with the commit that it began at.",
+            f"Cannot read the changes in {run.root} since {run.base}: {' '.join(failed.stderr.split())}",
+            hint="Pass the agent's work tree as `--root` and the commit that it started from as `--base`.",
         ) from None
 
 
-def _published(given: ExternalRun, stats: list[FileStat]) -> Published | None:
-    """Tell what became of the changes. A push that failed counts, unless there was nothing to push."""
-    if given.pushed and given.work_tree:
-        return Published(Git(given.work_tree).line("rev-parse", "HEAD"), len(stats)) if stats else None
-    if given.push_error.strip() or (given.pushed is False and (stats or given.work_tree is None)):
-        return Published(failure=failure_of(given.push_error))
+def _publication_of(run: ExternalRun, stats: list[FileStat]) -> Published | None:
+    """Return the result of the push. A push that failed counts, unless there was nothing to push."""
+    if run.pushed and run.root:
+        return Published(Git(run.root).line("rev-parse", "HEAD"), len(stats)) if stats else None
+    if run.push_error.strip() or (run.pushed is False and (stats or run.root is None)):
+        return Published(failure=push_failure(run.push_error))
     return None

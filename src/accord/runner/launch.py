@@ -1,4 +1,4 @@
-"""The words that start an agent, out of its entry of the registry and what the run asks for. Pure."""
+"""Everything that an agent needs to start: its command, environment, HOME and program."""
 
 from __future__ import annotations
 
@@ -7,69 +7,75 @@ import os
 import re
 import secrets
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.runner.classify import AgentNotStarted
+from accord.core.suggest import did_you_mean
+from accord.runner.models import AgentNotStarted
 from accord.runner.process import Program, run_program
-from accord.runner.prompt import as_argument
-from accord.runner.registry_rules import PLACE
+from accord.runner.prompt import check_argument
+from accord.runner.record import PROMPT, SCHEMA
+from accord.runner.registry import AgentSettings
+from accord.runner.registry_rules import PLACEHOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
-    from accord.runner.process import StopSignals, Watcher
-    from accord.runner.registry import Agent, AgentSettings, Choice, Install
+    from accord.runner.models import RunRequest
+    from accord.runner.process import LineWatcher, StopSignals
+    from accord.runner.registry import Agent, Choice, Install
     from accord.text.redaction import Redactor
 
+_INSTALL_SECONDS = 600
+_INSTALL_LOG_CHARS = 1000
+_AGENT_VARIABLES = re.compile(
+    r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|SHELL|USER|LOGNAME|CI"
+    r"|(?i:https?_proxy|no_proxy|all_proxy)|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
+    r"|JAVA_HOME\w*|GOROOT\w*|DOTNET_ROOT|ANDROID_(HOME|SDK_ROOT|NDK\w*)|pythonLocation|Python3?_ROOT_DIR"
+    r"|PKG_CONFIG_PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|RUSTUP_HOME|CARGO_HOME|RUNNER_(OS|ARCH|TOOL_CACHE)"
+)
+"""Paths, language, proxies, certificates and tool chains. Only a proxy with a password can be a secret."""
 
-@dataclass(frozen=True)
-class CommandInputs:
-    """What one run puts into the places of a command; empty or None is what is not asked for."""
-
-    prompt: str
-    prompt_file: Path
-    sandbox: str = ""
-    safety_strategy: str = ""
-    model: str = ""
-    result_schema: str = ""
-    result_schema_file: Path | None = None
-    final_message_file: Path | None = None
-    command: Sequence[str] = ()
+_NPM_VARIABLES = re.compile(
+    r"PATH|LANG|LC_[A-Z]+|HOME|(?i:npm_config_\w+|https?_proxy|no_proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE"
+)
 
 
-def command_line(agent: Agent, asked: CommandInputs) -> list[str]:
-    """Fill the places of a command. Raises NotRun for what this agent cannot be asked for."""
+def command_line(
+    agent: Agent, request: RunRequest, prompt: str, *, schema: str = "", final_message: Path | None = None
+) -> list[str]:
+    """Fill the placeholders of the agent's command. Raises AgentNotStarted for what this agent does not support.
+
+    ``schema`` is the JSON Schema of the result, empty without one; ``final_message`` the file for the final message.
+    """
+    strategy = settings_of(agent.safety_strategy, request.safety_strategy, "safety strategy")
+    prompt_file = (request.run_dir / PROMPT).absolute()
     words = {
-        "sandbox": setting_of(agent.sandbox, asked.sandbox, "sandbox mode").arguments,
-        "safety_strategy": setting_of(agent.safety_strategy, asked.safety_strategy, "safety strategy").arguments,
-        "model": _model(agent, asked.model),
-        "result_schema": _result_schema(agent, asked),
-        "final_message": _with_value(agent.final_message, str(asked.final_message_file or "")),
+        "sandbox": settings_of(agent.sandbox, request.sandbox_mode, "sandbox mode").arguments,
+        "safety_strategy": strategy.arguments,
+        "model": _model(agent, request.model),
+        "result_schema": _result_schema(agent, schema, (request.run_dir / SCHEMA).absolute()),
+        "final_message": _with_value(agent.final_message, str(final_message or "")),
         "arguments": agent.arguments,
-        "command": _command(agent, asked.command),
-        "prompt": [as_argument(asked.prompt, "prompt") if agent.prompt == "argument" else str(asked.prompt_file)],
+        "command": _command(agent, request.command),
+        "prompt": [check_argument(prompt, "prompt") if agent.prompt == "argument" else str(prompt_file)],
     }
     line: list[str] = []
     for word in agent.command:
-        place = PLACE.fullmatch(word)
-        line += words[place[1]] if place else [PLACE.sub(lambda hit: " ".join(words[hit[1]]), word)]
+        whole = PLACEHOLDER.fullmatch(word)
+        line += words[whole[1]] if whole else [PLACEHOLDER.sub(lambda hit: " ".join(words[hit[1]]), word)]
     return line
 
 
-def setting_of(choice: Choice | None, value: str, what: str) -> AgentSettings:
-    """Return what a value of a choice comes to. Raises NotRun with the values that there are."""
-    from accord.runner.registry import AgentSettings
-
+def settings_of(choice: Choice | None, value: str, what: str) -> AgentSettings:
+    """Return the settings of a value, or of the default. Raises AgentNotStarted with the known values."""
     if choice is None:
         if value:
-            raise _unknown(f'The agent has no {what}, so "{value}" means nothing to it.', "Leave it empty.")
+            raise _unsupported(f"The agent has no {what}, so `{value}` cannot be set.", "Leave it empty.")
         return AgentSettings()
     if (value or choice.default) not in choice.values:
-        known = ", ".join(choice.values)
-        raise _unknown(f'"{value}" is no {what} of this agent.', f"Choose one of: {known}.")
+        hint = f"{did_you_mean(value, choice.values)} Use one of: {', '.join(choice.values)}.".strip()
+        raise _unsupported(f"Unknown {what} `{value}`.", hint)
     return choice.values[value or choice.default]
 
 
@@ -78,27 +84,26 @@ def _model(agent: Agent, model: str) -> list[str]:
     if not model:
         return []
     if not agent.model:
-        raise _unknown(f'The agent takes no model, so "{model}" means nothing to it.', "Leave it empty.")
+        raise _unsupported(f"The agent does not accept a model, so `{model}` cannot be set.", "Leave it empty.")
     if model.startswith("-") or not model.isprintable():
-        raise _unknown(f'"{model}" is no name of a model.', "Write it as its provider does.")
+        raise _unsupported(f"`{model}` is not a model name.", "Use the name that the provider uses.")
     return _with_value(agent.model, model)
 
 
-def _result_schema(agent: Agent, asked: CommandInputs) -> list[str]:
-    """An agent that cannot be given a schema must have it in its prompt; the result is validated all the same."""
-    if not asked.result_schema or agent.result_schema is None:
+def _result_schema(agent: Agent, schema: str, file: Path) -> list[str]:
+    """Return the words for the schema; none for an agent that gets it in its prompt instead."""
+    if not schema or agent.result_schema is None:
         return []
-    if agent.result_schema.passed_as == "file":
-        return _with_value(agent.result_schema.arguments, str(asked.result_schema_file))
-    return _with_value(agent.result_schema.arguments, as_argument(asked.result_schema, "result schema"))
+    value = str(file) if agent.result_schema.passed_as == "file" else check_argument(schema, "result schema")
+    return _with_value(agent.result_schema.arguments, value)
 
 
 def _command(agent: Agent, command: Sequence[str]) -> list[str]:
-    takes_one = any("{command}" in word for word in agent.command)
-    if takes_one and not command:
-        raise _unknown("The agent runs any command, and none is given.", "Pass --command.")
-    if command and not takes_one:
-        raise _unknown("The agent has a command of its own.", 'Leave --command out, or name the agent "command".')
+    takes_command = any("{command}" in word for word in agent.command)
+    if takes_command and not command:
+        raise _unsupported("This agent runs a command of yours, and none was given.", "Pass `--command`.")
+    if command and not takes_command:
+        raise _unsupported("This agent has its own command.", "Remove `--command`, or pass `--agent command`.")
     return list(command)
 
 
@@ -106,29 +111,16 @@ def _with_value(words: Sequence[str], value: str) -> list[str]:
     return [word.replace("{value}", value) for word in words]
 
 
-def _unknown(message: str, hint: str) -> AgentNotStarted:
+def _unsupported(message: str, hint: str) -> AgentNotStarted:
     return AgentNotStarted("not-started", message, hint=hint)
 
 
-_SEEN = re.compile(
-    r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|SHELL|USER|LOGNAME|CI"
-    r"|(?i:https?_proxy|no_proxy|all_proxy)|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
-    r"|JAVA_HOME\w*|GOROOT\w*|DOTNET_ROOT|ANDROID_(HOME|SDK_ROOT|NDK\w*)|pythonLocation|Python3?_ROOT_DIR"
-    r"|PKG_CONFIG_PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|RUSTUP_HOME|CARGO_HOME|RUNNER_(OS|ARCH|TOOL_CACHE)"
-)
-"""The machine: paths, language, proxies, certificates, tool chains. None is secret but a proxy with a password."""
-
-_NPM = re.compile(
-    r"PATH|LANG|LC_[A-Z]+|HOME|(?i:npm_config_\w+|https?_proxy|no_proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE"
-)
-
-
 def agent_environment(
-    agent: Agent, job: Mapping[str, str], home: Path, temporary: Path, settings: tuple[AgentSettings, ...] = ()
+    agent: Agent, job: Mapping[str, str], home: Path, temporary: Path, settings: Sequence[AgentSettings] = ()
 ) -> dict[str, str]:
     """Return the whole environment of an agent's process."""
     environment = {
-        name: value for name, value in job.items() if _SEEN.fullmatch(name) or name in agent.environment_from
+        name: value for name, value in job.items() if _AGENT_VARIABLES.fullmatch(name) or name in agent.environment_from
     }
     environment |= {"HOME": str(home), "TMPDIR": str(temporary), **agent.environment}
     for name in agent.required_secrets:
@@ -141,26 +133,25 @@ def agent_environment(
 
 
 def install_environment(job: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the installer: npm's own settings, and no secret of the job."""
-    return {name: value for name, value in job.items() if _NPM.fullmatch(name)}
+    """Return the environment of npm: its own settings, and no secret of the job."""
+    return {name: value for name, value in job.items() if _NPM_VARIABLES.fullmatch(name)}
 
 
 def check_credentials(name: str, agent: Agent, job: Mapping[str, str]) -> None:
-    """Raise NotRun, ``credential-missing``, when the agent lacks the secrets that it needs."""
+    """Raise AgentNotStarted, ``credential-missing``, if a secret that the agent needs is not set."""
     missing = [secret for secret in agent.required_secrets if not job.get(secret, "").strip()]
-    some = agent.required_secrets_mode == "any" and len(missing) < len(agent.required_secrets)
-    if not missing or some:
+    is_any_enough = agent.required_secrets_mode == "any"
+    if not missing or (is_any_enough and len(missing) < len(agent.required_secrets)):
         return
-    named = " or ".join(missing) if agent.required_secrets_mode == "any" else " and ".join(missing)
     raise AgentNotStarted(
         "credential-missing",
-        f"The agent {name} needs {named}, which the environment does not hold.",
+        f"The agent `{name}` needs {(' or ' if is_any_enough else ' and ').join(missing)}, which is not set.",
         hint="Add the secret to the repository, and pass it to the step under that name.",
     )
 
 
-def furnish_home(agent: Agent, job: Mapping[str, str], home: Path) -> None:
-    """Write the files that the agent reads from its HOME, secrets among them, readable by its user alone."""
+def write_home(agent: Agent, job: Mapping[str, str], home: Path) -> None:
+    """Write the files that the agent reads from its HOME, secrets included, readable only by its user."""
     for path, content in agent.home_files.items():
         _write_private(home / path, content if isinstance(content, str) else json.dumps(content))
     for name in agent.required_secrets:
@@ -175,16 +166,12 @@ def _write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
-_LIMIT_SECONDS = 600
-_SAID_CHARS = 1000
-
-
-def programs_of(
-    agent: Agent, root: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: StopSignals
+def install_program(
+    agent: Agent, root: Path, job: Mapping[str, str], *, redactor: Redactor, show: LineWatcher, stop: StopSignals
 ) -> str:
-    """Return the PATH by which the agent's program is found; what must be installed for it, is, below ``root``.
+    """Install the agent's npm package below ``root`` if it has one; return the PATH on which its program is found.
 
-    Raises NotRun: ``install-failed`` with what the installer said, or ``cancelled``.
+    Raises AgentNotStarted: ``install-failed`` with the end of npm's output, or ``cancelled``.
     """
     path = job.get("PATH", "")
     if agent.install is None:
@@ -192,59 +179,59 @@ def programs_of(
     target = root / f"{agent.install.package.replace('/', '+')}@{agent.install.version}"
     programs = target / "node_modules/.bin"
     if not programs.is_dir():
-        _install(agent.install, target, job, redactor=redactor, show=show, told=told)
+        _install(agent.install, target, job, redactor=redactor, show=show, stop=stop)
     return f"{programs}:{path}"
 
 
 def _install(
-    install: Install, target: Path, job: Mapping[str, str], *, redactor: Redactor, show: Watcher, told: StopSignals
+    install: Install, target: Path, job: Mapping[str, str], *, redactor: Redactor, show: LineWatcher, stop: StopSignals
 ) -> None:
+    package = f"{install.package}@{install.version}"
     npm = shutil.which("npm", path=job.get("PATH", ""))
     if npm is None:
-        message = f"{install.package} cannot be installed: npm is not on the PATH."
-        raise AgentNotStarted(
-            "install-failed", message, hint="Set up Node before this step, for example with actions/setup-node."
-        )
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    beside.mkdir(parents=True)
-    words = [npm, "install", "--prefix", str(beside), "--no-audit", "--no-fund", "--loglevel=error"]
+        message = f"Cannot install {install.package}: npm is not on the PATH."
+        hint = "Set up Node before this step, for example with `actions/setup-node`."
+        raise AgentNotStarted("install-failed", message, hint=hint)
+    scratch = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    scratch.mkdir(parents=True)
+    words = [npm, "install", "--prefix", str(scratch), "--no-audit", "--no-fund", "--loglevel=error"]
     words += [] if install.runs_scripts else ["--ignore-scripts"]
-    words += [f"{install.package}@{install.version}"]
-    said = beside / "said.log"
+    log = scratch / "stderr.log"
     try:
         end = run_program(
-            Program(words, beside, install_environment(job)),
-            stdout=beside / "output.log",
-            stderr=said,
+            Program([*words, package], scratch, install_environment(job)),
+            stdout=scratch / "stdout.log",
+            stderr=log,
             redactor=redactor,
             show=show,
-            told=told,
-            limit_seconds=_LIMIT_SECONDS,
+            stop=stop,
+            limit_seconds=_INSTALL_SECONDS,
         )
-        if end.own and end.own.kind == "cancelled":
-            raise AgentNotStarted("cancelled", end.own.detail)
+        if end.error and end.error.kind == "cancelled":
+            raise AgentNotStarted("cancelled", end.error.detail)
         if end.exit_code:
-            tail = " ".join(said.read_text("utf-8", "replace").split())[-_SAID_CHARS:]
-            message = f"Installing {install.package}@{install.version} failed ({end.exit_code}): {tail}"
-            raise AgentNotStarted("install-failed", message, hint="Check the version in the registry, and the network.")
-        _put(beside, target)
+            tail = " ".join(log.read_text("utf-8", "replace").split())[-_INSTALL_LOG_CHARS:]
+            message = f"`npm install {package}` failed with exit code {end.exit_code}: {tail}"
+            hint = "Check the version in the registry, and the network."
+            raise AgentNotStarted("install-failed", message, hint=hint)
+        _move_into_place(scratch, target)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _put(beside: Path, target: Path) -> None:
-    """Put the finished folder in place; another run may have been faster, which is as good."""
+def _move_into_place(scratch: Path, target: Path) -> None:
+    """Rename the finished folder; another run may have installed the same in the meantime."""
     try:
-        beside.rename(target)
+        scratch.rename(target)
     except OSError:
         if not target.is_dir():
             raise
 
 
 def find_program(word: str, path: str, directory: Path) -> str:
-    """Return the path of a program. Raises NotRun, ``not-started``, when it is not there."""
+    """Return the path of a program. Raises AgentNotStarted, ``not-started``, if it does not exist."""
     found = shutil.which(str(directory / word) if "/" in word else word, path=path)
     if found is None:
-        hint = "Install it in an earlier step, or let the agent's entry of the registry install it."
-        raise AgentNotStarted("not-started", f'There is no program "{word}".', hint=hint)
+        hint = "Install it in an earlier step, or add `install` to the agent's registry entry."
+        raise AgentNotStarted("not-started", f"Program `{word}` not found.", hint=hint)
     return str(Path(found).absolute())

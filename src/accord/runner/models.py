@@ -1,23 +1,111 @@
-"""The wire formats of contract ro: the outputs of a runner, and how an error is classified.
+"""The data of a run: what was requested, how a failure is classified, and the outputs (contract ro).
 
-Source: runner output contract, "Required Outputs"; the six values of ``error-category`` are those of its table and the
+Source: runner output contract, "Required Outputs". The six values of ``error-category`` are those of its table and the
 ``infrastructure`` of its edge cases.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from accord.core.errors import AccordError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 Category = Literal["transient", "auth", "resource", "logic", "infrastructure", "unknown"]
 Origin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
+InternalErrorKind = Literal[
+    "time-limit",
+    "cancelled",
+    "install-failed",
+    "credential-missing",
+    "prompt-invalid",
+    "not-started",
+    "record-missing",
+    "changes-unreadable",
+    "push-refused",
+    "push-conflict",
+    "push-unreachable",
+    "disk-full",
+]
+"""What accord itself saw go wrong.
+
+``record-missing``: the agent's job ended before it wrote a record. ``push-refused``: a permission or a protection that
+a person must change. ``push-conflict``: the branch kept moving, or the patch no longer applies. ``push-unreachable``:
+a network or server failure.
+"""
+
+
+class RunContext(BaseModel):
+    """Where a run stands in its loop and its repository, as the caller gave it; empty where nothing was given."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    mode: str = ""
+    iteration: str = ""
+    pull: str = ""
+    pr_ref: str = ""
+    base_ref: str = ""
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A request to run an agent in ``directory`` and to keep the run in ``run_dir``.
+
+    An empty ``agent`` is the registry's default. ``data`` are files with untrusted text for the prompt; ``schema`` is
+    the JSON Schema of the result, or its file.
+    """
+
+    agent: str
+    run_dir: Path
+    directory: Path
+    context: RunContext = field(default_factory=RunContext)
+    prompt_file: Path | None = None
+    appendix: str = ""
+    data: Sequence[Path] = ()
+    sandbox_mode: str = ""
+    safety_strategy: str = ""
+    model: str = ""
+    schema: Path | Mapping[str, Any] | None = None
+    command: Sequence[str] = ()
+    max_runtime_minutes: float = 45
+    registry: Path | None = None
+    install_dir: Path | None = None
+    skip: bool = False
+
+
+class InternalError(BaseModel):
+    """An error that accord itself saw; ``detail`` is for people, ``has_hint`` says that it ends with a hint."""
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    kind: InternalErrorKind
+    detail: str
+    has_hint: bool = False
+
+    @classmethod
+    def of(cls, kind: InternalErrorKind, error: AccordError) -> InternalError:
+        """Return the internal error that an exception amounts to."""
+        return cls(kind=kind, detail=str(error), has_hint=bool(error.hint))
+
+
+class AgentNotStarted(AccordError):
+    """The agent was not started, or its changes cannot be used; ``error`` goes into the record."""
+
+    def __init__(self, kind: InternalErrorKind, message: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.error = InternalError.of(kind, self)
 
 
 class Evidence(BaseModel):
-    """Which rule decided, by what: our own knowledge, an event of the transcript, stderr, plain text, the exit code."""
+    """The rule that decided and what it read: accord's own error, an event, stderr, plain text, the exit code."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -27,7 +115,7 @@ class Evidence(BaseModel):
 
 
 class Classification(BaseModel):
-    """Why a run failed, where that came from, and what helps."""
+    """Why a run failed, where the failure came from, and how to recover."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -44,38 +132,38 @@ def _kebab(name: str) -> str:
 
 
 class RunOutputs(BaseModel):
-    """All outputs of a runner, each a string; empty is what is not available."""
+    """All outputs of a run as strings; an output that is not available is empty."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True, defer_build=True
     )
 
-    final_message: str = Field("", description="The agent's whole final message, redacted, then base64.")
+    final_message: str = Field("", description="The agent's final message, redacted and base64-encoded.")
     final_message_summary: str = Field("", description="Its first 500 characters, safe to post in a comment.")
     exit_code: str = Field("0", description="0 when the agent succeeded.")
     changes_made: str = Field("false", description="true when changes were committed and the push was confirmed.")
     commit_sha: str = Field("", description="The commit that was pushed.")
-    files_changed: str = Field("0", description="How many paths the pushed range changes; a renamed file is one.")
+    files_changed: str = Field("0", description="Number of changed paths in the push; a renamed file counts once.")
     error_summary: str = Field("", description="What failed, in one line that is safe in comments and scripts.")
     error_category: str = Field("", description="transient, auth, resource, logic, infrastructure or unknown.")
     error_type: str = Field("", description="agent, infrastructure, auth or unknown.")
     error_recovery: str = Field("", description="retry, manual or ignore.")
-    llm_analysis_run: str = Field("false", description="true when completed tasks were looked for.")
+    llm_analysis_run: str = Field("false", description="true when the completed tasks were analyzed.")
     llm_provider: str = Field("", description="github-models, openai, anthropic or regex-fallback.")
     llm_model: str = Field("", description="The model that answered.")
     llm_confidence: str = Field("", description="0.0 to 1.0.")
-    llm_completed_tasks: str = Field("[]", description="JSON array of the tasks that were completed.")
-    llm_has_completions: str = Field("false", description="true when there is one.")
-    llm_attempts: str = Field("", description="JSON array: provider, outcome, reason and ms of each try.")
+    llm_completed_tasks: str = Field("[]", description="JSON array of the completed tasks.")
+    llm_has_completions: str = Field("false", description="true when at least one task is completed.")
+    llm_attempts: str = Field("", description="JSON array: provider, outcome, reason and ms of each attempt.")
     agent_name: str = Field("", description="The agent's name in the registry.")
     agent_model: str = Field("", description="The model that the agent used.")
     tokens_input: str = Field("", description="Input tokens of all requests.")
     tokens_output: str = Field("", description="Output tokens of all requests.")
-    cost_usd: str = Field("", description="What the agent says it cost, in US dollars.")
+    cost_usd: str = Field("", description="The cost that the agent reported, in US dollars.")
     duration_seconds: str = Field("", description="How long the agent ran.")
-    retry_after_seconds: str = Field("", description="How long to wait before a retry, where somebody said so.")
+    retry_after_seconds: str = Field("", description="How long to wait before a retry, if the provider said so.")
     error_evidence: str = Field("", description="JSON: the rule, source and line that decided the category.")
-    run_warnings: str = Field("", description="JSON array of what was off, although it is no error.")
+    run_warnings: str = Field("", description="JSON array of problems that did not fail the run.")
     result_json: str = Field("", description="The agent's structured result.")
 
     def as_outputs(self) -> dict[str, str]:

@@ -1,20 +1,24 @@
-"""The outputs of a runner, concluded from what is known of a run. Pure.
+"""The outputs of a run, concluded from its facts. Pure.
 
-Source: runner output contract, "Required Outputs" and "Output Semantics". Every output is there whatever happened, none
-is forged by a text, none holds a secret, and all together stay below what GitHub keeps of a job.
+Source: runner output contract, "Required Outputs" and "Output Semantics". Every output is set whatever happened, no
+text can forge one, none contains a secret, and together they stay below GitHub's limit for a job.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from accord.gha.commands import COMMAND, inert
 from accord.gha.files import utf16_size
 from accord.runner.models import Classification, Evidence, RunOutputs
-from accord.runner.summary import encoded, safe_line, sendable, summary_of
+from accord.text.hidden import GUARD
 from accord.text.redaction import redacted
+from accord.text.sanitise import sanitise, sanitise_line
+from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +29,18 @@ if TYPE_CHECKING:
     from accord.text.redaction import Redactor
 
 BUDGET = 960_000
-"""Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, read as 2**20 or 10**6, and some to spare."""
+"""Bytes in UTF-16 of all outputs with their names: below GitHub's 1 MB, whether 2**20 or 10**6."""
 
+SUMMARY_CHARS = 500
+LINE_CHARS = 500
 _STRUCTURED_BYTES = 300_000
 _TASKS_BYTES = 300_000
 _ENTRIES = 40
-_LINE_CHARS = 500
+TRUNCATION_NOTICE = "\n\n[accord cut the message here: GitHub's limit for outputs. The run's artifact has all of it.]\n"
+_MESSAGE_CUT = "The final message exceeds GitHub's limit and was cut. The artifact of the run has all of it."
+_RESULT_LEFT_OUT = "The structured result exceeds GitHub's limit and was left out. The transcript has it."
+_RESULT_INVALID = "The structured result is not valid JSON and was left out. The transcript has it."
+_TASKS_LEFT_OUT = "The completed tasks exceed GitHub's limit; the last of them were left out."
 _ERROR_OUTPUTS = (
     "error-category",
     "error-type",
@@ -39,24 +49,29 @@ _ERROR_OUTPUTS = (
     "retry-after-seconds",
     "error-evidence",
 )
-_MESSAGE_CUT = "The final message is longer than GitHub takes and was cut; the artifact of the run has all of it."
-_RESULT_LEFT_OUT = "The structured result is longer than GitHub takes and was left out; the transcript has it."
-_RESULT_INVALID = "The structured result holds what JSON cannot, and was left out; the transcript has it."
-_TASKS_LEFT_OUT = "There are more completed tasks than GitHub takes; the last of them were left out."
 _UNEXPLAINED = Classification(
     category="unknown",
     type="unknown",
     recovery="manual",
-    summary="The agent failed, and nothing tells why.",
+    summary="The agent failed for an unknown reason.",
     evidence=Evidence(rule="no-evidence", source="exit"),
+)
+_QUOTES = str.maketrans(
+    {
+        **dict.fromkeys("\"'`\u2018\u201a\u201b\u201c\u201d\u201e", "\u2019"),
+        "$": "\uff04",
+        "\\": "/",
+        "<": "\u2039",
+        ">": "\u203a",
+    }
 )
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """All that the outputs follow from. ``exit_code`` is by the contract, ``classification`` None without an error.
+    """The facts that the outputs follow from. ``classification`` is None without an error.
 
-    None of the rest says that it did not happen: no transcript, nothing to publish, no analysis, no known duration.
+    The other None values: no transcript, publishing not attempted, no analysis, unknown duration.
     """
 
     agent: str
@@ -70,12 +85,12 @@ class RunFacts:
 
 
 def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
-    """Conclude the outputs. A skipped run is one of which nothing is known but its agent."""
+    """Return the outputs. Of a skipped run only the agent is known."""
     account = facts.account
     warnings = [*facts.warnings, *(account.warnings if account else ())]
     values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, 100)}
     values |= _error(facts, redact)
-    values |= _changes(facts)
+    values |= _changes(facts.published)
     values |= analysis_outputs(facts.analysis, redact, warnings)
     if account:
         values |= _usage(account, redact)
@@ -83,22 +98,22 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
     message = sendable(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact)
-    return _fitted(
+    return _with_message(
         RunOutputs.model_validate(values), message, [safe_line(text, redact) for text in warnings[:_ENTRIES]]
     )
 
 
-def _fitted(outputs: RunOutputs, message: str, warnings: list[str]) -> RunOutputs:
-    """Add the message, of which alone the length has no other bound, and cut it to what the others leave."""
+def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> RunOutputs:
+    """Add the message, the only output of unbounded length, cut to the budget that the others leave."""
     rest = outputs.model_copy(update={"run_warnings": _json([*warnings, _MESSAGE_CUT])})
-    room = BUDGET - sum(utf16_size(name) + utf16_size(value) for name, value in rest.as_outputs().items())
-    final_message, is_cut = encoded(message, room)
+    budget = BUDGET - sum(utf16_size(name) + utf16_size(value) for name, value in rest.as_outputs().items())
+    final_message, is_cut = encoded(message, budget)
     shown = [*warnings, _MESSAGE_CUT] if is_cut else warnings
     return outputs.model_copy(update={"final_message": final_message, "run_warnings": _json(shown) if shown else ""})
 
 
 def _error(facts: RunFacts, redact: Redactor) -> dict[str, str]:
-    """Fill the error outputs: all of them on a failure, none on success."""
+    """Return the error outputs: all of them on a failure, none on success."""
     failure = facts.published.failure if facts.published else None
     if facts.exit_code == 0 and facts.classification is None and failure is None:
         return {"exit_code": "0"}
@@ -107,13 +122,13 @@ def _error(facts: RunFacts, redact: Redactor) -> dict[str, str]:
 
 
 def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, str]:
-    """Write a classification as the error outputs, by their wire names; all of them are empty without an error."""
+    """Return the error outputs by their wire names; all are empty without an error."""
     if error is None:
         return dict.fromkeys(_ERROR_OUTPUTS, "")
     evidence = {
         "rule": safe_line(error.evidence.rule, redact, 100),
         "source": error.evidence.source,
-        "line": sendable(redact(error.evidence.line))[:_LINE_CHARS],
+        "line": sendable(redact(error.evidence.line))[:LINE_CHARS],
     }
     summary = safe_line(error.summary, redact) or _UNEXPLAINED.summary
     delay = _number(error.retry_after_seconds, digits=3)
@@ -121,9 +136,8 @@ def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, s
     return dict(zip(_ERROR_OUTPUTS, values, strict=True))
 
 
-def _changes(facts: RunFacts) -> dict[str, str]:
-    """Tell of changes only when the remote has them."""
-    published = facts.published
+def _changes(published: Published | None) -> dict[str, str]:
+    """Report changes only if the remote has them."""
     if published is None or published.failure or not published.commit_sha:
         return {}
     count = str(published.files_changed)
@@ -131,7 +145,7 @@ def _changes(facts: RunFacts) -> dict[str, str]:
 
 
 def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
-    """Write an analysis as the outputs ``llm-*``; without one there are none. Adds to the warnings what is left out."""
+    """Return the outputs ``llm-*`` of an analysis, none without one. Adds a warning if tasks are left out."""
     from accord.runner.analysis.analyse import llm_outputs
 
     if analysis is None:
@@ -165,7 +179,7 @@ def _usage(account: Account, redact: Redactor) -> dict[str, str]:
 
 
 def _structured(result: Any, redact: Redactor, warnings: list[str]) -> str:
-    """Write the structured result; half a JSON document is none, so one too long is left out."""
+    """Return the structured result as JSON; one that is too long is left out, as half a document is not valid."""
     if result is None:
         return ""
     try:
@@ -180,7 +194,7 @@ def _structured(result: Any, redact: Redactor, warnings: list[str]) -> str:
 
 
 def _number(value: float | None, *, digits: int = 0) -> str:
-    """Write a number as people do, without an exponent; nothing for what is no number."""
+    """Format a number without an exponent; None and infinite numbers are empty."""
     if value is None or not math.isfinite(value):
         return ""
     text = f"{value:.{digits}f}"
@@ -189,3 +203,43 @@ def _number(value: float | None, *, digits: int = 0) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def sendable(text: str) -> str:
+    """Replace half surrogates, which UTF-8 cannot encode, and NUL, which ends a text for many programs."""
+    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def encoded(message: str, budget: int) -> tuple[str, bool]:
+    """Encode a redacted message as base64 of at most ``budget`` UTF-16 bytes; also return whether it was cut."""
+    whole = base64.b64encode(message.encode()).decode()
+    if utf16_size(whole) <= budget:
+        return whole, False
+    size = max(budget // 8 * 3 - len(TRUNCATION_NOTICE.encode()), 0)
+    beginning = message.encode()[:size].decode("utf-8", "ignore")
+    return base64.b64encode(f"{beginning}{TRUNCATION_NOTICE}".encode()).decode(), True
+
+
+def summary_of(message: str, redact: Redactor) -> str:
+    """Return the first 500 characters of a redacted message, safe to post in a comment.
+
+    Sanitizing can make a text longer; then fewer characters of the message are used, so that nothing is cut inside.
+    """
+    message = redact(as_seen(message))
+    length = SUMMARY_CHARS
+    while True:
+        text = COMMAND.sub(lambda hit: hit.group() + GUARD, sanitise(message[:length], secrets=redact).text.strip())
+        if len(text) <= SUMMARY_CHARS:
+            return text
+        length = max(length - max(len(text) - SUMMARY_CHARS, 1), 0)
+
+
+def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
+    """Return a text as one inert line: no mention, HTML, quote, workflow command or shell expansion.
+
+    The contract's own example puts ``error-summary`` between double quotes of a script.
+    """
+    line = sanitise_line(sendable(redact(as_seen(text)))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
+    line = line.replace("![", "! [")
+    line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
+    return redact(inert(line))

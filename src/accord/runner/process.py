@@ -1,6 +1,6 @@
-"""Running a program that nobody trusts: limited in time, redacted while it prints, nothing of it left running.
+"""Running an untrusted program: limited in time, redacted while it prints, and no process of it left behind.
 
-Not even where this process is killed: another one waits for that (``accord.runner.guard``).
+That holds even if this process is killed (see ``accord.runner.guard``).
 """
 
 from __future__ import annotations
@@ -12,28 +12,35 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from accord.files.store import DISK_FULL
 from accord.runner.guard import Termination, adopting_orphans, guarded
-from accord.runner.record import InternalError, restore_if_replaced
+from accord.runner.models import InternalError
+from accord.runner.record import restore_if_replaced
 from accord.text.redaction import RedactedStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from io import FileIO
     from pathlib import Path
 
     from accord.text.redaction import Redactor
 
+LineWatcher = Callable[[str], None]
+"""Is called with each line of a program while it runs: redacted, without the line break."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+"""A runner that cancels a job sends SIGINT, 7.5 seconds later SIGTERM, and kills 2.5 seconds after that."""
 
 _CHUNK_BYTES = 64 * 1024
 _POLL_SECONDS = 0.05
 _SHOWN_CHARS = 4000
 _PATIENCE_SECONDS = {"": 2.0, "time-limit": 10.0, "cancelled": 4.0, "disk-full": 4.0}
-"""How long a program may tidy up: what it left behind, itself at the limit, and when a runner waits to kill us."""
+"""Seconds to tidy up: for leftover processes, at the time limit, and while a runner waits to kill this process."""
 
 _DRAIN_SECONDS = 2.0
 
@@ -43,12 +50,44 @@ _WITHOUT_SUDO = (
     "try:\n    os.execv(sys.argv[1], sys.argv[1:])\n"
     "except OSError as error:\n    sys.exit(f'{sys.argv[1]}: {error.strerror}')"
 )
-"""A step between, as a process can only give up privileges for itself, and forked Python must not do much."""
+"""A process can give up privileges only for itself, and forked Python must not do much, so this program starts it."""
+
+
+@dataclass
+class StopSignals:
+    """How many signals asked this process to stop."""
+
+    count: int = 0
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+
+@contextmanager
+def counting_stop_signals() -> Iterator[StopSignals]:
+    """Count the signals that ask this process to stop instead of ending it; the third one takes its usual effect."""
+    stop = StopSignals()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before: dict[int, Any] = {}
+
+    def note(number: int, frame: Any) -> None:
+        stop.count += 1
+        if stop.count > len(SIGNALS) and callable(before[number]):
+            before[number](number, frame)
+
+    before |= {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to run. ``words[0]`` is the path of the program; ``stdin`` a file, None for nothing to read."""
+    """A program to run. ``words[0]`` is its path; ``stdin`` is a file, None for an empty input."""
 
     words: Sequence[str]
     directory: Path
@@ -59,22 +98,14 @@ class Program:
 
 @dataclass(frozen=True)
 class ProgramEnd:
-    """How it ended: ``exit_code`` as a shell reports it (128 + signal), and what accord did to it, if anything.
+    """How a program ended: ``exit_code`` as a shell reports it (128 + signal), ``error`` if accord ended it.
 
-    ``replaced`` names the files of its output that it took or replaced, and that were written again.
+    ``replaced`` names output files that the program removed or replaced, and that were written again.
     """
 
     exit_code: int | None
-    own: InternalError | None = None
+    error: InternalError | None = None
     replaced: tuple[str, ...] = ()
-
-
-class Watcher(Protocol):
-    """Who is shown the lines of a program while it runs."""
-
-    def __call__(self, line: str) -> None:
-        """Take one line, redacted, without its line break."""
-        ...
 
 
 def run_program(
@@ -83,23 +114,23 @@ def run_program(
     stdout: Path,
     stderr: Path,
     redactor: Redactor,
-    show: Watcher,
-    told: StopSignals,
+    show: LineWatcher,
+    stop: StopSignals,
     limit_seconds: float,
 ) -> ProgramEnd:
-    """Run to the end, the time limit, or until we are told to stop; then end everything that it started.
+    """Run a program until it ends, the time limit, a stop signal or a full disk; then end everything it started.
 
-    Raises OSError when it cannot be started or the files cannot be opened.
+    Raises OSError if it cannot be started or the files cannot be opened.
     """
     with (
         stdout.open("w+b", buffering=0) as out,
         stderr.open("w+b", buffering=0) as err,
-        guarded(program.environment) as guard,
+        guarded(program.environment) as watch,
         adopting_orphans() as spared,
     ):
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
-        guard(started)
+        watch(started)
         sinks = [
             _Sink(started.stdout.fileno(), out, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
             _Sink(started.stderr.fileno(), err, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
@@ -107,13 +138,12 @@ def run_program(
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
             for sink in sinks:
                 selector.register(sink.source, selectors.EVENT_READ, sink)
-            own = _watch(started, selector, told, limit_seconds, sinks)
-            own = _end(
-                Termination(started, spared, _PATIENCE_SECONDS[own.kind if own else ""]), selector, told, own, sinks
-            )
+            error = _wait_for(started, selector, stop, limit_seconds, sinks)
+            patience = _PATIENCE_SECONDS[error.kind if error else ""]
+            error = _terminate(Termination(started, spared, patience), selector, stop, error, sinks)
         code = started.poll()
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
-    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, own, replaced)
+    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced)
 
 
 def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
@@ -131,54 +161,54 @@ def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _watch(
+def _wait_for(
     started: subprocess.Popen[bytes],
     selector: selectors.BaseSelector,
-    told: StopSignals,
+    stop: StopSignals,
     limit_seconds: float,
     sinks: Sequence[_Sink],
 ) -> InternalError | None:
-    """Pass output on until the program ends, or there is a reason to end it."""
+    """Pass output on until the program ends; return why it must be ended before that."""
     deadline = time.monotonic() + limit_seconds
     while started.poll() is None:
         _pass_on(selector)
-        if told:
-            return InternalError(kind="cancelled", detail="The run was told to stop.")
+        if stop:
+            return InternalError(kind="cancelled", detail="The run was cancelled by a signal.")
         if time.monotonic() > deadline:
             minutes = f"{limit_seconds / 60:g} minutes" if limit_seconds >= 60 else f"{limit_seconds:g} seconds"
-            return InternalError(kind="time-limit", detail=f"The agent was ended at its time limit of {minutes}.")
+            return InternalError(kind="time-limit", detail=f"The agent reached its time limit of {minutes}.")
         if any(sink.is_full for sink in sinks):
             return _disk_full()
     return None
 
 
-def _end(
-    ending: Termination,
+def _terminate(
+    termination: Termination,
     selector: selectors.BaseSelector,
-    told: StopSignals,
-    own: InternalError | None,
+    stop: StopSignals,
+    error: InternalError | None,
     sinks: Sequence[_Sink],
 ) -> InternalError | None:
-    """End what is left, and take what it still has to say; then close the files."""
-    heard = told.times
-    while not ending.step():
-        if told.times > heard:
-            ending.patience_seconds = 0
+    """End the processes that are left and pass their last output on; a further stop signal kills them at once."""
+    count = stop.count
+    while not termination.step():
+        if stop.count > count:
+            termination.patience_seconds = 0
         _pass_on(selector)
     deadline = time.monotonic() + _DRAIN_SECONDS
     while selector.get_map() and time.monotonic() < deadline:
         _pass_on(selector)
     for sink in sinks:
         sink.finish()
-    return own or (_disk_full() if any(sink.is_full for sink in sinks) else None)
+    return error or (_disk_full() if any(sink.is_full for sink in sinks) else None)
 
 
 def _disk_full() -> InternalError:
-    return InternalError(kind="disk-full", detail="The disk is full: what the agent printed could not be kept.")
+    return InternalError(kind="disk-full", detail="The disk is full, so the agent's output could not be saved.")
 
 
 def _pass_on(selector: selectors.BaseSelector) -> None:
-    """Wait a moment for output, and hand it on; without any source, just wait."""
+    """Wait a moment for output and pass it on; without an open source, just wait."""
     if not selector.get_map():
         time.sleep(_POLL_SECONDS)
         return
@@ -191,7 +221,7 @@ def _pass_on(selector: selectors.BaseSelector) -> None:
 
 @dataclass
 class _Sink:
-    """Where one output goes: redacted, into its file and to whoever watches."""
+    """The destination of one output: redacted, into its file and to the watcher."""
 
     source: int
     file: FileIO
@@ -219,9 +249,9 @@ class _Sink:
 
 
 class _Lines:
-    """Cuts output into lines to show; of an endless line no more than its beginning is kept."""
+    """Cuts output into lines to show; of an endless line only the beginning."""
 
-    def __init__(self, show: Callable[[str], None]) -> None:
+    def __init__(self, show: LineWatcher) -> None:
         self._show = show
         self._begun = b""
         self._more = 0
@@ -230,55 +260,19 @@ class _Lines:
         *whole, rest = data.split(b"\n")
         for part in whole:
             self._add(part)
-            self._tell()
+            self._show_line()
         self._add(rest)
 
     def finish(self) -> None:
         if self._begun:
-            self._tell()
+            self._show_line()
 
     def _add(self, part: bytes) -> None:
         room = max(0, _SHOWN_CHARS - len(self._begun))
         self._begun += part[:room]
         self._more += len(part[room:])
 
-    def _tell(self) -> None:
+    def _show_line(self) -> None:
         more = f" … ({self._more} more bytes)" if self._more else ""
         self._show(self._begun.decode("utf-8", "replace") + more)
         self._begun, self._more = b"", 0
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""A runner that cancels a job sends SIGINT, 7.5 seconds later SIGTERM, and 2.5 seconds later it kills."""
-
-
-@dataclass
-class StopSignals:
-    """How often this process was told to stop."""
-
-    times: int = 0
-
-    def __bool__(self) -> bool:
-        return self.times > 0
-
-
-@contextmanager
-def listening() -> Iterator[StopSignals]:
-    """Count the signals that ask this process to stop, instead of ending it; the third ends it as before."""
-    told = StopSignals()
-    if threading.current_thread() is not threading.main_thread():
-        yield told
-        return
-    before: dict[int, Any] = {}
-
-    def note(number: int, frame: Any) -> None:
-        told.times += 1
-        if told.times > len(SIGNALS) and callable(before[number]):
-            before[number](number, frame)
-
-    before |= {number: signal.signal(number, note) for number in SIGNALS}
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

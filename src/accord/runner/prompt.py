@@ -1,7 +1,7 @@
-"""What the agent is asked: the prompt file, what the workflow adds to it, and where in the loop the run stands.
+"""The prompt of a run: the prompt file, facts of the run, the workflow's appendix and untrusted data; and its result.
 
-Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The file's path comes
-from a workflow, and the file from a checkout that strangers may have written to: neither may lead out of the workspace.
+Source: runner output contract, "Required Inputs" (``prompt_file``, ``appendix``, ``iteration``). The path comes from a
+workflow and the file from an untrusted checkout: neither may lead out of the workspace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import pointer
-from accord.runner.classify import AgentNotStarted
+from accord.core.suggest import did_you_mean
+from accord.runner.models import AgentNotStarted
 from accord.text.hidden import strip_hidden
 from accord.text.untrusted import data_section, visible_text
 
@@ -26,82 +27,83 @@ if TYPE_CHECKING:
 
 
 SHIPPED = Path(__file__).parent / "prompts"
-"""Prompts for the loops and for the workflows of the kit, each by its mode."""
+"""Prompts for the loops and the kit's workflows, named by mode."""
 
-OWN = Path(".github/prompts")
-"""Where a repository has its own prompt of a mode, as ``MODE.md``."""
+REPOSITORY_PROMPTS = Path(".github/prompts")
+"""A repository's own prompts, as ``MODE.md``."""
 
 MOST_BYTES = 1024 * 1024
-"""Some 250,000 tokens: a longer file was not meant as a prompt."""
+"""Some 250,000 tokens: a longer file is not a prompt."""
 
 MOST_ARGUMENT_BYTES = 128 * 1024 - 1
-"""Linux takes 128 KiB a word of a command line, with the NUL at its end (MAX_ARG_STRLEN)."""
+"""Linux limits a word of a command line to 128 KiB with the NUL at its end (MAX_ARG_STRLEN)."""
 
 _MOST_CONTEXT_CHARS = 200
 
 
 def read_prompt(path: Path, workspace: Path) -> str:
-    """Read a prompt file of the workspace. Raises NotRun, ``prompt-invalid``, with the reason."""
+    """Read a prompt file of the workspace. Raises AgentNotStarted, ``prompt-invalid``, with the reason."""
     root = workspace.resolve()
     real = (root / path).resolve()
     if not real.is_relative_to(root):
-        raise _invalid(f"The prompt file {path} lies outside of the workspace {root}.", "Put it into the repository.")
+        raise _invalid(f"The prompt file {path} is outside the workspace {root}.", "Move it into the repository.")
     try:
         if not real.is_file():
-            raise _invalid(f"There is no prompt file {path}.", "Name a file of the workspace, and check it out first.")
+            raise _invalid(f"Prompt file {path} not found.", "Pass a file of the workspace, and check it out first.")
         with real.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise _invalid(f"The prompt file {path} cannot be read: {error.strerror}.", "Make it readable.") from None
     if len(raw) > MOST_BYTES:
-        raise _invalid(f"The prompt file {path} has more than {MOST_BYTES // 1024} KiB.", "Shorten it.")
+        raise _invalid(f"The prompt file {path} is larger than {MOST_BYTES // 1024} KiB.", "Shorten it.")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
         raise _invalid(f"Line {line} of the prompt file {path} is not UTF-8.", "Save it as UTF-8.") from None
     if not text.strip():
-        raise _invalid(f"The prompt file {path} is empty.", "Say in it what the agent is to do.")
+        raise _invalid(f"The prompt file {path} is empty.", "Describe the task in it.")
     return text
 
 
 def prompt_for(path: Path | None, mode: str, workspace: Path) -> str:
-    """Read the prompt file; where none is named, the repository's own prompt of the mode, else the one that is shipped.
+    """Read the prompt file; without one the repository's own prompt of the mode, else the shipped one.
 
-    Raises NotRun, ``prompt-invalid``, where there is none or it cannot be used.
+    Raises AgentNotStarted, ``prompt-invalid``.
     """
-    own = OWN / f"{mode}.md"
     if path is not None:
         return read_prompt(path, workspace)
     shipped = shipped_prompt(mode)
+    own = REPOSITORY_PROMPTS / f"{mode}.md"
     return read_prompt(own, workspace) if (workspace / own).exists() else shipped
 
 
 def shipped_prompt(mode: str) -> str:
-    """Return the prompt that comes with accord for what a run is for. Raises NotRun where there is none."""
-    found = {path.stem: path for path in SHIPPED.glob("*.md")}.get(mode)
-    if found is None:
-        raise _invalid("There is no prompt file.", "Name one by --prompt-file.")
-    return found.read_text(encoding="utf-8")
+    """Return the prompt that comes with accord for a mode. Raises AgentNotStarted for an unknown mode."""
+    known = {path.stem: path for path in SHIPPED.glob("*.md")}
+    if mode not in known:
+        message = f"No prompt for the mode `{mode}`." if mode else "No prompt given."
+        raise _invalid(message, f"{did_you_mean(mode, known)} Pass `--prompt-file FILE`.".strip())
+    return known[mode].read_text(encoding="utf-8")
 
 
 def read_data(paths: Sequence[Path]) -> dict[str, str]:
-    """Read texts of others, by the names of their files. Raises NotRun, ``prompt-invalid``."""
+    """Read untrusted texts, by the names of their files. Raises AgentNotStarted, ``prompt-invalid``."""
     texts = {}
     for path in paths:
         try:
             with path.open("rb") as file:
                 texts[_one_line(path.name)] = file.read(2 * MOST_BYTES).decode("utf-8", "replace")
         except OSError as error:
-            raise _invalid(f"The file {path} cannot be read: {error.strerror}.", "Name a file by --data.") from None
+            raise _invalid(f"Cannot read {path}: {error.strerror}.", "Pass an existing file as `--data`.") from None
     return texts
 
 
 def assemble(prompt: str, appendix: str, context: Mapping[str, str], data: Mapping[str, str] | None = None) -> str:
-    """Put the prompt together. What users may have written loses what only a machine sees.
+    """Assemble the prompt; hidden characters are removed from the parts that users may have written.
 
-    ``context`` are facts of the run by name, such as ``Iteration``; empty ones are left out. ``data`` are texts of
-    others by name.
+    ``context`` has facts of the run by name, such as ``Iteration``; empty ones are left out. ``data`` has untrusted
+    texts by name.
     """
     facts = [f"- {name}: {_one_line(value)}" for name, value in context.items() if value.strip()]
     parts = [prompt.rstrip()]
@@ -113,17 +115,17 @@ def assemble(prompt: str, appendix: str, context: Mapping[str, str], data: Mappi
         parts.append(data_section(data))
     whole = "\n\n".join(parts).replace("\0", "") + "\n"
     if len(whole.encode("utf-8", "replace")) > 2 * MOST_BYTES:
-        raise _invalid(f"The prompt has more than {2 * MOST_BYTES // 1024} KiB with what is added.", "Shorten it.")
+        raise _invalid(f"The prompt with its additions is larger than {2 * MOST_BYTES // 1024} KiB.", "Shorten it.")
     return whole
 
 
-def as_argument(text: str, what: str) -> str:
-    """Check that a text fits into a word of a command line. Raises NotRun."""
+def check_argument(text: str, what: str) -> str:
+    """Return the text if it fits into a word of a command line. Raises AgentNotStarted."""
     size = len(os.fsencode(text))
     if size > MOST_ARGUMENT_BYTES:
-        hint = "Shorten it, or let the agent's entry of the registry take it on its input or as a file."
+        hint = "Shorten it, or set `prompt: stdin` or `prompt: file` in the agent's registry entry."
         raise _invalid(
-            f"The {what} has {size} bytes; a word of a command line has at most {MOST_ARGUMENT_BYTES}.", hint
+            f"The {what} has {size} bytes; the limit of a command line argument is {MOST_ARGUMENT_BYTES}.", hint
         )
     return text
 
@@ -136,8 +138,8 @@ def _invalid(message: str, hint: str) -> AgentNotStarted:
     return AgentNotStarted("prompt-invalid", message, hint=hint)
 
 
-UNFIT = "The answer does not fit its schema: "
-"""How each problem begins."""
+SCHEMA_MISMATCH = "The answer does not match its schema: "
+"""The beginning of each problem."""
 
 _MOST_PROBLEMS = 10
 _PROBLEM_CHARS = 200
@@ -145,37 +147,41 @@ _PROBLEM_CHARS = 200
 
 @dataclass(frozen=True)
 class StructuredResult:
-    """The result as compact JSON, empty when there is none that fits, and then why."""
+    """The result as compact JSON; empty, with the problems, if none matches the schema."""
 
     text: str
     problems: tuple[str, ...] = ()
 
 
 def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> StructuredResult:
-    """Take the value that the CLI returned, else the one JSON document of its final message, and validate it."""
+    """Validate the value that the CLI returned, else the one JSON document of its final message."""
     if value is None:
         try:
             value = _document(message)
         except BrokenContract as broken:
-            return StructuredResult("", (f"{UNFIT}the final message holds none. {broken.message}"[:_PROBLEM_CHARS],))
+            return StructuredResult(
+                "", (f"{SCHEMA_MISMATCH}the final message has no JSON. {broken.message}"[:_PROBLEM_CHARS],)
+            )
     errors = []
     for error in validator(schema).iter_errors(value):
         place = pointer(*error.instance_path)
-        errors.append(f"{UNFIT}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
+        errors.append(f"{SCHEMA_MISMATCH}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
         if len(errors) == _MOST_PROBLEMS:
             break
     return StructuredResult("" if errors else json.dumps(value, ensure_ascii=False), tuple(errors))
 
 
 def validator(schema: Mapping[str, Any]) -> Validator:
-    """Make a validator, which loads nothing from anywhere. Raises WrongUsage when this is no JSON Schema."""
+    """Return a validator that loads no references. Raises WrongUsage if this is not a JSON Schema."""
     import jsonschema_rs
 
     try:
         return jsonschema_rs.validator_for(dict(schema), retriever=_refuse)
     except ValueError as error:
         reason = str(error).partition("\n")[0]
-        raise WrongUsage(f"The schema is no JSON Schema: {reason}", hint="Correct it, without references.") from None
+        raise WrongUsage(
+            f"The schema is not a valid JSON Schema: {reason}", hint="Correct it. External references are not loaded."
+        ) from None
 
 
 def _refuse(address: str) -> Any:

@@ -1,18 +1,22 @@
-"""Publishing what an agent changed: one commit on its branch, pushed exactly once, never by force.
+"""Publishing a run's changes: one commit on its branch, pushed exactly once, never by force.
 
-Source: runner output contract, "Changes Made Logic". Nothing counts as published before the remote has it: a push
-whose answer is lost is looked up, and a run that was published before is found again by a trailer of its commit.
+Source: runner output contract, "Changes Made Logic". Changes count as published only when the remote has them: a push
+with a lost answer is looked up, and a run that was published before is recognized by a trailer of its commit.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.core.findings import Finding
+from accord.core.retry import attempts
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     RUN_TRAILER,
@@ -34,27 +38,33 @@ from accord.git.branches import (
 from accord.git.links import escaping_links
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
 from accord.git.program import Git
-from accord.runner.classify import internal_error
-from accord.runner.record import InternalError, patch_stats, range_stats
+from accord.runner.models import InternalError
+from accord.text.hidden import strip_hidden
 from accord.text.words import without_skips
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from accord.git.patches import Change
+    from accord.runner.models import InternalErrorKind
 
-TRIES = 6
-"""How often the branch may move under a run before it gives up."""
+_PAUSES_SECONDS = (1.0, 2.0, 3.0, 4.0, 5.0)
+"""Waits before the push is tried again on a branch that has moved."""
 
-_PAUSE_SECONDS = 1.0
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"(?:refs/)?pull/\d+/.+|\d+/merge")
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
+_PATH_CHARS = 200
+_STAT_CHARS = 4000
+_GIT_MESSAGE_CHARS = 500
+_BRANCH_HINT = "Pass a branch as `--pr-ref`."
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What is to be published. ``token`` is one word that names the run; ``base_sha`` what the patch was made against.
+    """Changes to publish. ``token`` is one word that names the run; the patch was made against ``base_sha``.
 
-    ``subject`` and ``body`` of the commit are safe texts; ``lender`` a trusted checkout whose objects need no fetching.
+    ``subject`` and ``body`` of the commit are safe texts; ``lender`` is a trusted checkout with objects to reuse.
     """
 
     patch: bytes
@@ -66,14 +76,15 @@ class Publication:
     base_ref: str = ""
     author: str = DEFAULT_AUTHOR
     lender: Path | None = None
+    dry_run: bool = False
 
 
 @dataclass(frozen=True)
 class Published:
-    """What came of it. Without commit and failure the branch had all of the changes already.
+    """The result of publishing. Without a commit and a failure nothing was pushed (dry run), or nothing was new.
 
-    ``files_changed`` counts the paths of the pushed commit, a renamed file as one; ``with_tokens`` are those of them
-    that got a text which looks like a token.
+    ``files_changed`` counts the paths of the commit, a renamed file once; ``with_tokens`` are those with a text that
+    looks like a token.
     """
 
     commit_sha: str = ""
@@ -82,90 +93,81 @@ class Published:
     with_tokens: tuple[str, ...] = ()
 
 
-def is_where_others_see_it(published: Published | None, *, has_changes: bool) -> bool:
-    """Tell whether the tasks of a run may count as completed: nothing of its work waits to be pushed.
+def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
+    """Return whether no change waits to be pushed, so that tasks may count as completed.
 
-    ``published`` is None where nothing was pushed, and nobody tried.
+    ``published`` is None if publishing was not attempted.
     """
     return published.failure is None if published else not has_changes
 
 
 def publish_patch(remote: Remote, work: Publication) -> Published:
-    """Put a run's patch on its branch as one commit, on top of whatever came in between.
-
-    Raises nothing but what stops the process; a failure is returned, as what accord knows of it.
-    """
+    """Push a run's patch to its branch as one commit on top of the branch as it is now. Failures are returned."""
+    kind: InternalErrorKind
     try:
         branch = branch_of(work.pr_ref)
         patch_stats(work.patch)
         with scratch_repository(remote, work.lender) as git:
-            return _published(git, remote, branch, work)
-    except Unreachable as error:
-        return Published(failure=internal_error("push-unreachable", error))
+            return _commit_and_push(git, remote, branch, work)
     except subprocess.TimeoutExpired as error:
         return Published(failure=InternalError(kind="push-unreachable", detail=str(error)))
-    except PatchConflict as error:
-        return Published(failure=internal_error("push-conflict", error))
-    except BrokenContract as error:
-        return Published(failure=internal_error("changes-unreadable", error))
-    except Refused as error:
-        return Published(
-            failure=internal_error("disk-full" if _DISK_FULL.search(str(error)) else "push-refused", error)
-        )
+    except (Unreachable, BrokenContract, Refused) as error:
+        if isinstance(error, PatchConflict):
+            kind = "push-conflict"
+        elif isinstance(error, Unreachable):
+            kind = "push-unreachable"
+        elif isinstance(error, BrokenContract):
+            kind = "changes-unreadable"
+        else:
+            kind = "disk-full" if _DISK_FULL.search(str(error)) else "push-refused"
+        return Published(failure=InternalError.of(kind, error))
 
 
-def _published(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
-    """Commit and push; when the branch has moved by then, again on its new tip."""
-    for tries in range(TRIES):
-        if tries:
-            remote.clock.sleep(_PAUSE_SECONDS * tries)
-        facts = _facts(git, remote, branch, work)
+def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -> Published:
+    """Commit and push; if the branch has moved in the meantime, try again on its new tip."""
+    for _ in attempts(remote.clock, _PAUSES_SECONDS):
+        facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
-            return _pushed(git, f"{facts.applied}^", facts.applied)
-        commit, changes = _committed(git, remote, facts, work)
+            return _published(git, f"{facts.applied}^", facts.applied)
+        commit, changes = _commit(git, remote, facts, work)
+        before = facts.tip or facts.base
         if not changes:
             return Published()
-        if links := escaping_links(git, facts.tip or facts.base, commit):
-            raise Refused(links[0].message, hint="A person must look at what the agent did.")
+        if links := escaping_links(git, before, commit):
+            raise Refused(links[0].message, hint="Review the agent's changes.")
+        if work.dry_run:
+            return Published(files_changed=len(range_stats(git, before, commit)))
         if push(git, remote, commit, branch, facts.tip):
-            return _pushed(git, facts.tip or facts.base, commit)
-    raise PatchConflict(
-        f"The branch {branch} moved {TRIES} times while the changes were being pushed.",
-        hint="Run it again when the branch is quiet.",
-    )
+            return _published(git, before, commit)
+    message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
+    raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 
 
-def _pushed(git: Git, before: str, commit: str) -> Published:
-    """Tell of a commit that the remote has, the same whether it was pushed now or by an earlier try."""
+def _published(git: Git, before: str, commit: str) -> Published:
     tokens = paths_with_tokens(git, changes_between(git, before, commit))
     return Published(commit, len(range_stats(git, before, commit)), with_tokens=tuple(tokens))
 
 
-def _facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
-    """Look at the branch as it is now, or at where it is to begin.
+def _branch_facts(git: Git, remote: Remote, branch: str, work: Publication) -> BranchFacts:
+    """Fetch the branch, or find where a new one begins.
 
     A new branch begins at the commit that the agent saw, unless that is on no branch (the merge commit that Actions
     makes for a pull request): then at the tip of its base.
     """
     tip = fetch_branch(git, remote, branch, "work")
-    known = _known(git, remote, work.base_sha)
+    known = _available_commit(git, remote, work.base_sha)
     if tip:
         commits = f"{known}..{tip}" if known else tip
         return BranchFacts(known or tip, tip, commit_of_run(git, work.token, commits, work.patch))
-    base = _base(git, remote, work.base_ref)
-    is_seen = known and git.attempt("merge-base", "--is-ancestor", known, base).returncode == 0
-    return BranchFacts(known if is_seen else base, "", "")
+    name = work.base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
+    base = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
+    base = base or fetch_ref(git, remote, "HEAD", "base")
+    is_on_base = known and git.attempt("merge-base", "--is-ancestor", known, base).returncode == 0
+    return BranchFacts(known if is_on_base else base, "", "")
 
 
-def _base(git: Git, remote: Remote, base_ref: str) -> str:
-    """Fetch the base branch; the default branch where none is named, or where the name is none of the remote's."""
-    name = base_ref.strip().removeprefix("refs/heads/").removeprefix("origin/")
-    tip = fetch_branch(git, remote, name, "base") if name and not name.startswith("refs/") else ""
-    return tip or fetch_ref(git, remote, "HEAD", "base")
-
-
-def _known(git: Git, remote: Remote, sha: str) -> str:
-    """Return the commit if it can be had: a 3-way merge needs what the patch was made against."""
+def _available_commit(git: Git, remote: Remote, sha: str) -> str:
+    """Return the commit if it can be fetched: a 3-way merge needs the commit that the patch was made against."""
     if not _SHA.fullmatch(sha):
         return ""
     if git.attempt("cat-file", "-e", f"{sha}^{{commit}}").returncode == 0:
@@ -174,77 +176,128 @@ def _known(git: Git, remote: Remote, sha: str) -> str:
     return sha if fetched.returncode == 0 else ""
 
 
-def _committed(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> tuple[str, list[Change]]:
-    """Make the commit. What git cannot apply to a branch that has moved on is a conflict, not a broken patch."""
-    text = CommitText(work.author, _message(work))
+def _commit(git: Git, remote: Remote, facts: BranchFacts, work: Publication) -> tuple[str, list[Change]]:
+    """Commit the patch. A patch that does not apply to a branch that moved is a conflict, not a broken patch."""
+    subject, body = (without_skips(text) for text in (work.subject, work.body))  # trailers are ours, CI runs
+    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
+    text = CommitText(work.author, "\n\n".join(filter(None, paragraphs)) + "\n")
     try:
         return commit_patch(git, facts, work.patch, text, remote.clock.now())
     except BrokenContract as broken:
         if work.base_sha in (facts.tip, facts.base if not facts.tip else ""):
             raise
-        raise PatchConflict(broken.message, hint="Let the agent work on top of the branch as it is now.") from None
-
-
-def _message(work: Publication) -> str:
-    """Write the commit message: nothing of an agent in the last paragraph, where trailers are, or that skips CI."""
-    subject, body = (without_skips(text) for text in (work.subject, work.body))
-    paragraphs = [" ".join(subject.split()), body.strip(), f"{RUN_TRAILER}: {work.token}"]
-    return "\n\n".join(filter(None, paragraphs)) + "\n"
+        raise PatchConflict(broken.message, hint="Run the agent again on the current branch.") from None
 
 
 def branch_of(ref: str) -> str:
-    """Return the branch that a ref names: ``refs/heads/x`` or ``x``. Raises Refused for what nobody can push to."""
+    """Return the branch that a ref names: ``refs/heads/x`` or ``x``. Raises Refused if it cannot be pushed to."""
     name = ref.strip().removeprefix("refs/heads/")
     if _PULL_REF.fullmatch(name):
         raise Refused(
-            f'"{ref}" is a ref that GitHub keeps for a pull request; nobody can push to it.',
-            hint="Pass the branch of the pull request as pr_ref: github.head_ref.",
+            f"`{ref}` is a ref that GitHub keeps for a pull request, so it cannot be pushed to.",
+            hint="Pass the pull request's branch as `--pr-ref`: `github.head_ref`.",
         )
     if name.startswith("refs/") or _SHA.fullmatch(name):
-        raise Refused(f'"{ref}" is no branch, so nothing can be pushed to it.', hint="Pass a branch as pr_ref.")
-    if not _is_legal(name):
-        raise Refused(f'"{ref}" cannot be the name of a branch.', hint="Pass a branch as pr_ref.")
+        raise Refused(f"`{ref}` is not a branch, so it cannot be pushed to.", hint=_BRANCH_HINT)
+    if not _is_valid_name(name):
+        raise Refused(f"`{ref}` is not a valid branch name.", hint=_BRANCH_HINT)
     return name
 
 
 def check_ref(ref: str, *, is_pushed: bool) -> None:
-    """Raise WrongUsage for what no ref can be called and, where it ``is_pushed`` to, for what nobody can push to."""
+    """Raise WrongUsage for an invalid ref and, if it ``is_pushed`` to, for one that cannot be pushed to."""
     if is_pushed:
         try:
             branch_of(ref)
         except Refused as refused:
             raise WrongUsage(refused.message, hint=refused.hint) from None
-    elif ref.strip() and not _is_legal(ref.strip()):
-        raise WrongUsage(f'"{ref}" cannot be the name of a branch or of another ref.', hint="Pass a branch as pr_ref.")
+    elif ref.strip() and not _is_valid_name(ref.strip()):
+        raise WrongUsage(f"`{ref}` is not a valid name of a branch or another ref.", hint=_BRANCH_HINT)
 
 
-def absence(remote: Remote, ref: str) -> str:
-    """Say that a remote has nothing of this name to check out, and what fixes it; empty when it has, or for a commit.
+def check_exists(remote: Remote, ref: str) -> str | None:
+    """Return why a job cannot check out this ref, and the fix; None if it can, and for a commit.
 
-    Raises Refused or Unreachable when the remote cannot be asked.
+    Raises Refused or Unreachable if the remote cannot be read.
     """
     name = ref.strip()
     if not name or _SHA.fullmatch(name):
-        return ""
-    if not _is_legal(name):
-        return f'"{name}" cannot be the name of a branch. Pass a branch as pr_ref.'
+        return None
+    if not _is_valid_name(name):
+        return f"`{name}` is not a valid branch name. {_BRANCH_HINT}"
     names = (name,) if name.startswith("refs/") else (f"refs/heads/{name}", f"refs/tags/{name}")
     with scratch_repository(remote, None) as git:
         if refs_of(git, remote, *names):
-            return ""
-    return f'The repository has no branch "{name}", and a job that checks it out ends there. Push it first.'
+            return None
+    return f"The repository has no branch `{name}`, so the agent's job fails at its checkout. Push the branch first."
 
 
-def _is_legal(name: str) -> bool:
-    """Tell whether git takes a name: of a branch, or of any ref when it begins with ``refs/``."""
+def _is_valid_name(name: str) -> bool:
+    """Return whether git accepts a name: of a branch, or of any ref if it begins with ``refs/``."""
     ref = name if name.startswith("refs/") else f"refs/heads/{name}"
     return not name.startswith("-") and Git(Path()).attempt("check-ref-format", ref).returncode == 0
 
 
-def failure_of(said: str) -> InternalError:
-    """Tell from git's own words how a push failed that somebody else made; without evidence it may be tried again."""
-    trouble = push_trouble(said)
+def push_failure(error: str) -> InternalError:
+    """Return why another program's push failed, from git's message; without one the push may be tried again."""
+    trouble = push_trouble(error)
     if trouble == "refused":
-        return internal_error("push-refused", push_refusal(said))
-    detail = f"The push failed: {in_short(said)}" if said.strip() else "The push failed, and nobody said why."
+        return InternalError.of("push-refused", push_refusal(error))
+    detail = f"The push failed: {in_short(error)}" if error.strip() else "The push failed without an error message."
     return InternalError(kind="push-conflict" if trouble == "conflict" else "push-unreachable", detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """A changed file and its changed lines; None for a binary file. A renamed file counts by its new name."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+def patch_stats(patch: bytes) -> list[FileStat]:
+    """Return the files that a patch changes. Raises BrokenContract if git cannot read it."""
+    if not patch.strip():
+        return []
+    with tempfile.TemporaryDirectory(prefix="accord-stat-") as folder:
+        git = Git(Path(folder), environment={"GIT_CEILING_DIRECTORIES": str(Path(folder).parent)})
+        done = git.attempt("apply", "--numstat", "-z", "-", data=patch)
+    if done.returncode:
+        reason = " ".join(done.stderr.decode("utf-8", "replace").replace("error: ", "").split())
+        message = f"Git cannot read the patch of the run: {reason[:_GIT_MESSAGE_CHARS]}"
+        raise BrokenContract.of(Finding("patch-invalid", message))
+    return _numstat(done.stdout)
+
+
+def range_stats(git: Git, base: str, head: str) -> list[FileStat]:
+    """Return the files that differ between two commits. Raises GitFailed if one of them does not exist."""
+    return _numstat(git("diff-tree", "-r", "-M", "--numstat", "-z", "--end-of-options", base, head))
+
+
+def _numstat(output: bytes) -> list[FileStat]:
+    """Parse ``added TAB removed TAB path NUL``; a rename in a range has an empty path, then both names."""
+    fields = iter(os.fsdecode(output).split("\0")[:-1])
+    stats = []
+    for entry in fields:
+        added, removed, path = entry.split("\t", 2)
+        if not path:
+            next(fields)
+            path = next(fields)
+        counts = (None if count == "-" else int(count) for count in (added, removed))
+        stats.append(FileStat(path, *counts))
+    return stats
+
+
+def diff_stat(stats: Sequence[FileStat], *, limit: int = _STAT_CHARS) -> str:
+    """Summarize changes for a prompt, one line a file: ``src/a.py +3 -1``; files beyond the limit are counted."""
+    lines: list[str] = []
+    left = limit
+    for change in stats:
+        path = " ".join(strip_hidden(os.fsencode(change.path).decode("utf-8", "replace")).split())[:_PATH_CHARS]
+        line = f"{path} {'binary' if change.added is None else f'+{change.added} -{change.removed}'}"
+        left -= len(line) + 1
+        if left < 0:
+            return "\n".join([*lines, f"and {len(stats) - len(lines)} more files"])
+        lines.append(line)
+    return "\n".join(lines)

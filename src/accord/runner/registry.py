@@ -1,4 +1,4 @@
-"""Reading the agent registry: the shipped one, and a repository's own laid over it."""
+"""The agent registry: its format, and the shipped one merged with a repository's own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.kinds import KINDS, read_shape
+from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
 from accord.runner.registry_rules import registry_findings
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-"""One word of a command line."""
 
 
 class _ClosedModel(BaseModel):
@@ -28,7 +28,7 @@ class _ClosedModel(BaseModel):
 
 
 class Install(_ClosedModel):
-    """An npm package and its exact version. It is put outside the workspace, before the agent starts."""
+    """An npm package and its exact version, installed outside the workspace before the agent starts."""
 
     package: str = Field(pattern=r"^(@[a-z0-9][\w.-]*/)?[a-z0-9][\w.-]*$", description="The npm package.")
     version: str = Field(pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$", description="The exact version.")
@@ -36,36 +36,36 @@ class Install(_ClosedModel):
 
 
 class AgentSettings(_ClosedModel):
-    """What one value of a choice comes to."""
+    """The settings that one value of a choice stands for."""
 
-    arguments: list[Word] = Field([], description="Words that it adds to the command.")
-    environment: dict[VariableName, Word] = Field({}, description="Variables that it sets.")
+    arguments: list[Word] = Field([], description="Words added to the command.")
+    environment: dict[VariableName, Word] = Field({}, description="Variables to set.")
     keeps_sudo: bool = Field(False, description="Whether the agent may gain privileges, by sudo or otherwise.")
 
 
 class Choice(_ClosedModel):
-    """The values that an input of the runner may have for this agent. Any other value starts nothing."""
+    """The values that an input of the runner may have for this agent. No agent starts with any other value."""
 
-    default: str = Field(description="The value when none is given.")
-    values: dict[str, AgentSettings] = Field(description="What each value comes to.")
+    default: str = Field(description="The value if none is given.")
+    values: dict[str, AgentSettings] = Field(description="The settings of each value.")
 
 
 class ResultSchema(_ClosedModel):
     """How the JSON Schema of a structured result reaches the agent."""
 
-    passed_as: Literal["file", "text"] = Field(description="As the path of a file, or as the text itself.")
-    arguments: list[Word] = Field(description="Words that it adds; {value} is the path or the text.")
+    passed_as: Literal["file", "text"] = Field(description="As the path of a file, or as text.")
+    arguments: list[Word] = Field(description="Words added to the command; {value} is the path or the text.")
 
 
 class Delivery(_ClosedModel):
-    """How a secret reaches the agent when not as a variable of its own name."""
+    """How a secret reaches the agent, if not as a variable of the same name."""
 
     variable: VariableName | None = Field(None, description="The variable that the agent reads it from.")
     file: str | None = Field(None, description="The file below HOME; only the agent's user can read it.")
 
 
 class Capacity(BaseModel):
-    """How many runs at once; kept for the tools that use it."""
+    """How many runs at once; kept for other tools."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -74,31 +74,37 @@ class Capacity(BaseModel):
 
 
 class Agent(BaseModel):
-    """One agent. Keys that are not listed here are kept and reported."""
+    """One agent. Unknown keys are kept and reported."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     enabled: bool = Field(True, description="Whether it may be started.")
-    codec: Literal["codex", "claude", "gemini", "plain"] = Field("plain", description="How its output is read.")
-    install: Install | None = Field(None, description="What is installed first; else the program is on the PATH.")
-    command: list[Word] = Field([], description="The command, word by word, with places such as {model}.")
-    arguments: list[Word] = Field([], description="More words, put in the place {arguments}.")
-    prompt: Literal["stdin", "file", "argument"] = Field(
-        "stdin", description="How it gets the prompt: on its input, or in the place {prompt} as a path or as text."
+    codec: Literal["codex", "claude", "gemini", "plain"] = Field("plain", description="The format of its output.")
+    install: Install | None = Field(
+        None, description="A package to install first; without it the program is on the PATH."
     )
-    sandbox: Choice | None = Field(None, description="Sandbox modes, put in the place {sandbox}.")
-    safety_strategy: Choice | None = Field(None, description="Safety strategies, in the place {safety_strategy}.")
-    model: list[Word] = Field([], description="Words that name a model, in the place {model}; {value} is its name.")
-    default_model: str = Field("", description="The model when none is given; empty leaves it to the agent.")
-    result_schema: ResultSchema | None = Field(None, description="A structured result's schema: {result_schema}.")
-    final_message: list[Word] = Field([], description="Words that name its file for the final message.")
-    required_secrets: list[VariableName] = Field([], description="The secrets that it may see.")
-    required_secrets_mode: Literal["any", "all"] = Field("all", description="Whether it needs all, or one is enough.")
-    secret_delivery: dict[VariableName, Delivery] = Field({}, description="Secrets that it reads from elsewhere.")
-    environment: dict[VariableName, Word] = Field({}, description="Variables that are set for it.")
+    command: list[Word] = Field([], description="The command, word by word, with placeholders such as {model}.")
+    arguments: list[Word] = Field([], description="More words, for the placeholder {arguments}.")
+    prompt: Literal["stdin", "file", "argument"] = Field(
+        "stdin", description="How it gets the prompt: on stdin, or for the placeholder {prompt} as a path or as text."
+    )
+    sandbox: Choice | None = Field(None, description="Sandbox modes, for the placeholder {sandbox}.")
+    safety_strategy: Choice | None = Field(
+        None, description="Safety strategies, for the placeholder {safety_strategy}."
+    )
+    model: list[Word] = Field([], description="Words for the placeholder {model}; {value} is the model's name.")
+    default_model: str = Field("", description="The model if none is given; empty for the agent's own default.")
+    result_schema: ResultSchema | None = Field(None, description="How it gets a result schema: {result_schema}.")
+    final_message: list[Word] = Field([], description="Words for the placeholder {final_message}; {value} is a file.")
+    required_secrets: list[VariableName] = Field([], description="The secrets that the agent may see.")
+    required_secrets_mode: Literal["any", "all"] = Field("all", description="Whether it needs all of them or any one.")
+    secret_delivery: dict[VariableName, Delivery] = Field(
+        {}, description="Secrets that it reads from another variable or a file."
+    )
+    environment: dict[VariableName, Word] = Field({}, description="Variables to set for it.")
     environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
-    home_files: dict[str, Any] = Field({}, description="Files below its HOME: text, or a mapping written as JSON.")
-    droppings: list[str] = Field([], description="What it leaves behind, as .gitignore patterns; never committed.")
+    home_files: dict[str, Any] = Field({}, description="Files to write below its HOME: text, or a mapping for JSON.")
+    state_files: list[str] = Field([], description="The agent's own files, as .gitignore patterns; never committed.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")
     branch_prefix: str | None = Field(None, description="Kept for other tools.")
     capacity: Capacity | None = Field(None, description="Kept for other tools.")
@@ -109,34 +115,34 @@ class Agent(BaseModel):
 
 
 class Registry(BaseModel):
-    """The agents by name, and which one is meant when none is named."""
+    """The agents by name, and the default one."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     version: Literal[1] = Field(1, description="The version of the format.")
-    default_agent: str | None = Field(None, description="The agent when none is named.")
+    default_agent: str | None = Field(None, description="The agent if none is named.")
     keepalive_marker_prefix: str | None = Field(None, description="Kept for other tools.")
     review_bots: list[Word] = Field([], description="Logins of bots whose review threads an agent answers.")
     agents: dict[str, Agent] = Field(description="The agents by name.")
 
     def agent(self, name: str) -> Agent:
-        """Return an agent that may be started. Raises WrongUsage with the names that there are."""
+        """Return an enabled agent with a command. Raises WrongUsage with the known names."""
         agent = self.agents.get(name)
         if agent is None:
-            known = ", ".join(sorted(self.agents))
-            raise WrongUsage(f'There is no agent "{name}".', hint=f"Name one of the registry: {known}.")
+            hint = f"{did_you_mean(name, self.agents)} Use one of: {', '.join(sorted(self.agents))}.".strip()
+            raise WrongUsage(f"Unknown agent `{name}`." if name else "No agent given.", hint=hint)
         if not agent.enabled:
-            raise WrongUsage(f'The agent "{name}" is disabled.', hint="Set enabled: true in its entry of the registry.")
+            raise WrongUsage(f"The agent `{name}` is disabled.", hint="Set `enabled: true` in its registry entry.")
         if not agent.command:
             started_by = f"; {agent.runner_workflow} runs it" if agent.runner_workflow else ""
-            hint = "Give its entry of the registry a command, or run that workflow."
-            raise WrongUsage(f'The agent "{name}" has no command{started_by}.', hint=hint)
+            hint = "Add `command` to its registry entry, or run that workflow."
+            raise WrongUsage(f"The agent `{name}` has no command{started_by}.", hint=hint)
         return agent
 
     def enabled(self, first: str = "") -> tuple[str, ...]:
-        """Name the agents that may be started, ``first`` or else the default one first.
+        """Name the agents that may be started: ``first`` first, or else the default one.
 
-        Raises WrongUsage where ``first`` is none of them.
+        Raises WrongUsage if ``first`` may not be started.
         """
         names = [name for name, agent in self.agents.items() if agent.enabled and agent.command]
         if first:
@@ -145,20 +151,21 @@ class Registry(BaseModel):
         return tuple(sorted(names, key=lambda name: name != preferred))
 
 
-PLACE_IN_REPOSITORY = Path(".github/agents/registry.yml")
+REGISTRY_PATH = Path(".github/agents/registry.yml")
 
 
 def load_registry(path: Path | None = None) -> Registry:
-    """Read the shipped registry, and lay the one at ``path`` over it, key by key of an agent.
+    """Read the shipped registry, merged with the one at ``path``: an agent's keys replace those of the shipped one.
 
-    Raises BrokenContract with findings when the file breaks a rule, WrongUsage when it cannot be read.
+    Raises BrokenContract with findings if the file breaks a rule, WrongUsage if it cannot be read.
     """
     if path is None:
         return shipped_registry()
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a registry that exists.") from None
+        message = f"Cannot read the registry {path}: {error.strerror}."
+        raise WrongUsage(message, hint="Pass an existing file as `--registry`.") from None
     document = read_yaml(raw)
     findings = KINDS["agent-registry"].check(document)
     if has_errors(findings):
@@ -169,18 +176,18 @@ def load_registry(path: Path | None = None) -> Registry:
 
 
 def repository_registry(directory: Path) -> Path | None:
-    """Return where a work tree has its own registry; None where it has none."""
-    own = directory / PLACE_IN_REPOSITORY
+    """Return the path of a work tree's own registry; None if it has none."""
+    own = directory / REGISTRY_PATH
     return own if own.is_file() else None
 
 
 def declared_secrets(registry: Registry) -> frozenset[str]:
-    """Name the variables that hold a secret of any of the agents, whatever they are called."""
+    """Name the variables that any agent declares as a secret."""
     return frozenset(name for agent in registry.agents.values() for name in agent.required_secrets)
 
 
 def secrets_declared_in(directory: Path) -> frozenset[str]:
-    """Name them by a work tree's registry; one that cannot be read takes nothing away from the shipped one."""
+    """Name the secrets of the shipped registry and of a work tree's own, if that can be read."""
     shipped = declared_secrets(shipped_registry())
     try:
         return shipped | declared_secrets(load_registry(repository_registry(directory)))
@@ -197,12 +204,12 @@ def shipped_registry() -> Registry:
 @cache
 def _shipped() -> YamlDocument:
     installed = Path(__file__).parent / "registry.yml"
-    path = installed if installed.exists() else Path(__file__).parents[3] / PLACE_IN_REPOSITORY
+    path = installed if installed.exists() else Path(__file__).parents[3] / REGISTRY_PATH
     return read_yaml(path.read_bytes())
 
 
 def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay a repository's registry over the shipped one: each key of an agent is replaced as a whole."""
+    """Merge a repository's registry with the shipped one; each key of an agent is replaced as a whole."""
     shipped = _shipped().value
     agents = dict(shipped["agents"])
     for name, entry in own["agents"].items():
@@ -211,7 +218,7 @@ def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def own_findings(own: Registry) -> list[Finding]:
-    """Check a file as it will be used, laid over the shipped registry; findings are about the file's own entries."""
+    """Check a file merged with the shipped registry; return the findings about the file's own entries."""
     value = own.model_dump(exclude_unset=True)
     merged = read_shape(Registry, _over_shipped(value))
     ours = [

@@ -1,4 +1,4 @@
-"""The rules of agent registries: every entry can be started, sees no more than its own, and leads nowhere else."""
+"""The rules of agent registries: every entry can be started, gets only its own secrets, and stays in its HOME."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from typing import TYPE_CHECKING
 from accord.core.documents import shown
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
+from accord.core.suggest import did_you_mean
 from accord.git.paths import path_patterns
 from accord.text.redaction import is_secret_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from accord.runner.registry import Agent, Choice, Registry
 
-PLACE = re.compile(r"\{([a-z_]+)\}")
-"""A place in a command that something is put into."""
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
-PLACES = frozenset(
+PLACEHOLDERS = frozenset(
     {"sandbox", "safety_strategy", "model", "result_schema", "final_message", "arguments", "prompt", "command"}
 )
 _FORBIDDEN = re.compile(
     r"ACTIONS_.*|(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE)_TOKEN|GITHUB_(OUTPUT|ENV|PATH|STATE|STEP_SUMMARY)|LD_PRELOAD"
 )
-"""By these an agent could act as the job or steer the steps after it. No entry can ask for them."""
+"""Variables with which an agent could act as the job or steer later steps. No entry may name them."""
 
 
 def registry_findings(registry: Registry) -> list[Finding]:
-    """Check a registry that stands for itself: the shipped one, or one laid over it."""
+    """Check a complete registry: the shipped one, or a repository's merged with it."""
     found = []
     if registry.default_agent is not None and registry.default_agent not in registry.agents:
-        message = f'The default agent "{shown(registry.default_agent)}" is no entry of agents. Name one of them.'
-        found.append(Finding("default-unknown", message, "/default_agent"))
+        message = f"Unknown default agent `{shown(registry.default_agent)}`."
+        hint = _one_of(registry.default_agent, registry.agents)
+        found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
     found += _unknown_keys(registry)
     for name, agent in registry.agents.items():
         place = f"/agents{pointer(name)}"
@@ -43,56 +44,62 @@ def registry_findings(registry: Registry) -> list[Finding]:
     return found
 
 
+def _one_of(word: str, known: Iterable[str]) -> str:
+    names = list(known)
+    return f"{did_you_mean(word, names)} Use one of: {', '.join(names)}.".strip()
+
+
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _unknown_keys(agent)
     if not agent.command and not agent.runner_workflow:
-        yield Finding("command-missing", "The agent has no command. Add the words that start it.", "/command")
+        yield Finding(
+            "command-missing", "The agent has no command. Add `command` with the words that start it.", "/command"
+        )
     yield from _command_findings(agent)
     for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         yield from _choice_findings(key, choice)
     yield from _secret_findings(agent)
     yield from _environment_findings(agent)
     yield from _path_findings(agent)
-    yield from _dropping_findings(agent)
+    yield from _state_file_findings(agent)
 
 
-def _dropping_findings(agent: Agent) -> Iterator[Finding]:
-    for i, pattern in enumerate(agent.droppings):
+def _state_file_findings(agent: Agent) -> Iterator[Finding]:
+    for i, pattern in enumerate(agent.state_files):
         try:
             path_patterns([pattern])
         except WrongUsage as error:
-            yield Finding("pattern-invalid", str(error), pointer("droppings", i))
+            yield Finding("pattern-invalid", str(error), pointer("state_files", i))
 
 
 def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
     for key in part.model_extra or {}:
-        message = f'The key "{shown(key)}" is none that accord reads. It is kept; check its spelling.'
-        yield warning("agent-key-unknown", message, pointer(key))
+        hint = did_you_mean(key, type(part).model_fields)
+        yield warning("agent-key-unknown", f"Unknown key `{shown(key)}`; accord ignores it.", pointer(key), hint=hint)
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:
     used = set()
     for i, word in enumerate(agent.command):
-        for place in PLACE.findall(word):
-            used.add(place)
-            if place not in PLACES:
-                known = ", ".join(sorted(PLACES))
-                message = f"The place {{{place}}} is none that accord fills ({known}). Correct it."
-                yield Finding("place-unknown", message, f"/command/{i}")
+        for name in PLACEHOLDER.findall(word):
+            used.add(name)
+            if name not in PLACEHOLDERS:
+                message = f"Unknown placeholder `{{{name}}}`."
+                yield Finding("place-unknown", message, f"/command/{i}", hint=_one_of(name, sorted(PLACEHOLDERS)))
     needed = {name for name in ("model", "result_schema", "final_message", "arguments") if getattr(agent, name)}
     needed |= {"prompt"} if agent.prompt != "stdin" else set()
     for name, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         needed |= {name} if choice and any(value.arguments for value in choice.values.values()) else set()
     if agent.command:
         for name in sorted(needed - used):
-            message = f"The command has no place {{{name}}}, so what is said under {name} would be lost. Add it."
+            message = f"The command has no placeholder `{{{name}}}`, so `{name}` has no effect. Add it."
             yield Finding("place-missing", message, "/command")
 
 
 def _choice_findings(key: str, choice: Choice | None) -> Iterator[Finding]:
     if choice and choice.default not in choice.values:
-        message = f'The default "{shown(choice.default)}" is none of the values. Name one of them.'
-        yield Finding("default-unknown", message, f"/{key}/default")
+        message = f"Unknown default `{shown(choice.default)}`."
+        yield Finding("default-unknown", message, f"/{key}/default", hint=_one_of(choice.default, choice.values))
 
 
 def _secret_findings(agent: Agent) -> Iterator[Finding]:
@@ -101,7 +108,7 @@ def _secret_findings(agent: Agent) -> Iterator[Finding]:
             yield _forbidden(name, f"/required_secrets/{i}")
     for name, delivery in agent.secret_delivery.items():
         if (delivery.variable is None) == (delivery.file is None):
-            yield Finding("delivery-unclear", "Name either a variable or a file.", f"/secret_delivery/{name}")
+            yield Finding("delivery-unclear", "Set either `variable` or `file`.", f"/secret_delivery/{name}")
 
 
 def _environment_findings(agent: Agent) -> Iterator[Finding]:
@@ -109,12 +116,12 @@ def _environment_findings(agent: Agent) -> Iterator[Finding]:
         if _FORBIDDEN.fullmatch(name):
             yield _forbidden(name, f"/environment_from/{i}")
         elif is_secret_name(name):
-            message = f"{name} sounds like a secret. Put it under required_secrets, or leave it out."
+            message = f"`{name}` looks like a secret. Move it to `required_secrets`, or remove it."
             yield Finding("secret-undeclared", message, f"/environment_from/{i}")
 
 
 def _forbidden(name: str, path: str) -> Finding:
-    message = f"{name} would let the agent act as the job, or steer its later steps. Leave it out."
+    message = f"`{name}` would let the agent act as the job or steer later steps. Remove it."
     return Finding("environment-forbidden", message, path)
 
 
@@ -125,5 +132,5 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
     for place, path in files.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
-            message = f'"{shown(path)}" leads out of the agent\'s HOME. Name a path below it.'
+            message = f"`{shown(path)}` is outside the agent's HOME. Use a path below it."
             yield Finding("path-outside", message, place)

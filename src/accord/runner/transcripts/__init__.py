@@ -1,1 +1,1 @@
-"""What agent CLIs print while they work, read as a stream: one codec for each structured format."""
+"""Transcripts of agent CLIs, read as a stream: one codec for each structured format."""

@@ -1,7 +1,7 @@
 """``claude -p`` with ``--output-format stream-json`` or ``json``: events a line, ended by one ``result``.
 
-A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` and the error's text as its result: only
-``is_error`` tells. Classes and statuses stand in ``assistant.error`` and ``result.api_error_status``.
+A failed request is a ``result`` of subtype ``success`` with ``is_error: true`` and the error's text as its result, so
+only ``is_error`` counts. Classes and statuses are in ``assistant.error`` and ``result.api_error_status``.
 """
 
 from __future__ import annotations
@@ -11,28 +11,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.events import (
-    AgentCommand,
-    AgentError,
-    AgentWorked,
-    CommandFinished,
-    DeferredEvent,
-    ErrorReported,
-    Event,
-    EventTruncated,
-    FileChange,
-    FilesChanged,
-    RunFailed,
-    RunStarted,
-    RunSucceeded,
-    Slot,
-    Todo,
-    TodosUpdated,
-    ToolDenied,
-    Usage,
-    UsageReported,
-    WarningReported,
-)
+from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import (
     MAX_WAITING_BYTES,
     LongLine,
@@ -50,8 +29,10 @@ from accord.runner.transcripts.wording import bounded_delay, cut, error_from, ev
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from accord.runner.transcripts.events import Event
+
 UNANSWERED = "no-http-answer"
-"""Our word for a request that failed without a status and without a class: no answer, or one that is no API's."""
+"""accord's class for a request that failed without status and class: no answer, or not one of the API."""
 
 _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
@@ -61,12 +42,12 @@ _READ_AT_ONCE = frozenset(name.encode() for name in _PAIRED - {"Bash"})
 _MOST_KEPT = 4_000
 _TOOL = re.compile(rb'"type":"tool_use","id":"([^"\\]*)","name":"([^"\\]*)"')
 _TOOL_ID = re.compile(rb'"tool_use_id": ?"([^"\\]*)"')
-_WORKED = AgentWorked()
+_WORKED = events.AgentWorked()
 _SKIPPED = (b'{"type":"stream_event"', b'{"type":"rate_limit_event"')
 
 
 def is_claude(event: dict[str, Any]) -> bool:
-    """Tell whether an object is an event of Claude Code."""
+    """Return whether an object is an event of Claude Code."""
     kind = text_of(event, "type")
     if kind == "result":
         return "is_error" in event or "subtype" in event
@@ -76,17 +57,17 @@ def is_claude(event: dict[str, Any]) -> bool:
 
 
 class _ClaudeSession:
-    """What later events refer to: lines of tools that run, tasks by their number, the class of the last error."""
+    """State for later events: lines of running tools, tasks by number, the class of the last error."""
 
     def __init__(self) -> None:
         self.pending: dict[str, tuple[str, bytes]] = {}
-        self.tasks: dict[str, Todo] = {}
+        self.tasks: dict[str, events.Todo] = {}
         self.error = ""
         self.wants_result = False
 
 
 def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Yield what happens in the lines of a transcript."""
+    """Yield the events in the lines of a transcript."""
     session = _ClaudeSession()
     for line in lines:
         if quick := _quick(line, session):
@@ -96,7 +77,7 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
             if not is_claude(event):
                 continue
             if isinstance(line, LongLine):
-                yield EventTruncated()
+                yield events.EventTruncated()
             kind = event["type"]
             if kind == "assistant":
                 yield from _assistant(event, session)
@@ -109,9 +90,9 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _quick(line: bytes, session: _ClaudeSession) -> Event | None:
-    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+    """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
 
-    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    Quotes inside a JSON text are escaped, so the patterns never match inside a text.
     """
     if not is_whole(line) or isinstance(line, LongLine):
         return None
@@ -131,19 +112,19 @@ def _quick(line: bytes, session: _ClaudeSession) -> Event | None:
             name, use = session.pending[known[0]]
             if name == "Bash":
                 del session.pending[known[0]]
-                return DeferredEvent(Slot.COMMAND, partial(_ran, use, line))
+                return events.DeferredEvent(events.Slot.COMMAND, partial(_ran, use, line))
     return _WORKED if line.startswith(_SKIPPED) else None
 
 
 def _ran(use: bytes, result: bytes) -> Iterator[Event]:
-    """Read the lines of a command and of its result."""
+    """Parse the lines of a command and of its result."""
     for event in events_in(result):
         for part in _results(event):
-            yield CommandFinished(_command(_given(use, text_of(part, "tool_use_id")), part, event))
+            yield events.CommandFinished(_command(_given(use, text_of(part, "tool_use_id")), part, event))
 
 
 def _given(use: bytes, tool: str) -> dict[str, Any]:
-    """Find the input of a tool in the line that called it."""
+    """Return a tool's input from the line that called it."""
     parts = (part for event in events_in(use) for part in objects_of(object_of(event, "message"), "content"))
     return next((object_of(part, "input") for part in parts if part.get("id") == tool), {})
 
@@ -158,13 +139,13 @@ def _system(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iter
     if event.get("subtype") == "init":
         tools = event.get("tools")
         session.wants_result = isinstance(tools, list) and "StructuredOutput" in tools
-        yield RunStarted(text_of(event, "model"))
+        yield events.RunStarted(text_of(event, "model"))
     elif event.get("subtype") == "api_retry":
         kind = text_of(event, "error")
         status = status_of(event, "error_status")
         delay = number_of(event, "retry_delay_ms")
-        yield ErrorReported(
-            AgentError(
+        yield events.ErrorReported(
+            events.AgentError(
                 "",
                 status=status,
                 kind=UNANSWERED if kind == "unknown" and status is None else kind,
@@ -190,7 +171,7 @@ def _assistant(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event
 
 
 def _kept(given: dict[str, Any]) -> dict[str, Any]:
-    """Keep of a tool's input what its result will be read with, and no file's content."""
+    """Return the part of a tool's input that is needed with its result, without contents of files."""
     texts = ("command", "file_path", "notebook_path", "taskId", "status", "subject")
     kept: dict[str, Any] = {name: text_of(given, name)[:_MOST_KEPT] for name in texts if name in given}
     todos = [
@@ -206,63 +187,65 @@ def _user(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
         tool = text_of(part, "tool_use_id")
         name, use = session.pending.pop(tool, ("", b""))
         if name == "Bash":
-            yield CommandFinished(_command(_given(use, tool), part, event))
+            yield events.CommandFinished(_command(_given(use, tool), part, event))
         elif name and part.get("is_error") is not True:
-            yield from _done(name, _given(use, tool), object_of(event, "tool_use_result"), session)
+            yield from _tool_events(name, _given(use, tool), object_of(event, "tool_use_result"), session)
 
 
-def _done(name: str, given: dict[str, Any], told: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
+def _tool_events(name: str, given: dict[str, Any], result: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
     if name in _WRITERS:
         path = text_of(given, "file_path") or text_of(given, "notebook_path")
-        yield FilesChanged((FileChange(path, "add" if told.get("type") == "create" else "update"),))
+        yield events.FilesChanged((events.FileChange(path, "add" if result.get("type") == "create" else "update"),))
     elif name == "TodoWrite":
         todos = objects_of(given, "todos")
-        yield TodosUpdated(tuple(Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos))
+        yield events.TodosUpdated(
+            tuple(events.Todo(text_of(todo, "content"), todo.get("status") == "completed") for todo in todos)
+        )
     elif name in {"TaskCreate", "TaskUpdate"}:
-        _update_tasks(given, object_of(told, "task"), session)
-        yield TodosUpdated(tuple(session.tasks.values()))
+        _update_tasks(given, object_of(result, "task"), session)
+        yield events.TodosUpdated(tuple(session.tasks.values()))
 
 
 def _update_tasks(given: dict[str, Any], created: dict[str, Any], session: _ClaudeSession) -> None:
     number = text_of(created, "id") or text_of(given, "taskId")
-    before = session.tasks.get(number, Todo("", is_done=False))
+    before = session.tasks.get(number, events.Todo("", is_done=False))
     subject = text_of(given, "subject") or before.text
     status = text_of(given, "status")
     if status == "deleted":
         session.tasks.pop(number, None)
     elif number in session.tasks or len(session.tasks) < _MOST_PENDING:
-        session.tasks[number] = Todo(subject, status == "completed" if status else before.is_done)
+        session.tasks[number] = events.Todo(subject, status == "completed" if status else before.is_done)
 
 
-def _command(given: dict[str, Any], part: dict[str, Any], event: dict[str, Any]) -> AgentCommand:
+def _command(given: dict[str, Any], part: dict[str, Any], event: dict[str, Any]) -> events.AgentCommand:
     output = text_of(part, "content") or "\n".join(text_of(piece, "text") for piece in objects_of(part, "content"))
     is_failed = part.get("is_error") is True
-    told = _EXIT_CODE.match(output)
-    exit_code = int(told[1]) if told and is_failed else None if is_failed else 0
+    code = _EXIT_CODE.match(output)
+    exit_code = int(code[1]) if code and is_failed else None if is_failed else 0
     if object_of(event, "tool_use_result").get("interrupted") is True:
         exit_code, is_failed = None, True
-    return AgentCommand(text_of(given, "command"), exit_code, is_failed, output)
+    return events.AgentCommand(text_of(given, "command"), exit_code, is_failed, output)
 
 
 def _result(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iterator[Event]:
-    yield UsageReported(_usage(event), _model(object_of(event, "modelUsage")))
+    yield events.UsageReported(_usage(event), _model(object_of(event, "modelUsage")))
     for denial in objects_of(event, "permission_denials"):
-        yield ToolDenied(text_of(denial, "tool_name") or "a tool")
+        yield events.ToolDenied(text_of(denial, "tool_name") or "a tool")
     if event.get("is_error") is not False:
-        yield RunFailed(_error(event, session, line))
+        yield events.RunFailed(_error(event, session, line))
         return
     structured = event.get("structured_output")
     if session.wants_result and structured is None:
-        yield WarningReported("A structured result was asked for, and the agent gave none.")
+        yield events.WarningReported("The agent returned no structured result although one was requested.")
     if event.get("stop_reason") == "max_tokens":
-        yield WarningReported("The message was cut at the limit of output tokens.")
-    yield RunSucceeded(text_of(event, "result"), structured)
+        yield events.WarningReported("The message was cut at the limit of output tokens.")
+    yield events.RunSucceeded(text_of(event, "result"), structured)
 
 
-def _error(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> AgentError:
-    """Put together what the result and the last assistant event say: the most telling class, status and text."""
+def _error(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> events.AgentError:
+    """Combine the result and the last assistant event: the most specific class, status and text."""
     errors = event.get("errors")
-    told = [text for text in errors if isinstance(text, str)] if isinstance(errors, list) else []
+    texts = [text for text in errors if isinstance(text, str)] if isinstance(errors, list) else []
     status = status_of(event, "api_error_status")
     subtype = text_of(event, "subtype")
     kind = subtype if subtype not in {"", "success"} else session.error
@@ -270,21 +253,21 @@ def _error(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Agent
         kind = "prompt_too_long" if event.get("terminal_reason") == "prompt_too_long" else "refusal"
     if kind == "unknown" and status is None:
         kind = UNANSWERED
-    message = text_of(event, "result") or cut("; ".join(told), 1000)
+    message = text_of(event, "result") or cut("; ".join(texts), 1000)
     return error_from(message, line, status=status, kind=kind)
 
 
-def _usage(event: dict[str, Any]) -> Usage:
-    """Add up the tokens of a result. Anthropic counts cached input apart, all other providers within the input."""
+def _usage(event: dict[str, Any]) -> events.Usage:
+    """Add up the tokens of a result. Anthropic counts cached input separately."""
     usage = object_of(event, "usage")
     names = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     counts = [count for count in (integer_of(usage, name) for name in names) if count is not None]
-    return Usage(
+    return events.Usage(
         sum(counts) if counts else None, integer_of(usage, "output_tokens"), number_of(event, "total_cost_usd")
     )
 
 
 def _model(usage: dict[str, Any]) -> str:
-    """Name the model that wrote most."""
+    """Return the model that wrote the most."""
     written = {name: integer_of(object_of(usage, name), "outputTokens") or 0 for name in usage}
     return max(written, key=lambda name: written[name], default="")

@@ -1,7 +1,7 @@
 """``codex exec --json``: one event a line, ended by ``turn.completed`` or ``turn.failed``.
 
-``error`` events alone prove nothing: each retry prints one, also in runs that then succeed. The final message is the
-last ``agent_message``, not the last item: a to-do list is completed after it.
+``error`` events alone prove nothing: each retry prints one, even in runs that succeed. The final message is the last
+``agent_message``, not the last item, as a to-do list is completed after it.
 """
 
 from __future__ import annotations
@@ -9,27 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.events import (
-    AgentCommand,
-    AgentWorked,
-    CommandFinished,
-    DeferredEvent,
-    ErrorReported,
-    Event,
-    EventTruncated,
-    FileChange,
-    FilesChanged,
-    MessageUpdated,
-    RunFailed,
-    RunStarted,
-    RunSucceeded,
-    Slot,
-    Todo,
-    TodosUpdated,
-    Usage,
-    UsageReported,
-    WarningReported,
-)
+from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import (
     MAX_WAITING_BYTES,
     LongLine,
@@ -45,16 +25,18 @@ from accord.runner.transcripts.wording import cut, error_from
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from accord.runner.transcripts.events import Event
+
 _TYPES = frozenset({"thread.started", "turn.started", "turn.completed", "turn.failed"})
 _ITEM_TYPES = frozenset({"item.started", "item.updated", "item.completed"})
 _UNFINISHED = (b'{"type":"item.started"', b'{"type":"item.updated"')
 _COMPLETED = b'{"type":"item.completed"'
 _TYPE_WITHIN = 100
-_WORKED = AgentWorked()
+_WORKED = events.AgentWorked()
 
 
 def is_codex(event: dict[str, Any]) -> bool:
-    """Tell whether an object is an event of codex."""
+    """Return whether an object is an event of codex."""
     kind = text_of(event, "type")
     if kind == "error":
         return "severity" not in event and isinstance(event.get("message"), str)
@@ -62,7 +44,7 @@ def is_codex(event: dict[str, Any]) -> bool:
 
 
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Yield what happens in the lines of a transcript."""
+    """Yield the events in the lines of a transcript."""
     for line in lines:
         if quick := _quick(line):
             yield quick
@@ -71,24 +53,30 @@ def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
 
 
 def _quick(line: bytes) -> Event | None:
-    """Tell by its beginning what a line comes to that need not be read now; None where that is not enough."""
+    """Return the event of a line by its beginning, without parsing it; None if it must be parsed."""
     if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
         return None
-    if line.startswith(_UNFINISHED):  # only a to-do list says anything before it is completed
+    if line.startswith(_UNFINISHED):  # only to-do lists matter before they are completed
         return None if b'"todo_list"' in line else _WORKED
     if not line.startswith(_COMPLETED):
         return None
     start = line[:_TYPE_WITHIN]
     if b'"type":"command_execution"' in start:
-        return None if b'"aggregated_output":"bwrap:' in line else DeferredEvent(Slot.COMMAND, partial(_slow, line))
-    return DeferredEvent(Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+        return (
+            None
+            if b'"aggregated_output":"bwrap:' in line
+            else events.DeferredEvent(events.Slot.COMMAND, partial(_slow, line))
+        )
+    return (
+        events.DeferredEvent(events.Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+    )
 
 
 def _slow(line: bytes) -> Iterator[Event]:
     for event in events_in(line):
         if is_codex(event):
             if isinstance(line, LongLine):
-                yield EventTruncated()
+                yield events.EventTruncated()
             yield from _event(event, line)
 
 
@@ -103,40 +91,42 @@ def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
                 yield from handler(item)
     elif kind == "turn.completed":
         usage = object_of(event, "usage")
-        yield UsageReported(Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
-        yield RunSucceeded()
+        yield events.UsageReported(events.Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
+        yield events.RunSucceeded()
     elif kind == "turn.failed":
-        yield RunFailed(error_from(text_of(object_of(event, "error"), "message"), line))
+        yield events.RunFailed(error_from(text_of(object_of(event, "error"), "message"), line))
     elif kind == "error":
-        yield ErrorReported(error_from(text_of(event, "message"), line))
+        yield events.ErrorReported(error_from(text_of(event, "message"), line))
     else:
-        yield RunStarted()
+        yield events.RunStarted()
 
 
 def _message(item: dict[str, Any]) -> Iterator[Event]:
-    yield MessageUpdated(text_of(item, "text"))
+    yield events.MessageUpdated(text_of(item, "text"))
 
 
 def _command(item: dict[str, Any]) -> Iterator[Event]:
     exit_code = integer_of(item, "exit_code")
     is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
-    yield CommandFinished(
-        AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output"))
+    yield events.CommandFinished(
+        events.AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output"))
     )
 
 
 def _files(item: dict[str, Any]) -> Iterator[Event]:
-    changes = tuple(FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
-    yield FilesChanged(changes, is_failed=item.get("status") == "failed")
+    changes = tuple(events.FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
+    yield events.FilesChanged(changes, is_failed=item.get("status") == "failed")
 
 
 def _todos(item: dict[str, Any]) -> Iterator[Event]:
-    yield TodosUpdated(tuple(Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items")))
+    yield events.TodosUpdated(
+        tuple(events.Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items"))
+    )
 
 
 def _warning(item: dict[str, Any]) -> Iterator[Event]:
     if message := text_of(item, "message"):
-        yield WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
+        yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
 
 
 _ITEMS: dict[str, Callable[[dict[str, Any]], Iterator[Event]]] = {

@@ -1,4 +1,4 @@
-"""What happens in a run, in the same words for every agent: codecs yield these, ``fold`` makes an account of them."""
+"""The events of a run, the same for every agent, and the account that they add up to."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The CLI is up, or a turn starts: from here on only another terminal event says how it ends."""
+    """The CLI or a turn started: only a later terminal event says how the run ends."""
 
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentWorked:
-    """The agent did something that is not told in detail."""
+    """The agent did something that has no event of its own."""
 
 
 class Slot(Enum):
-    """What later events replace: the message by the next one, a command once there are too many after it."""
+    """What a later event replaces: the message by the next one, a command when there are too many."""
 
     MESSAGE = "message"
     COMMAND = "command"
@@ -31,7 +31,7 @@ class Slot(Enum):
 
 @dataclass(slots=True)
 class DeferredEvent:
-    """A line that is read only once it is known to matter; ``read`` returns its events."""
+    """A line that is parsed only once it is known to matter; ``read`` returns its events."""
 
     slot: Slot
     read: Callable[[], Iterable[Event]]
@@ -39,7 +39,7 @@ class DeferredEvent:
 
 @dataclass(frozen=True, slots=True)
 class MessageUpdated:
-    """The agent's message as it stands now, which replaces the one before."""
+    """The agent's current message, which replaces the previous one."""
 
     text: str
 
@@ -61,14 +61,14 @@ class FilesChanged:
 
 @dataclass(frozen=True, slots=True)
 class TodosUpdated:
-    """The to-do list as it stands now."""
+    """The agent's current to-do list."""
 
     todos: tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorReported:
-    """An error that the CLI tries to get over; work after it means that it did."""
+    """An error that the CLI tries to recover from; work after it means that it did."""
 
     error: AgentError
 
@@ -82,7 +82,7 @@ class RunFailed:
 
 @dataclass(frozen=True, slots=True)
 class RunSucceeded:
-    """The terminal event of a success. ``message`` is None where the last one said stands."""
+    """The terminal event of a success. With ``message`` None the last message counts."""
 
     message: str | None = None
     structured: Any = None
@@ -90,7 +90,7 @@ class RunSucceeded:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What the run used so far, and by which model where that is told here."""
+    """The usage of the run so far, and the model if the event names it."""
 
     usage: Usage
     model: str = ""
@@ -105,14 +105,14 @@ class ToolDenied:
 
 @dataclass(frozen=True, slots=True)
 class WarningReported:
-    """Something was off; a sentence for people."""
+    """A problem that did not fail the run, as a sentence."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class EventTruncated:
-    """An event was too long to be read whole."""
+    """An event was too long to be read completely."""
 
 
 Event = (
@@ -132,14 +132,13 @@ Event = (
     | EventTruncated
 )
 
-
 TranscriptEnding = Literal["success", "failure", "cut"]
-"""How the transcript ends: with its terminal success event, with a terminal failure, or with neither."""
+"""How the transcript ends: with a terminal success, with a terminal failure, or without a terminal event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run cost: tokens summed over its requests, US dollars. None is what the CLI does not tell."""
+    """Tokens summed over all requests, and cost in US dollars; None if the CLI does not report it."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -148,7 +147,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """A command that the agent ran. ``exit_code`` is None where the CLI does not tell one; ``output`` is its tail."""
+    """A command that the agent ran. ``exit_code`` is None if the CLI reports none; ``output`` is its tail."""
 
     command: str
     exit_code: int | None
@@ -158,7 +157,7 @@ class AgentCommand:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that the agent says it changed; git, not this, tells what did change."""
+    """A file that the agent reports as changed; the real changes come from git."""
 
     path: str
     kind: str
@@ -174,12 +173,12 @@ class Todo:
 
 @dataclass(frozen=True, slots=True)
 class AgentError:
-    """An error as the CLI reports it in a field of its transcript.
+    """An error that the CLI reports in a field of its transcript.
 
-    ``status`` is the HTTP status where a field or the CLI's own wording names one; ``kind`` the class that the CLI
-    gives it (``authentication_failed``, ``error_max_turns``); ``retry_after_seconds`` what the provider asks to wait,
-    ``backoff_seconds`` what the CLI waited by itself before its last try; ``line`` the line of the transcript, cut, as
-    evidence.
+    ``kind`` is the CLI's class for it (``authentication_failed``, ``error_max_turns``); ``retry_after_seconds`` comes
+    from the provider, ``backoff_seconds`` is the CLI's own wait before its last attempt; ``line`` is the shortened line
+    of the transcript. ``status`` is an HTTP status; ``is_status_worded`` if only the text names it, so that any field
+    is more reliable.
     """
 
     message: str
@@ -189,16 +188,17 @@ class AgentError:
     line: str = ""
     backoff_seconds: float | None = None
     is_status_worded: bool = False
-    """The status stands in the text only, so any field says more."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What one run did, as its transcript tells it.
+    """One run according to its transcript.
 
-    ``errors`` are those that ended the run, never ones that the agent recovered from; where the transcript breaks off,
-    the one that the CLI was last retrying. ``structured`` is what the CLI
-    returned as structured result, None without one. ``warnings`` say what was off in a run that ended well.
+    ``errors`` ended the run: not those that the agent recovered from; in a transcript that breaks off, the one that the
+    CLI was retrying. ``structured`` is the CLI's structured result, None without one.
+
+    ``is_structured`` is False for plain text, where only the exit code says how the run ended and ``ending`` is
+    ``cut``. ``has_begun``: an event was read. ``has_worked``: the agent did something, so it overcame earlier errors.
     """
 
     agent: str
@@ -214,9 +214,6 @@ class Account:
     usage: Usage = field(default_factory=Usage)
     warnings: tuple[str, ...] = ()
     is_structured: bool = True
-    """False for plain text, where nothing but the exit code tells how the run ended; ``ending`` is ``cut`` then."""
     codec: str = "plain"
     has_begun: bool = False
-    """An event was read: the CLI came as far as starting its work."""
     has_worked: bool = False
-    """The agent said or did something, so what went wrong before that was overcome."""

@@ -1,7 +1,7 @@
 """``gemini --output-format stream-json`` and ``json``: events a line, or one document over many lines.
 
-The message comes in pieces, and after a retry in mid-answer it comes again from its start. In ``json`` mode a failure
-leaves stdout empty; the document with the error is the end of stderr.
+The message is streamed in pieces; after a retry within an answer it starts again. In ``json`` mode a failure leaves
+stdout empty, and the document with the error is at the end of stderr.
 """
 
 from __future__ import annotations
@@ -11,27 +11,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from accord.runner.transcripts.events import (
-    AgentCommand,
-    AgentWorked,
-    CommandFinished,
-    DeferredEvent,
-    Event,
-    EventTruncated,
-    FileChange,
-    FilesChanged,
-    MessageUpdated,
-    RunFailed,
-    RunStarted,
-    RunSucceeded,
-    Slot,
-    Todo,
-    TodosUpdated,
-    ToolDenied,
-    Usage,
-    UsageReported,
-    WarningReported,
-)
+from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import (
     MAX_LINE_BYTES,
     MAX_WAITING_BYTES,
@@ -50,8 +30,10 @@ from accord.runner.transcripts.wording import cut, error_from
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from accord.runner.transcripts.events import Event
+
 INVALID_STREAM = "invalid-stream"
-"""Our word for a failed result without an error: the model's answer was empty, broken or blocked."""
+"""accord's class for a failed result without an error: the answer was empty, invalid or blocked."""
 
 _WRITERS = {"write_file": "add", "replace": "update", "edit": "update"}
 _API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n.*)?", re.DOTALL)
@@ -67,12 +49,12 @@ _TOOL_RESULT = re.compile(rb'"tool_id":"([^"\\]*)","status":"success"')
 _PIECE_ENDS = (b'"delta":true}\n', b'"delta":true}')
 _FIELDS_WITHIN = 400
 _EXIT_CODE_WITHIN = 2_000
-_WORKED = AgentWorked()
-_SILENT = MessageUpdated("")
+_WORKED = events.AgentWorked()
+_SILENT = events.MessageUpdated("")
 
 
 def is_gemini(event: dict[str, Any]) -> bool:
-    """Tell whether an object is an event of Gemini CLI."""
+    """Return whether an object is an event of Gemini CLI."""
     kind = text_of(event, "type")
     wanted = {"init": "session_id", "message": "role", "tool_use": "tool_name", "tool_result": "tool_id"}
     if kind == "result":
@@ -83,7 +65,7 @@ def is_gemini(event: dict[str, Any]) -> bool:
 
 
 def is_document(value: Any) -> bool:
-    """Tell whether a value is the one document of ``json`` mode."""
+    """Return whether a value is the document of ``json`` mode."""
     if not isinstance(value, dict) or "type" in value:
         return False
     has_answer = isinstance(value.get("response"), str) and isinstance(value.get("stats"), dict)
@@ -91,7 +73,7 @@ def is_document(value: Any) -> bool:
 
 
 class _GeminiSession:
-    """What later lines refer to: an open document, pieces of the message, tools that run, the last reported error."""
+    """State for later lines: an open document, pieces of the message, running tools, the last reported error."""
 
     def __init__(self) -> None:
         self.document = bytearray()
@@ -102,7 +84,7 @@ class _GeminiSession:
 
 
 def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Yield what happens in the lines of a transcript."""
+    """Yield the events in the lines of a transcript."""
     session = _GeminiSession()
     for line in lines:
         if quick := _quick(line, session):
@@ -114,17 +96,17 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
             for event in events_in(line):
                 if is_gemini(event):
                     if isinstance(line, LongLine):
-                        yield EventTruncated()
+                        yield events.EventTruncated()
                     yield from _event(event, session, line)
                 elif is_document(event):
                     yield from document_events(event)
-    yield from _told(session)
+    yield from _message_events(session)
 
 
 def _quick(line: bytes, session: _GeminiSession) -> Event | None:
-    """Tell without reading a line whole what it comes to: work going on, or a command. None where that cannot be told.
+    """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
 
-    Quotes inside a JSON text are escaped, so what stands between bare ones here is no part of any text.
+    Quotes inside a JSON text are escaped, so the patterns never match inside a text.
     """
     if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
         return None
@@ -149,22 +131,22 @@ def _quick(line: bytes, session: _GeminiSession) -> Event | None:
         if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
             session.pending.pop(tool, None)
             _forget_message(session)
-            return DeferredEvent(Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
+            return events.DeferredEvent(events.Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
     return None
 
 
 def _ran(use: bytes, result: bytes) -> Iterator[Event]:
-    """Read the lines of a command and of its result."""
+    """Parse the lines of a command and of its result."""
     for called, event in zip(events_in(use), events_in(result), strict=False):
-        yield CommandFinished(_command(text_of(object_of(called, "parameters"), "command"), event))
+        yield events.CommandFinished(_command(text_of(object_of(called, "parameters"), "command"), event))
 
 
-def _command(command: str, event: dict[str, Any]) -> AgentCommand:
+def _command(command: str, event: dict[str, Any]) -> events.AgentCommand:
     is_failed = event.get("status") != "success"
     output = text_of(event, "output")
-    told = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
-    exit_code = int(told[1]) if told else None if is_failed else 0
-    return AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
+    code = _EXIT_CODE.search(output[-_EXIT_CODE_WITHIN:])
+    exit_code = int(code[1]) if code else None if is_failed else 0
+    return events.AgentCommand(command, exit_code, is_failed or bool(exit_code), output)
 
 
 def _forget_message(session: _GeminiSession) -> None:
@@ -172,7 +154,7 @@ def _forget_message(session: _GeminiSession) -> None:
 
 
 def _collected(document: bytearray, line: bytes) -> bytes:
-    """Add a line to a document, which starts and ends with a brace on a line of its own; return it when it is whole."""
+    """Add a line to a document, which is delimited by lines with one brace; return the document when it is complete."""
     if document and (line.startswith(b"{") or len(document) + len(line) > MAX_LINE_BYTES):
         document.clear()
     if document or line.rstrip() == b"{":
@@ -185,27 +167,24 @@ def _collected(document: bytearray, line: bytes) -> bytes:
 
 
 def document_events(document: dict[str, Any]) -> Iterator[Event]:
-    """Yield what the one document of ``json`` mode tells."""
-    yield RunStarted()
+    """Yield the events in the document of ``json`` mode."""
+    yield events.RunStarted()
     error = object_of(document, "error")
     models = object_of(object_of(document, "stats"), "models")
     tokens = [object_of(object_of(models, name), "tokens") for name in models]
     if tokens:
         spent = [sum(integer_of(entry, key) or 0 for entry in tokens) for key in ("prompt", "candidates")]
-        yield UsageReported(Usage(*spent), max(models, key=lambda name: _written(models, name)))
+        yield events.UsageReported(events.Usage(*spent), max(models, key=lambda name: _written(models, name)))
     if error:
-        told = error_from(text_of(error, "message"), _error_line(error), status=status_of(error, "code"))
-        yield RunFailed(told)
+        status = status_of(error, "code")
+        line = f'"code": {status}, "message": {text_of(error, "message")}'
+        yield events.RunFailed(error_from(text_of(error, "message"), line, status=status))
     else:
-        yield RunSucceeded(text_of(document, "response"))
+        yield events.RunSucceeded(text_of(document, "response"))
 
 
 def _written(models: dict[str, Any], name: str) -> int:
     return integer_of(object_of(object_of(models, name), "tokens"), "candidates") or 0
-
-
-def _error_line(error: dict[str, Any]) -> str:
-    return f'"code": {status_of(error, "code")}, "message": {text_of(error, "message")}'
 
 
 def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
@@ -222,12 +201,12 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         if event.get("severity") == "error":
             session.reported = message
         else:
-            yield WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
+            yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
     elif kind == "result":
-        yield from _told(session)
+        yield from _message_events(session)
         yield from _result(event, session, line)
     else:
-        yield RunStarted(text_of(event, "model"))
+        yield events.RunStarted(text_of(event, "model"))
 
 
 def _piece(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
@@ -238,7 +217,7 @@ def _piece(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
 
 
 def _add_piece(piece: str | bytes, session: _GeminiSession) -> None:
-    """Keep a piece of the message, or the line that it stands in, until there is enough."""
+    """Keep a piece of the message, or the line with it, up to a limit."""
     session.reported = ""
     if session.length <= _MOST_CHARS:
         session.pieces.append(piece)
@@ -251,14 +230,14 @@ def _read_piece(piece: str | bytes) -> str:
     return "".join(text_of(event, "content") for event in events_in(piece))
 
 
-def _told(session: _GeminiSession) -> Iterator[Event]:
+def _message_events(session: _GeminiSession) -> Iterator[Event]:
     if session.pieces:
-        yield MessageUpdated(without_repeats([_read_piece(piece) for piece in session.pieces]))
+        yield events.MessageUpdated(without_repeats([_read_piece(piece) for piece in session.pieces]))
         session.pieces, session.length = [], 0
 
 
 def without_repeats(pieces: list[str]) -> str:
-    """Join the pieces of a message; where they begin anew, as they do after a retry, only the last beginning counts."""
+    """Join the pieces of a message; where they start again after a retry, only the last start counts."""
     text = "".join(pieces)
     start = position = 0
     for piece in pieces[:-1]:
@@ -277,8 +256,8 @@ def _started(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     given = object_of(event, "parameters")
     if name == "write_todos":
         todos = objects_of(given, "todos")
-        yield TodosUpdated(
-            tuple(Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos)
+        yield events.TodosUpdated(
+            tuple(events.Todo(text_of(todo, "description"), todo.get("status") == "completed") for todo in todos)
         )
     if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
         kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
@@ -292,25 +271,27 @@ def _ended(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     given = object_of(next(iter(events_in(use)), {}), "parameters")
     is_failed = event.get("status") != "success"
     if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
-        yield ToolDenied(name)
+        yield events.ToolDenied(name)
     elif name == "run_shell_command":
-        yield CommandFinished(_command(text_of(given, "command"), event))
+        yield events.CommandFinished(_command(text_of(given, "command"), event))
     elif name in _WRITERS:
-        yield FilesChanged((FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed)
+        yield events.FilesChanged(
+            (events.FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed
+        )
 
 
 def _result(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:
     stats = object_of(event, "stats")
-    usage = Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
+    usage = events.Usage(integer_of(stats, "input_tokens"), integer_of(stats, "output_tokens"))
     models = object_of(stats, "models")
-    yield UsageReported(
+    yield events.UsageReported(
         usage, max(models, key=lambda name: integer_of(object_of(models, name), "output_tokens") or 0, default="")
     )
     if event.get("status") == "success":
-        yield RunSucceeded()
+        yield events.RunSucceeded()
     elif error := object_of(event, "error"):
         kind = text_of(error, "type")
-        told = _API_ERROR.fullmatch(message := text_of(error, "message"))
-        yield RunFailed(error_from(told[1] if told else message, line, kind="" if kind == "unknown" else kind))
+        inner = _API_ERROR.fullmatch(message := text_of(error, "message"))
+        yield events.RunFailed(error_from(inner[1] if inner else message, line, kind="" if kind == "unknown" else kind))
     else:
-        yield RunFailed(error_from(session.reported, line, kind=INVALID_STREAM))
+        yield events.RunFailed(error_from(session.reported, line, kind=INVALID_STREAM))

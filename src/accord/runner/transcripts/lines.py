@@ -1,7 +1,7 @@
-"""Lines of JSON out of anything: bounded in length, and never an error, because what prints them may be killed.
+"""Lines of JSON from any input: bounded in length, and never an error, as the printing process may be killed.
 
-A transcript can hold warnings between its events, a line that was cut when the process died, bytes that are no UTF-8,
-and values of any type in any place. Whatever is not an event is passed over.
+A transcript can have warnings between its events, a line that was cut when the process died, bytes that are not UTF-8,
+and values of any type anywhere. Everything that is not an event is skipped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
-"""Longer lines are not held whole. No CLI was seen to come near it but with the output of a command inside."""
+"""Longer lines are shortened. CLIs come near this only with the output of a command."""
 
 _HEAD_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
@@ -25,21 +25,21 @@ _MAX_NESTING = 100
 _JSON_PIECE = re.compile(rb'"|(?:[^"\\]+|\\[^u]|\\u)+', re.DOTALL)
 _OPEN_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?)\Z")
 _MOST_TEXTS = 10_000
-"""An event that has so many texts is long because of their number."""
+"""With more texts than this, an event is long because of their number."""
 
 MAX_WAITING_BYTES = 16 * 1024
-"""A line that is longer is read at once rather than kept."""
+"""A longer line is parsed at once rather than kept."""
 
 
 class LongLine(bytes):
-    """A line that ends as a JSON object does and is longer than ``MAX_LINE_BYTES``, with its long texts cut short.
+    """A line that ends like a JSON object and is longer than ``MAX_LINE_BYTES``, with its long texts cut.
 
-    Where even so it is too long, only its beginning.
+    If that is not enough, only its beginning.
     """
 
 
 def lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a stream; of one that is too long what ``LongLine`` says."""
+    """Yield the lines of a stream, a long one as ``LongLine``."""
     first = stream.readline(MAX_LINE_BYTES + 1).removeprefix(b"\xef\xbb\xbf")
     line = first
     while line:
@@ -51,7 +51,7 @@ def lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _long_line(beginning: bytes, stream: IO[bytes]) -> bytes:
-    """Read a line to its end, keeping what stands around its long texts: there an event says how the run ended."""
+    """Read a line to its end and cut its long texts: the fields around them say how the run ended."""
     shortened = _Shortened(MAX_LINE_BYTES // 2)
     kept, end = bytearray(), b""
     is_bounded = True
@@ -76,7 +76,7 @@ def _chunks_of_line(beginning: bytes, stream: IO[bytes]) -> Iterator[bytes]:
 
 
 class _Shortened:
-    """JSON that comes in chunks, with every text in it cut to ``limit`` bytes, never within an escape."""
+    """JSON in chunks, with every text in it cut to ``limit`` bytes, never within an escape."""
 
     def __init__(self, limit: int) -> None:
         self._limit = self._room = limit
@@ -85,7 +85,7 @@ class _Shortened:
         self.quotes = 0
 
     def of(self, chunk: bytes) -> bytes:
-        """Return what is kept of the next chunk."""
+        """Return the shortened next chunk."""
         data, self._unfinished = _without_open_escape(self._unfinished + chunk)
         kept = []
         for hit in _JSON_PIECE.finditer(data):
@@ -102,21 +102,21 @@ class _Shortened:
 
 
 def _without_open_escape(data: bytes) -> tuple[bytes, bytes]:
-    """Split off an escape at the end that has more to come."""
+    """Split off an unfinished escape at the end."""
     hit = _OPEN_ESCAPE.search(data)
     at = hit.start(1) if hit else len(data)
     return data[:at], data[at:]
 
 
 def _no_number(name: str) -> None:
-    """Read NaN and Infinity, which JSON does not have, as null."""
+    """Parse NaN and Infinity, which JSON does not have, as null."""
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number)
 
 
 def parsed(line: bytes) -> Any:
-    """Read a line as JSON; None when it is none. Of a ``LongLine`` that breaks off, what can be read of it."""
+    """Parse a line as JSON; None if it is invalid. Of a ``LongLine`` that breaks off, the readable part."""
     text = line.decode("utf-8", "replace")
     try:
         value = _DECODER.decode(text)
@@ -128,12 +128,12 @@ def parsed(line: bytes) -> Any:
 
 
 def parsed_text(text: str) -> Any:
-    """Read a text as JSON; None when it is none."""
+    """Parse a text as JSON; None if it is invalid."""
     return parsed(text.encode("utf-8", "replace"))
 
 
 def parsed_start(text: str) -> Any:
-    """Read the JSON value that a text begins with; None without one."""
+    """Parse the JSON value at the beginning of a text; None without one."""
     try:
         return _DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError):
@@ -141,7 +141,7 @@ def parsed_start(text: str) -> Any:
 
 
 def events_in(line: bytes) -> list[dict[str, Any]]:
-    """Return the objects of a line: one, or all of an array, as some CLIs print when they are to print one document."""
+    """Return the objects of a line: one, or all of an array, as some CLIs print in their document mode."""
     value = parsed(line) if line.lstrip()[:1] in {b"{", b"["} else None
     if isinstance(value, dict):
         return [value]
@@ -149,12 +149,12 @@ def events_in(line: bytes) -> list[dict[str, Any]]:
 
 
 def is_whole(line: bytes) -> bool:
-    """Tell by its end that a line was not cut when the process died."""
+    """Return whether a line was not cut when the process died."""
     return line.endswith((b"}\n", b"}\r\n", b"}"))
 
 
 def _members(text: str, start: int) -> tuple[dict[str, Any], int]:
-    """Read the members of an object that breaks off, as far as they are there; return the position after them."""
+    """Parse the members of an object that breaks off; also return the position after them."""
     found: dict[str, Any] = {}
     position = start + 1
     while True:
@@ -180,7 +180,7 @@ def _skip(text: str, position: int, sign: str) -> int:
 
 
 def whole_text(value: Any) -> Any:
-    """Replace halves of characters, which no file can hold, in every text of a JSON value."""
+    """Replace half surrogates, which UTF-8 cannot encode, in every text of a JSON value."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     if isinstance(value, dict):
@@ -191,42 +191,39 @@ def whole_text(value: Any) -> Any:
 
 
 def is_shallow(value: Any, levels: int = _MAX_NESTING) -> bool:
-    """Tell whether a JSON value nests no deeper than what everybody can write again."""
+    """Return whether a JSON value nests no deeper than any JSON writer can handle."""
     if levels < 0:
         return False
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return all(is_shallow(child, levels - 1) for child in children)
 
 
-# Reading a field that may be missing or of another type
-
-
 def text_of(event: dict[str, Any], key: str) -> str:
-    """Return a text, or an empty one."""
+    """Return a text field; empty if it is missing or of another type."""
     value = event.get(key)
     return value if isinstance(value, str) else ""
 
 
 def object_of(event: dict[str, Any], key: str) -> dict[str, Any]:
-    """Return an object, or an empty one."""
+    """Return an object field; empty if it is missing or of another type."""
     value = event.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def objects_of(event: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the objects of a list, or none."""
+    """Return the objects of a list field."""
     value = event.get(key)
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def integer_of(event: dict[str, Any], key: str) -> int | None:
-    """Return a whole number that an output can hold, or None."""
+    """Return a 64-bit integer field, or None."""
     value = event.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
 
 
 def number_of(event: dict[str, Any], key: str) -> float | None:
-    """Return a finite number, or None."""
+    """Return a finite number field, or None."""
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
@@ -237,6 +234,6 @@ def number_of(event: dict[str, Any], key: str) -> float | None:
 
 
 def status_of(event: dict[str, Any], key: str) -> int | None:
-    """Return an HTTP status, or None."""
+    """Return an HTTP status field, or None."""
     value = integer_of(event, key)
     return value if value is not None and 100 <= value <= 599 else None

@@ -1,4 +1,7 @@
-"""Reading what a run printed: the right codec, the other streams where they matter, and one account in the end."""
+"""Reading the output of a run: choose the codec, fold its events into an account in constant memory.
+
+Lists keep their last entries, texts their first or last characters.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,7 @@ from accord.runner.record import open_regular
 from accord.runner.transcripts import events
 from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
-from accord.runner.transcripts.events import (
-    Account,
-    AgentCommand,
-    AgentError,
-    FileChange,
-    Todo,
-    TranscriptEnding,
-    Usage,
-)
+from accord.runner.transcripts.events import Account, AgentCommand, FileChange, Usage
 from accord.runner.transcripts.gemini import gemini_events, is_document, is_gemini
 from accord.runner.transcripts.lines import events_in, is_shallow, lines, parsed_text
 from accord.runner.transcripts.wording import cut
@@ -30,12 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from accord.runner.record import InternalError
-    from accord.runner.transcripts.events import Account, Event
-
+    from accord.runner.models import InternalError
+    from accord.runner.transcripts.events import AgentError, Event, Todo, TranscriptEnding
 
 MAX_MESSAGE_CHARS = 1_000_000
-"""A message that no output of a job can hold; the transcript itself still has it."""
+"""More than an output of a job can hold; the transcript has the rest."""
 
 MAX_COMMANDS = 200
 MAX_FILES = 1_000
@@ -47,8 +41,8 @@ _TEXT_CHARS = 1_000
 _NO_SANDBOX = "bwrap:"
 
 
-def account_of(found: Iterable[events.Event], agent: str, codec: str) -> Account:
-    """Fold the events of a run into an account of it."""
+def account_of(found: Iterable[Event], agent: str, codec: str) -> Account:
+    """Fold the events of a run into an account."""
     fold = _Fold()
     for event in found:
         fold.add(event)
@@ -83,7 +77,7 @@ class _Fold:
         self.denied: Counter[str] = Counter()
         self.notes: dict[str, None] = {}
 
-    def add(self, event: events.Event) -> None:
+    def add(self, event: Event) -> None:
         self.has_begun = True
         match event:
             case events.AgentWorked():
@@ -111,7 +105,7 @@ class _Fold:
             case _:
                 self._keep_state(event)
 
-    def _keep_state(self, event: events.Event) -> None:
+    def _keep_state(self, event: Event) -> None:
         match event:
             case events.RunStarted(model):
                 self.ending, self.model = "cut", cut(model, 100) or self.model
@@ -147,7 +141,7 @@ class _Fold:
         self.has_worked = True
         self.message = text[:MAX_MESSAGE_CHARS]
         if len(text) > MAX_MESSAGE_CHARS:
-            self._note(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters; its rest is in the transcript.")
+            self._note(f"The message is longer than {MAX_MESSAGE_CHARS:,} characters. The transcript has the rest.")
 
     def _keep_files(self, files: tuple[FileChange, ...], *, is_failed: bool) -> None:
         if is_failed:
@@ -164,7 +158,7 @@ class _Fold:
             self._keep_message(message)
         self.structured = structured if is_shallow(structured) else None
         if self.structured is not structured:
-            self._note("The structured result nests too deep to be read.")
+            self._note("The structured result is nested too deeply to be read.")
 
     def _note(self, text: str) -> None:
         if len(self.notes) < _MAX_NOTES:
@@ -178,13 +172,13 @@ class _Fold:
         if self.command_count and self.unsandboxed == self.command_count:
             found.append(
                 "Every command failed because the agent's sandbox cannot start here. Allow user namespaces on the "
-                "runner, or let the agent run without its own sandbox inside a container."
+                "runner, or run the agent in a container without its own sandbox."
             )
         if self.failed_changes:
             found.append(f"{self.failed_changes} of the agent's file changes failed.")
         if self.unread:
-            events_were = "One event of the transcript was" if self.unread == 1 else f"{self.unread} events were"
-            found.append(f"{events_were} too long to be read whole.")
+            count = "One event of the transcript was" if self.unread == 1 else f"{self.unread} events were"
+            found.append(f"{count} too long to be read completely.")
         if self.ending == "success" and not self.message.strip() and not self.unread:
             found.append("The agent ended without a message.")
         return tuple(found)
@@ -212,7 +206,7 @@ class _Fold:
 
 
 def _possible(usage: Usage) -> Usage:
-    """Leave out what nobody can have used: a number below zero."""
+    """Drop negative numbers."""
     spent = {name: count for name, count in asdict(usage).items() if count is not None and count >= 0}
     return Usage(**spent)
 
@@ -221,7 +215,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Account:
-    """Take a text as the message; of a very long one its end, where agents conclude."""
+    """Return an account with the text as the message; of a very long text the end, where agents conclude."""
     kept = b""
     is_cut = False
     while chunk := stream.read(_CHUNK_BYTES):
@@ -229,7 +223,7 @@ def plain_account(stream: IO[bytes], agent: str, codec: str = "plain") -> Accoun
         if len(kept) > 2 * MAX_MESSAGE_CHARS:
             kept, is_cut = kept[-MAX_MESSAGE_CHARS:], True
     text = kept.decode("utf-8", "replace").removeprefix("\ufeff")
-    warnings = ("The message is very long; only its end was read.",) if is_cut else ()
+    warnings = ("The message is very long. Only its end was read.",) if is_cut else ()
     return Account(
         agent,
         "cut",
@@ -260,10 +254,10 @@ _LINES_TO_RECOGNISE = 64
 def read_account(
     codec: str, agent: str, stdout: Path, *, stderr: Path | None = None, final_message: Path | None = None
 ) -> Account:
-    """Read what an agent printed into an account of its run; a file that is not there counts as empty.
+    """Read an agent's output into an account of its run; a missing file counts as empty.
 
-    An agent whose codec is structured may still print plain text, when it is called so: without any event, text is the
-    message. ``final_message`` is a file that the CLI wrote its last message to; when it holds something, it wins.
+    Without any event, the output of an agent with a structured codec is plain text, too. ``final_message`` is a file
+    with the CLI's last message; unless it is empty, it wins.
     """
     account = _structured(codec, agent, stdout, stderr) if codec in CODECS else None
     if account is None:
@@ -285,16 +279,16 @@ def read_evidence(
     *,
     stderr: Path | None = None,
     final_message: Path | None = None,
-    own: InternalError | None = None,
+    error: InternalError | None = None,
 ) -> RunEvidence:
-    """Gather all that ``accord.runner.classify`` wants to know of a run."""
+    """Return the evidence of a run for ``accord.runner.classify``."""
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
     text = "" if account.is_structured else tail(stdout)
-    return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, own=own)
+    return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
 
 
 def recognise(stdout: Path, stderr: Path | None = None) -> str:
-    """Tell the codec of a transcript by its first events; ``plain`` when it has none."""
+    """Return the codec of a transcript by its first events; ``plain`` without any."""
     with _opened(stdout) as stream:
         for line in islice(lines(stream), _LINES_TO_RECOGNISE):
             for event in events_in(line):
@@ -308,7 +302,7 @@ def recognise(stdout: Path, stderr: Path | None = None) -> str:
 
 
 def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
-    """Return the end of a file as text, from the beginning of a line on."""
+    """Return the end of a file as text, from the beginning of a line."""
     with _opened(path) as stream:
         length = stream.seek(0, 2)
         stream.seek(max(0, length - size))
@@ -319,7 +313,7 @@ def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
 
 
 def _structured(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
-    """Read a structured transcript; None when stdout holds text and no event at all."""
+    """Read a structured transcript; None if stdout has text and no event."""
     with _opened(stdout) as stream:
         account = account_of(CODECS[codec](lines(stream)), agent, codec)
     if account.has_begun:
@@ -330,7 +324,7 @@ def _structured(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Ac
 
 
 def _breaks_off_at_once(stdout: Path) -> bool:
-    """Tell whether a transcript without an event is empty, or was cut within its first event, and so is no text."""
+    """Return whether a transcript without an event is empty or was cut within its first event."""
     with _opened(stdout) as stream:
         all_lines = lines(stream)
         first = next((line for line in all_lines if line.strip()), b"")
@@ -339,7 +333,7 @@ def _breaks_off_at_once(stdout: Path) -> bool:
 
 
 def _document_events(path: Path | None) -> list[Event]:
-    """Return what the one document tells that Gemini CLI ends its output with, or nothing when there is none."""
+    """Return the events in the document that ends the output of Gemini CLI; none without it."""
     end = tail(path, _DOCUMENT_BYTES)
     start = end.rfind("\n{\n") + 1 or (0 if end.startswith("{\n") else -1)
     document = parsed_text(end[start:]) if start >= 0 else None
@@ -353,7 +347,7 @@ def _text(path: Path | None) -> str:
 
 
 def _opened(path: Path | None) -> IO[bytes]:
-    """Open a file; one that is not there, or is no regular file, is an empty one."""
+    """Open a file; a missing one, or one that is not a regular file, counts as empty."""
     if path is None:
         return io.BytesIO()
     try:

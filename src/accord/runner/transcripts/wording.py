@@ -1,6 +1,6 @@
-"""What the wording of CLIs and providers tells where they have no field for it: a status, a class, a delay.
+"""Status, class and delay read from the words of errors, where CLIs and providers have no field for them.
 
-Only texts that a CLI itself gives as an error come here, never what the agent said or what a command printed.
+Only error texts of a CLI itself are read here, never the agent's words or the output of a command.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DELAY_PART = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mil|[smhd]|$)", re.IGNORECASE)
 
 
 def cut(text: str, limit: int) -> str:
-    """Make one line of a text, at most ``limit`` characters; a word is never cut, it might be half a secret."""
+    """Return a text as one line of at most ``limit`` characters; no word is cut, as it could be half a secret."""
     line = _NOISE.sub(" ", as_seen(text[: 4 * limit])).strip()
     if len(line) <= limit and len(text) <= 4 * limit:
         return line
@@ -50,19 +50,19 @@ def cut(text: str, limit: int) -> str:
 
 
 def evidence_line(line: bytes | str) -> str:
-    """Make a line of a transcript short enough to be shown as evidence."""
+    """Shorten a line of a transcript for use as evidence."""
     text = line[: 8 * LINE_CHARS].decode("utf-8", "replace") if isinstance(line, bytes) else line
     return cut(text, LINE_CHARS)
 
 
 def status_in(text: str) -> int | None:
-    """Find the HTTP status that an error's text names."""
+    """Return the HTTP status in an error's text."""
     found = _STATUS.search(text)
     return int(next(filter(None, found.groups()))) if found else None
 
 
 def delay_in(text: str) -> float | None:
-    """Find how many seconds an error's text asks to wait."""
+    """Return the seconds that an error's text asks to wait."""
     if found := _DELAY_MS.search(text):
         return bounded_delay(float(found[1]) / 1000)
     if not (found := _DELAY.search(text)):
@@ -77,23 +77,23 @@ def _unit(word: str) -> str:
 
 
 def bounded_delay(seconds: float | None) -> float | None:
-    """Return a delay that somebody could mean, in whole milliseconds."""
+    """Return a plausible delay, rounded to milliseconds; None for any other."""
     return round(seconds, 3) if seconds is not None and 0 <= seconds <= _LONGEST_DELAY else None
 
 
 def error_from(message: str, line: bytes | str, *, status: int | None = None, kind: str = "") -> AgentError:
-    """Make an error of what a CLI says, with what the provider's JSON inside the text tells besides."""
+    """Return the error in a CLI's text and in the provider's JSON that it may contain."""
     answer = _provider_answer(message)
     inner = text_of(answer, "message") or message
     delay = delay_in(_retry_info(answer)) if answer else None
-    told = status or status_of(answer, "code")
+    field = status or status_of(answer, "code")
     return AgentError(
         cut(inner, MESSAGE_CHARS),
-        status=told or status_in(message[:MESSAGE_CHARS]),
+        status=field or status_in(message[:MESSAGE_CHARS]),
         kind=kind or _class(answer),
         retry_after_seconds=delay if delay is not None else delay_in(message[: 4 * MESSAGE_CHARS]),
         line=evidence_line(line),
-        is_status_worded=told is None,
+        is_status_worded=field is None,
     )
 
 
@@ -108,7 +108,7 @@ def _provider_answer(message: str) -> dict[str, Any]:
 
 
 def _class(answer: dict[str, Any]) -> str:
-    """Return the most telling class of a provider's error: Google's reason, OpenAI's code, or what all have."""
+    """Return the most specific class of a provider's error: Google's reason, OpenAI's code, or the common type."""
     reasons = [text_of(detail, "reason") for detail in objects_of(answer, "details")]
     words = [*reasons, text_of(answer, "code"), text_of(answer, "type"), text_of(answer, "status")]
     return cut(next(filter(None, words), ""), 60)
@@ -116,5 +116,5 @@ def _class(answer: dict[str, Any]) -> str:
 
 def _retry_info(answer: dict[str, Any]) -> str:
     delays = (text_of(detail, "retryDelay") for detail in objects_of(answer, "details"))
-    told = next(filter(None, delays), "") or text_of(object_of(answer, "metadata"), "retryDelay")
-    return f"retry after {told}" if told else ""
+    delay = next(filter(None, delays), "") or text_of(object_of(answer, "metadata"), "retryDelay")
+    return f"retry after {delay}" if delay else ""
