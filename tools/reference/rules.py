@@ -33,7 +33,7 @@ def causes_table() -> str:
         ]
         for name, cause in error_rules.CAUSES.items()
     ]
-    return table(["Cause", "Category", "Type", "Recovery", "What happened, and what fixes it"], rows)
+    return table(["Cause", "Category", "Type", "Recovery", "Meaning and fix"], rows)
 
 
 def rules_table() -> str:
