@@ -22,7 +22,7 @@ from support.act import CONSUMER, PUBLISHED, ROOT, Bench, Run, job_token, job_to
 from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
 
-from accord.results.labels import shipped_labels
+from accord.results.label_sync import shipped_labels
 from accord_sandbox.server import RunningSandbox, serving
 from accord_sandbox.show import document
 

@@ -11,7 +11,7 @@ import yaml
 from accord.kit.manifest import shipped_kit
 from accord.loops.models import NEEDS_HUMAN
 from accord.loops.questions import AUTOFIX, KEEPALIVE, PAUSED
-from accord.results.labels import shipped_labels
+from accord.results.label_sync import shipped_labels
 
 WORKFLOWS = {
     loop: yaml.safe_load(shipped_kit().files[f".github/workflows/accord-{loop}.yml"])

@@ -11,7 +11,7 @@ from support.killing import kill_at
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.github.models import Label
 from accord.results.label_sync import LabelAction, apply_labels, extend_record, plan_labels, read_record
-from accord.results.labels import LabelEntry, parse_labels, shipped_labels
+from accord.results.label_sync import LabelEntry, parse_labels, shipped_labels
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.seed import STRANGER_TOKEN
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.schemas import json_schema, strict_schema
 from accord.git.paths import PROTECTED
-from accord.results.labels import shipped_labels
+from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
 from accord.workflows.conform import OUTPUTS

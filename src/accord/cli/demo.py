@@ -23,7 +23,7 @@ from accord.github.models import Access
 from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.label_sync import apply_labels, plan_labels
-from accord.results.labels import shipped_labels
+from accord.results.label_sync import shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan

@@ -25,7 +25,7 @@ from accord.workflows.files import Workflow
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from accord.results.labels import LabelEntry
+    from accord.results.label_sync import LabelEntry
     from accord.runner.registry import Registry
     from accord.workflows.doctor import Found
 
@@ -247,7 +247,7 @@ def _owner(directory: Path, access: Mapping[str, Any]) -> str:
 
 
 def _label_checks(directory: Path, access: Mapping[str, Any]) -> Iterator[CheckUp]:
-    from accord.results.labels import parse_labels, shipped_labels
+    from accord.results.label_sync import parse_labels, shipped_labels
 
     path = next((name for name in LABEL_FILES if (directory / name).exists()), None)
     entries: Sequence[LabelEntry] = shipped_labels()

@@ -15,7 +15,7 @@ from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
 from accord.results.label_sync import FAILED, LabelAction, apply_labels, plan_labels
-from accord.results.labels import LabelEntry, parse_labels, shipped_labels
+from accord.results.label_sync import LabelEntry, parse_labels, shipped_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,8 @@
-"""Bodies of work items: the agent's text, and below it what accord keeps there.
+"""Bodies of work items: the templates of the agent's text with their rules, and the parts that accord adds.
 
-A body is content, then a visible list of blockers where the server has no native dependencies, then markers.
-An update replaces the content and keeps the rest, and the copy of a handoff that stands before it all.
+A body is content, then a visible list of blockers where the server has no native dependencies, then markers. An update
+replaces the content and keeps the rest, and the copy of a handoff in front. Source of the templates: workflow
+contracts, "Work Item Body Templates". The order of sections is free, and so are additional sections.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
+from accord.core.suggest import nearest
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import COPY_ROOM, find_markers, take_copy, take_markers, with_copy, write_marker
 from accord.results.labels import ItemKind
@@ -20,14 +22,14 @@ from accord.text.hidden import GUARD
 from accord.text.markdown import Section, code_free_lines, list_items, sections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
     from accord.github.models import Issue
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading that a template requires. ``may_be_none``: "None" is an answer here, not a gap."""
+    """A heading that a template requires; under ``may_be_none``, the text "None" is an answer."""
 
     title: str
     level: int = 2
@@ -61,6 +63,20 @@ TEMPLATES: dict[ItemKind, tuple[Heading, ...]] = {
     ),
 }
 
+ITEM = "item"
+CLOSED = "closed"
+UPDATED = "updated"
+
+_SECTION_START = write_marker("blocked-by")
+_SECTION_END = write_marker("blocked-by-end")
+_BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
+_OWNER_WORD = r"[^\s)\],;]+"
+_WORD = re.compile(_OWNER_WORD)
+_OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
+_DIGEST_CHARS = 12
+_LONGEST_NUMBER = 9_999_999_999
+_LONGEST_TOKEN = "x" * 26
+
 _NONE = re.compile(r"(?:[-*+]\s+)?[*_]*(?:none|n/a|nothing)[*_]*[.]?", re.IGNORECASE)
 _QUOTE_LABEL = re.compile(r"^[^\w\n]*+quotes?[^\w\n:\uff1a]*+[:\uff1a][^\w]*+\w", re.IGNORECASE | re.MULTILINE)
 _OPTION_WORD = re.compile(r"^[*_]{0,3}option\b", re.IGNORECASE | re.MULTILINE)
@@ -74,14 +90,14 @@ _LINES = re.compile(r"(?::\d+(?:[-\u2013]\d+)?|#L\d+(?:-L\d+)?)$")
 
 @dataclass(frozen=True)
 class Body:
-    """A body as the rules see it: its sections by title, and the paths of its scope."""
+    """A parsed body: its sections, and the paths of its scope."""
 
     sections: tuple[Section, ...]
     in_scope: tuple[str, ...] = field(default=())
     out_of_scope: tuple[str, ...] = field(default=())
 
     def find(self, heading: Heading) -> Section | None:
-        """Return the section of a required heading, at its level and under its parent."""
+        """Return the section of a required heading, with its level and its parent."""
         for section in self.sections:
             if (
                 _same(section.title, heading.title)
@@ -99,7 +115,7 @@ def read_body(text: str) -> Body:
 
 
 def likely_kind(body: Body) -> ItemKind:
-    """Guess the template that a body means to follow, where no label says it."""
+    """Guess the kind of a body by its headings, for an item without a type label."""
     hits = {kind: sum(body.find(heading) is not None for heading in headings) for kind, headings in TEMPLATES.items()}
     return ItemKind.REFINEMENT if hits[ItemKind.REFINEMENT] > hits[ItemKind.TASK] else ItemKind.TASK
 
@@ -111,42 +127,47 @@ def body_findings(body: Body, kind: ItemKind, path: str) -> Iterator[Finding]:
         if section is None:
             yield Finding("section-missing", _missing(body, heading), path)
         elif not _is_filled(body, section, heading):
-            message = f'The section "{section.title}" (line {section.line} of the body) says nothing. Fill it in'
-            yield Finding("section-empty", message + (', or write "None".' if heading.may_be_none else "."), path)
+            message = f"The section `{section.title}` (line {section.line} of the body) is empty. Fill it in"
+            yield Finding("section-empty", message + (", or write `None`." if heading.may_be_none else "."), path)
     yield from (_task_findings if kind is ItemKind.TASK else _refinement_findings)(body, path)
 
 
 def _task_findings(body: Body, path: str) -> Iterator[Finding]:
     if body.find(IN_SCOPE) and not body.in_scope:
-        yield Finding("scope-empty", '"In Scope" lists no path. List the files that the task may touch.', path)
+        yield Finding("scope-empty", "`In Scope` lists no path. List the files that the task may change.", path)
     for both in sorted(set(body.in_scope) & set(body.out_of_scope)):
-        yield Finding("scope-overlap", f"`{both}` is both in and out of scope. Remove it from one list.", path)
+        yield Finding("scope-overlap", f"`{both}` is both in scope and out of scope. Remove it from one list.", path)
     criteria = body.find(CRITERIA)
     if criteria and not any(item.checked is not None for item in list_items(criteria.tokens)):
-        message = '"Acceptance Criteria" has no checkbox. Write each criterion as "- [ ] …".'
+        message = "`Acceptance Criteria` has no checkbox. Write each criterion as `- [ ] …`."
         yield Finding("criteria-missing", message, path)
 
 
 def _refinement_findings(body: Body, path: str) -> Iterator[Finding]:
     reference = body.find(SPEC_REFERENCE)
     if reference and not _has_quote(reference):
-        message = '"Spec Reference" quotes nothing. Add a line "- Quote: …" with the words of the spec.'
+        message = "`Spec Reference` contains no quote. Add a line `- Quote: …` with the words of the spec."
         yield Finding("quote-missing", message, path)
     options = body.find(OPTIONS)
     if options and (count := _count_options(body, options)) < 2:
-        message = f'"Options" has {count} of at least two options. List each with its trade-offs.'
+        message = f"`Options` lists {count} of at least two options. List each with its trade-offs."
         yield Finding("options-too-few", message, path)
 
 
 def _missing(body: Body, heading: Heading) -> str:
-    wanted = "#" * heading.level + " " + heading.title
-    under = f' under "{heading.parent}"' if heading.parent else ""
+    wanted = f"`{'#' * heading.level} {heading.title}`" + (f" under `{heading.parent}`" if heading.parent else "")
     for section in body.sections:
         if _same(section.title, heading.title):
             where = f"line {section.line} of the body has it at level {section.level}"
-            where += f' under "{section.parent}"' if section.parent else ""
-            return f'The template asks for "{wanted}"{under}; {where}. Move it.'
-    return f'The template asks for a section "{wanted}"{under}. Add it.'
+            where += f" under `{section.parent}`" if section.parent else ""
+            return f"The section {wanted} is missing; {where}. Move it."
+    required = {heading.title.casefold() for headings in TEMPLATES.values() for heading in headings}
+    titles = {section.title: section for section in body.sections if section.title.casefold() not in required}
+    near = titles.get(nearest(heading.title, titles) or "")
+    if near is None:
+        return f"The section {wanted} is missing. Add it."
+    meant = f"Line {near.line} of the body has `{near.title}`. Did you mean `{heading.title}`?"
+    return f"The section {wanted} is missing. {meant}"
 
 
 def _is_filled(body: Body, section: Section, heading: Heading) -> bool:
@@ -164,17 +185,15 @@ def _has_quote(section: Section) -> bool:
 
 
 def _count_options(body: Body, options: Section) -> int:
-    """Count the entries of the top-level lists, the headings, or the paragraphs that begin with the word option."""
-    nested: Callable[[Section], bool] = lambda child: (  # noqa: E731 - named for the sentence below
-        child.level == options.level + 1 and _same(child.parent, options.title)
-    )
+    """Count the top-level list entries, the headings, or the paragraphs that begin with the word option."""
+    nested = sum(child.level == options.level + 1 and _same(child.parent, options.title) for child in body.sections)
     listed = sum(item.depth == 1 and bool(item.text) for item in list_items(options.tokens))
     worded = len(_OPTION_WORD.findall(options.text))
-    return max(listed, worded, sum(map(nested, body.sections)))
+    return max(listed, worded, nested)
 
 
 def _paths(section: Section | None) -> tuple[str, ...]:
-    """Read the paths that a scope section lists: one an entry, in backticks or as its first word."""
+    """Read the paths of a scope section: one for each entry, in backticks or as its first word."""
     if section is None:
         return ()
     found = (_path(item.text) for item in list_items(section.tokens))
@@ -182,9 +201,9 @@ def _paths(section: Section | None) -> tuple[str, ...]:
 
 
 def _path(entry: str) -> str:
-    """Return the path an entry begins with, else the first one in backticks, normalised; empty when there is none.
+    """Return the normalised path that an entry begins with, else the first one in backticks; empty without one.
 
-    A guard that keeps ``src/@types`` from being a mention belongs to the text, not to the path.
+    The guard that keeps ``src/@types`` from being a mention belongs to the text, not to the path.
     """
     entry = entry.replace(GUARD, "")
     if dressed := _EMPHASISED.match(entry):
@@ -206,24 +225,9 @@ def _same(one: str, other: str) -> bool:
     return one.casefold() == other.casefold()
 
 
-ITEM = "item"
-CLOSED = "closed"
-UPDATED = "updated"
-
-_SECTION_START = write_marker("blocked-by")
-_SECTION_END = write_marker("blocked-by-end")
-_BLOCKED_BY = re.compile(r"^Blocked by #([0-9]+)", re.MULTILINE)
-_OWNER_WORD = r"[^\s)\],;]+"
-_WORD = re.compile(_OWNER_WORD)
-_OWNER = re.compile(rf"((?i:owned by) )#({_OWNER_WORD})")
-_DIGEST_CHARS = 12
-_LONGEST_NUMBER = 9_999_999_999
-_LONGEST_TOKEN = "x" * 26
-
-
 @dataclass(frozen=True)
-class Parts:
-    """A body taken apart; ``blocked_by`` holds numbers of the visible list, ``markers`` stand as written.
+class BodyParts:
+    """A body by its parts: ``blocked_by`` holds the numbers of the visible list, ``markers`` their text.
 
     ``copy`` holds the fields of a handoff's copy (``accord.github.markers``).
     """
@@ -234,7 +238,7 @@ class Parts:
     copy: dict[str, str] | None = None
 
     def join(self) -> str:
-        """Put the body together."""
+        """Return the whole body."""
         pieces = [self.content] if self.content else []
         if self.blocked_by:
             lines = "\n".join(f"Blocked by #{number}" for number in self.blocked_by)
@@ -243,97 +247,90 @@ class Parts:
             pieces.append("\n".join(self.markers))
         return with_copy(self.copy, "\n\n".join(pieces))
 
-    def with_marker(self, name: str, **fields: str) -> Parts:
-        """Add a marker, unless it is there."""
+    def with_marker(self, name: str, **fields: str) -> BodyParts:
+        """Add a marker, unless it is there already."""
         marker = write_marker(name, **fields)
         return self if marker in self.markers else replace(self, markers=(*self.markers, marker))
 
 
-def split_body(body: str) -> Parts:
-    """Take a body apart. Line ends become LF, and blank lines at the end go, as they may on the way through GitHub."""
+def split_body(body: str) -> BodyParts:
+    """Split a body into its parts, with LF as line end and without whitespace at the end, as GitHub may return it."""
     copy, body = take_copy(body.replace("\r\n", "\n"))
-    body, section = _take_section(body)
-    blocked_by = [int(number) for number in _BLOCKED_BY.findall(section)]
-    content, markers = take_markers(body)
-    return Parts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers), copy)
-
-
-def _take_section(body: str) -> tuple[str, str]:
-    """Split off the visible list of blockers, from its first marker to the end marker after it."""
     before, start, rest = body.partition(_SECTION_START)
     section, end, after = rest.partition(_SECTION_END)
-    return (before + after, section) if start and end else (body, "")
+    if start and end:
+        body = before + after
+    blocked_by = [int(number) for number in _BLOCKED_BY.findall(section)] if start and end else []
+    content, markers = take_markers(body)
+    return BodyParts(content.rstrip(), tuple(dict.fromkeys(blocked_by)), tuple(markers), copy)
 
 
-def body_room(temp_id: str, blockers: int) -> int:
-    """Count the characters an agent's body may have, so that all that accord may ever add still fits."""
-    kept = Parts("", (_LONGEST_NUMBER,) * blockers)
+def content_limit(temp_id: str, blockers: int) -> int:
+    """Return how many characters an agent's body may have, so that all that accord may ever add still fits."""
+    kept = BodyParts("", (_LONGEST_NUMBER,) * blockers)
     kept = kept.with_marker(ITEM, run=_LONGEST_TOKEN, id=temp_id, sum="x" * _DIGEST_CHARS)
     kept = kept.with_marker(UPDATED, run=_LONGEST_TOKEN).with_marker(CLOSED, run=_LONGEST_TOKEN)
     return BODY_CHARS - COPY_ROOM - len(kept.join()) - 2
 
 
-def update_room(issue: Issue, token: str) -> int:
-    """Count the characters that new content of an issue's body may have, beside what the issue keeps."""
+def update_limit(issue: Issue, token: str) -> int:
+    """Return how many characters new content of an issue's body may have, beside the parts that stay."""
     kept = split_body(issue.body).with_marker(UPDATED, run=token)
     return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 
 def item_id(body: str, token: str) -> str | None:
     """Return the tempID under which this run created the item, by the marker in its body."""
-    for fields in find_markers(body, ITEM):
-        if fields.get("run") == token:
-            return fields.get("id")
-    return None
+    return next((fields.get("id") for fields in find_markers(body, ITEM) if fields.get("run") == token), None)
 
 
 def content_digest(title: str, content: str, labels: Sequence[str]) -> str:
-    """Digest what an item was planned as, to tell later that a plan changed under one run key."""
+    """Return a digest of a planned item, which shows later that the plan changed under one run key."""
     return hashlib.sha256("\0".join([title, content, *labels]).encode()).hexdigest()[:_DIGEST_CHARS]
 
 
 def digest_of(body: str, token: str) -> str:
-    """Return the digest in the marker by which this run made an item; empty when there is none."""
+    """Return the digest in the marker by which this run made an item; empty without one."""
     return next((fields.get("sum", "") for fields in find_markers(body, ITEM) if fields.get("run") == token), "")
 
 
-def was_touched(body: str, name: str, token: str) -> bool:
-    """Tell whether this run left a marker of this name."""
+def has_marker(body: str, name: str, token: str) -> bool:
+    """Return whether this run left a marker of this name."""
     return any(fields.get("run") == token for fields in find_markers(body, name))
 
 
 def name_owners(text: str, numbers: Mapping[str, int]) -> str:
-    """Rewrite ``owned by #temp-3`` to the real number where it is known, outside of code."""
+    """Rewrite ``owned by #temp-3`` to the item's number, outside of code; unknown names stay."""
 
-    def named(hit: re.Match[str]) -> str:
-        number = numbers.get(_owner(hit))
-        return f"{hit[1]}#{number}" if number else hit[0]
+    def with_number(match: re.Match[str]) -> str:
+        number = numbers.get(_owner(match))
+        return f"{match[1]}#{number}" if number else match[0]
 
-    owner = _owner_among(numbers.keys())
-    return code_free_lines(text, lambda line: owner.sub(named, line)) if owner.search(text) else text
+    owner = _owner_pattern(numbers.keys())
+    return code_free_lines(text, lambda line: owner.sub(with_number, line)) if owner.search(text) else text
 
 
-def longest_named(text: str, names: Set[str]) -> int:
-    """Count the characters of a text in which every owner's name has become the longest of numbers."""
+def longest_length(text: str, names: Set[str]) -> int:
+    """Return the length of a text in which each owner's name has become the longest of numbers."""
     return len(name_owners(text, dict.fromkeys(names, _LONGEST_NUMBER)))
 
 
-def owners_named(text: str, names: Set[str]) -> list[str]:
-    """List which of these names the text still calls an owner, outside of code."""
+def owners_in(text: str, names: Set[str]) -> list[str]:
+    """Return which of these names the text uses as an owner, outside of code."""
     found: list[str] = []
-    pattern = _owner_among(names)
+    pattern = _owner_pattern(names)
 
-    def line(text: str) -> str:
-        found.extend(owner for hit in pattern.finditer(text) if (owner := _owner(hit)) in names)
+    def collect(text: str) -> str:
+        found.extend(owner for match in pattern.finditer(text) if (owner := _owner(match)) in names)
         return text
 
     if pattern.search(text):
-        code_free_lines(text, line)
+        code_free_lines(text, collect)
     return list(dict.fromkeys(found))
 
 
-def _owner_among(names: Set[str]) -> re.Pattern[str]:
-    """Find an owner: one of these names where it is more than a word, the longest first, else any word."""
+def _owner_pattern(names: Set[str]) -> re.Pattern[str]:
+    """Match an owner: one of the names that are more than a word, the longest first, else any word."""
     odd = sorted((name for name in names if not _WORD.fullmatch(name)), key=len, reverse=True)
     if not odd:
         return _OWNER
@@ -341,19 +338,19 @@ def _owner_among(names: Set[str]) -> re.Pattern[str]:
     return re.compile(rf"((?i:owned by) )#((?:{known})(?=[\s)\],;]|\Z)|{_OWNER_WORD})")
 
 
-def _owner(hit: re.Match[str]) -> str:
-    """Read a name as the plan spells it: a guard may have been set into it when the text was made fit to be posted."""
-    return hit[2].replace(GUARD, "")
+def _owner(match: re.Match[str]) -> str:
+    """Return a name as the plan spells it: sanitising may have put a guard into it."""
+    return match[2].replace(GUARD, "")
 
 
 def closing_body(issue: Issue, token: str) -> str | None:
-    """Return the issue's body with the mark that this run closed it; None where it has no room for one."""
+    """Return the issue's body with the marker that this run closed it; None where the marker does not fit."""
     body = split_body(issue.body).with_marker(CLOSED, run=token).join()
     return body if len(body) <= BODY_CHARS else None
 
 
 def updated_body(issue: Issue, content: str | None, token: str) -> str | None:
-    """Return the issue's body with new content and the mark of this run; None where nothing new would fit or change."""
+    """Return the issue's body with new content and the marker of this run; None where only a marker would not fit."""
     parts = split_body(issue.body).with_marker(UPDATED, run=token)
     if content is not None:
         return replace(parts, content=content).join()

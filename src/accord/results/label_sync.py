@@ -1,14 +1,20 @@
-"""Bringing a repository's labels in step with a file: decide from the two lists, then carry it out label by label."""
+"""Label files, and syncing a repository's labels with one: read the file, plan from two lists, apply label by label."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
-from accord.core.findings import Finding, warning
+from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
+from accord.core.findings import Finding, pointer, warning, with_lines
+from accord.core.suggest import did_you_mean
 from accord.files.store import write_whole
+from accord.files.yaml import read_yaml
+from accord.github.limits import LABEL_DESCRIPTION_CHARS, LABEL_NAME_CHARS
 from accord.github.models import Forbidden, Label, NotThere
 from accord.github.once import send_once
 
@@ -18,7 +24,6 @@ if TYPE_CHECKING:
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
-    from accord.results.labels import LabelEntry
 
 
 CREATED = "created"
@@ -28,10 +33,97 @@ DELETED = "deleted"
 UP_TO_DATE = "up-to-date"
 FAILED = "failed"
 
+_COLOR = re.compile(r"[0-9a-fA-F]{6}")
+_KEYS = ("name", "description", "color", "aliases")
+
+
+@dataclass(frozen=True)
+class LabelEntry:
+    """A label of a file; ``color`` in lower case, ``aliases`` its former names."""
+
+    name: str
+    description: str
+    color: str
+    aliases: tuple[str, ...] = ()
+
+
+@cache
+def shipped_labels() -> tuple[LabelEntry, ...]:
+    """Return the labels that accord ships: the contract's taxonomy and those of the loops."""
+    return parse_labels(resources.files("accord.results").joinpath("labels.yml").read_bytes())
+
+
+def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:
+    """Read a label file. Raises BrokenContract with every finding, each on its line."""
+    document = read_yaml(raw)
+    entries = document.value
+    if not isinstance(entries, list):
+        message = "A label file is a list of labels, each with name, description and color."
+        raise BrokenContract.of(Finding("schema", message, line=1))
+    findings = [finding for i, entry in enumerate(entries) for finding in _check_entry(entry, pointer(i))]
+    findings = findings or _check_repeated_names(entries)
+    if findings:
+        raise BrokenContract("The label file is invalid.", findings=with_lines(findings, document.lines))
+    return tuple(
+        LabelEntry(
+            entry["name"],
+            entry.get("description") or "",
+            entry["color"].lower(),
+            tuple(entry.get("aliases") or ()),
+        )
+        for entry in entries
+    )
+
+
+def _check_entry(entry: Any, path: str) -> list[Finding]:
+    if not isinstance(entry, dict):
+        return [Finding("schema", "A label is a mapping with name, description and color.", path)]
+    found = []
+    for key in entry:
+        if key not in _KEYS:
+            advice = did_you_mean(str(key), _KEYS) or f"Use {', '.join(f'`{known}`' for known in _KEYS)}."
+            found.append(Finding("schema", f"Unknown key `{key}` of a label. {advice}", path))
+    found += _check_name(entry.get("name"), path + "/name")
+    description = entry.get("description") or ""
+    if not isinstance(description, str) or len(description) > LABEL_DESCRIPTION_CHARS:
+        message = f"The description must be text of at most {LABEL_DESCRIPTION_CHARS} characters. Shorten it."
+        found.append(Finding("schema", message, path + "/description"))
+    color = entry.get("color")
+    if not isinstance(color, str) or not _COLOR.fullmatch(color):
+        message = f"The color must be six hex digits without `#`, in quotes. Found {color!r}."
+        found.append(Finding("schema", message, path + "/color"))
+    aliases = entry.get("aliases") or []
+    if not isinstance(aliases, list):
+        return [*found, Finding("schema", "`aliases` must be a list of former names.", path + "/aliases")]
+    for i, alias in enumerate(aliases):
+        found += _check_name(alias, f"{path}/aliases/{i}")
+    return found
+
+
+def _check_name(name: Any, path: str) -> list[Finding]:
+    if isinstance(name, str) and name.strip() == name and 0 < len(name) <= LABEL_NAME_CHARS:
+        return []
+    wanted = f"text of 1 to {LABEL_NAME_CHARS} characters without whitespace around it"
+    return [Finding("schema", f"The name of a label must be {wanted}. Found {name!r}.", path)]
+
+
+def _check_repeated_names(entries: list[dict[str, Any]]) -> list[Finding]:
+    """Find names that two entries claim; GitHub ignores case when it compares label names."""
+    seen: dict[str, str] = {}
+    found = []
+    for i, entry in enumerate(entries):
+        for j, name in enumerate([entry["name"], *(entry.get("aliases") or ())]):
+            path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
+            if name.lower() in seen:
+                message = f"`{name}` is used at {seen[name.lower()]} already; case makes no difference. Rename one."
+                found.append(Finding("label-repeated", message, path))
+            seen.setdefault(name.lower(), path)
+    return found
+
 
 @dataclass(frozen=True, slots=True)
 class LabelAction:
-    """What happens to one label. ``found`` is the label as the repository has it, under its old name if renamed."""
+    """What happens to one label. ``found`` is the repository's label, under its old name when it is renamed."""
 
     name: str
     action: str
@@ -41,11 +133,11 @@ class LabelAction:
 
     @property
     def is_change(self) -> bool:
-        """Whether the repository is out of step here."""
+        """Whether the repository differs here."""
         return self.action != UP_TO_DATE
 
-    def told(self, outcome: str) -> str:
-        """Say what happens to people: where nothing is written, a label is to be deleted and not deleted."""
+    def description(self, outcome: str) -> str:
+        """Describe the action to people: planned changes did not happen yet."""
         return f"to be {self.action}" if self.is_change and outcome in ("planned", "drift") else self.action
 
 
@@ -57,15 +149,15 @@ def plan_labels(
 ) -> tuple[list[LabelAction], list[Finding]]:
     """Compare the file with the repository.
 
-    Of what the file does not want, labels that are ``ours`` go, and those that the user ``named``. GitHub compares
-    names without case, so a name that differs only in case is renamed. An alias is renamed, and issues keep it; where
-    alias and name both exist nothing can be merged, which is a finding, and only naming the alias deletes it.
+    Of the labels that are not in the file, those in ``ours`` and ``named`` are deleted. A name that differs in case
+    only is renamed. An alias is renamed too, so that issues keep the label; where alias and name both exist, a finding
+    asks for help, because GitHub cannot merge labels, and only ``named`` deletes the alias.
     """
     by_name = {label.name.lower(): label for label in current}
     actions: list[LabelAction] = []
     findings: list[Finding] = []
     kept: set[str] = set()
-    left_over: set[str] = set()
+    remaining: set[str] = set()
     for entry in entries:
         wanted = Label(entry.name, entry.description, entry.color)
         aliases = [by_name[alias.lower()] for alias in entry.aliases if alias.lower() in by_name]
@@ -74,18 +166,20 @@ def plan_labels(
             found = aliases.pop(0)
         actions.append(_action(wanted, found))
         kept.update(label.name.lower() for label in (wanted, found) if label)
-        for left in aliases:
+        for alias in aliases:
             message = (
-                f'"{left.name}" is an alias of "{entry.name}", and both exist, so it cannot be renamed. '
-                "Move its issues by hand, then delete it."
+                f"`{alias.name}` is an alias of `{entry.name}`, but both labels exist, so it cannot be renamed. "
+                "Relabel its issues by hand, then delete it."
             )
             findings.append(warning("alias-left", message))
-            left_over.add(left.name.lower())
+            remaining.add(alias.name.lower())
     for name in named:
-        if name.lower() in kept or name.lower() not in by_name:
-            why = "the file wants it" if name.lower() in kept else "there is no such label"
-            findings.append(warning("not-removed", f'"{name}" is not removed: {why}.'))
-    gone = ({name.lower() for name in ours} - left_over | {name.lower() for name in named}) - kept
+        if name.lower() in kept:
+            findings.append(warning("not-removed", f"`{name}` is not removed, because the file lists it."))
+        elif name.lower() not in by_name:
+            advice = did_you_mean(name, [label.name for label in current])
+            findings.append(warning("not-removed", f"The repository has no label `{name}`. {advice}".strip()))
+    gone = ({name.lower() for name in ours} - remaining | {name.lower() for name in named}) - kept
     actions += [LabelAction(by_name[name].name, DELETED, None, by_name[name]) for name in sorted(gone & by_name.keys())]
     return actions, findings
 
@@ -99,11 +193,12 @@ def _action(wanted: Label, found: Label | None) -> LabelAction:
 
 
 def apply_labels(
-    github: GitHub, actions: Sequence[LabelAction], clock: Clock, tell: Callable[[LabelAction], None]
+    github: GitHub, actions: Sequence[LabelAction], clock: Clock, on_action: Callable[[LabelAction], None]
 ) -> tuple[list[LabelAction], AccordError | None]:
-    """Carry the actions out; a refused label fails alone, an unreachable GitHub or a missing permission ends it.
+    """Apply the actions; return them as they ended, and the error that stopped them.
 
-    ``tell`` is called after each label. Returns the actions as they ended, and what stopped them.
+    A refused label fails alone; an unreachable GitHub or a missing permission ends the sync. ``on_action`` is called
+    after each label.
     """
     ended: list[LabelAction] = []
     problem: AccordError | None = None
@@ -111,7 +206,7 @@ def apply_labels(
         result = action
         if action.is_change and problem is None:
             try:
-                _carry_out(github, action, clock)
+                _apply(github, action, clock)
             except Stopped as stopped:
                 problem = stopped
             except Refused as refused:
@@ -120,11 +215,11 @@ def apply_labels(
         if problem is not None and action.is_change:
             result = replace(action, action=FAILED, error=problem.message)
         ended.append(result)
-        tell(result)
+        on_action(result)
     return ended, problem
 
 
-def _carry_out(github: GitHub, action: LabelAction, clock: Clock) -> None:
+def _apply(github: GitHub, action: LabelAction, clock: Clock) -> None:
     wanted, found = action.wanted, action.found
     if wanted and found:
         _change(github, found.name, wanted)
@@ -135,7 +230,7 @@ def _carry_out(github: GitHub, action: LabelAction, clock: Clock) -> None:
 
 
 def _change(github: GitHub, name: str, wanted: Label) -> None:
-    """Change a label. Sent again after a lost answer, a rename does not find the old name, and is done."""
+    """Change a label. A rename that is sent again after a lost answer does not find the old name, and is done."""
     try:
         github.change_label(name, wanted)
     except NotThere:
@@ -144,22 +239,22 @@ def _change(github: GitHub, name: str, wanted: Label) -> None:
 
 
 def read_record(path: Path) -> set[str]:
-    """Return the names that earlier syncs created; none when there is no record. Raises WrongUsage for a broken one."""
+    """Return the names that earlier syncs created; none without a record. Raises WrongUsage for a broken one."""
     try:
         names = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return set()
     except (OSError, ValueError) as error:
-        raise WrongUsage(f"The record {path} cannot be read: {error}", hint="Fix or delete the file.") from None
+        raise WrongUsage(f"Cannot read the record {path}: {error}", hint="Fix or delete the file.") from None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise WrongUsage(f"The record {path} is no list of names.", hint="Fix or delete the file.")
+        raise WrongUsage(f"The record {path} is not a list of names.", hint="Fix or delete the file.")
     return set(names)
 
 
 def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
-    """Keep what became of one label, and return the names that the record has now.
+    """Record what happened to one label, and return the names that the record has now.
 
-    It is called after each label, so that a sync that is cut off leaves none behind that nobody knows for ours.
+    It is called after each label, so that an interrupted sync still knows every label that it created.
     """
     after = set(known)
     if action.action == CREATED:

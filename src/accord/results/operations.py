@@ -1,30 +1,33 @@
-"""Operations as data: what a plan comes to, small enough to print, to rehearse, and to carry out one by one."""
+"""What every run of a result has: its options, its operations as data, and the receipt that reports them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from accord.core.errors import AccordError, Refused
+from accord.core.errors import AccordError, BrokenContract, Refused
+from accord.core.findings import has_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pydantic import BaseModel
 
     from accord.core.clock import Clock
-    from accord.core.errors import AccordError
     from accord.core.findings import Finding
+    from accord.git.branches import Remote
     from accord.github.client import GitHub
     from accord.results.status import StatusMove
     from accord.text.redaction import Redactor
 
 
 class OperationStatus(StrEnum):
-    """What became of an operation. ``adopted`` and ``skipped`` found their work done by an earlier run."""
+    """How an operation ended. ``adopted`` and ``skipped``: an earlier run did its work."""
 
     PLANNED = "planned"
     DONE = "done"
@@ -33,19 +36,19 @@ class OperationStatus(StrEnum):
     FAILED = "failed"
 
 
-def skipped(is_done: bool) -> OperationStatus | None:
-    """Return what is found where the work may be done already."""
+def skipped_if(is_done: bool) -> OperationStatus | None:
+    """Return the status of an operation that may have nothing to do."""
     return OperationStatus.SKIPPED if is_done else None
 
 
-def adopted(is_there: bool) -> OperationStatus | None:
-    """Return what is found where an earlier run may have made what this one would."""
-    return OperationStatus.ADOPTED if is_there else None
+def adopted_if(exists: bool) -> OperationStatus | None:
+    """Return the status of an operation whose object an earlier run may have created."""
+    return OperationStatus.ADOPTED if exists else None
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing that a plan comes to. ``key`` says what it is about, ``found`` what became of it; None is to do."""
+    """One write. ``key`` names its object; ``found`` is how it ended already, None while it is still to do."""
 
     op: ClassVar[str]
     key: str
@@ -60,14 +63,14 @@ class MoveWorkItem(Operation):
     move: StatusMove
 
 
-def moving(move: StatusMove) -> MoveWorkItem:
-    """Plan a move; one that changes nothing is skipped."""
-    return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped(not move.is_change), move)
+def move_operation(move: StatusMove) -> MoveWorkItem:
+    """Return the operation of a move; one that changes nothing is skipped."""
+    return MoveWorkItem(f"#{move.issue.number} to {move.target}", skipped_if(not move.is_change), move)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What a receipt says of one operation; ``target`` is the number of the issue it is about."""
+    """The line of a receipt about one operation; ``target`` is a number of an issue or the id of a commit."""
 
     op: str
     key: str
@@ -75,37 +78,79 @@ class LedgerEntry:
     target: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the entry as the JSON object of a receipt."""
+        """Return the JSON object of a receipt."""
         return {"op": self.op, "key": self.key, "status": self.status.value, "target": self.target}
 
 
 Op = TypeVar("Op", bound=Operation)
 
+OnEntry: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
+"""Called with the entry of each operation that ended, how many ended, and how many there are."""
+
+
+def _ignore(entry: LedgerEntry, ended: int, total: int) -> None:
+    """Report no progress."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is given besides the result, from the command line down to the last operation.
+
+    ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
+    the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.
+    """
+
+    repository: str
+    clock: Clock
+    redact: Redactor
+    run_key: str = ""
+    is_dry_run: bool = False
+    on_entry: OnEntry = _ignore
+    work_item: int | None = None
+    pull: int | None = None
+    commit: str = ""
+    remote: Remote | None = None
+    base: str = ""
+    checkout: Path | None = None
+    author: str = ""
+    co_authors: tuple[str, ...] = ()
+    commit_prefix: str = "feat"
+    protected: tuple[str, ...] = ()
+
+
+def default_run_key(result: BaseModel, *scope: object) -> str:
+    """Derive the run key from the result and its scope: the repository, and an issue that the result does not name."""
+    canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256("\n".join([*(str(part).lower() for part in scope), canonical]).encode()).hexdigest()[:20]
+
 
 def apply_in_order(
-    operations: Sequence[Op], do: Callable[[Op], None], entry: Callable[[Op, OperationStatus], LedgerEntry], tell: Tell
+    operations: Sequence[Op],
+    apply: Callable[[Op], None],
+    entry: Callable[[Op, OperationStatus], LedgerEntry],
+    on_entry: OnEntry,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Do what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run."""
     entries: list[LedgerEntry] = []
     problem: AccordError | None = None
     for operation in operations:
         status = operation.found or OperationStatus.PLANNED
         if status is OperationStatus.PLANNED and problem is None:
             try:
-                do(operation)
+                apply(operation)
                 status = OperationStatus.DONE
             except AccordError as error:
                 problem, status = error, OperationStatus.FAILED
         entries.append(entry(operation, status))
         try:
-            tell(entries[-1], len(entries), len(operations))
+            on_entry(entries[-1], len(entries), len(operations))
         except AccordError as error:
             problem = problem or error
     return entries, problem
 
 
 class Outcome(StrEnum):
-    """How a run ended, by the exit code it leads to (see ``EXIT_CODES``)."""
+    """How a run ended."""
 
     APPLIED = "applied"
     UNCHANGED = "unchanged"
@@ -135,25 +180,25 @@ class Item:
 
 @dataclass(frozen=True)
 class Dependency:
-    """A dependency between two items, for pictures: ``waiting`` waits for ``blocker``."""
+    """A dependency between two items, for pictures: ``waiting`` is blocked by ``blocker``."""
 
     waiting: str
     blocker: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class Receipt:
-    """The report of one run. ``items`` is in the order of the result; ``error`` says why a run ended early.
+    """The report of one run, filled while it goes on. ``error`` says why the run ended early.
 
-    ``details`` holds what only one kind of result has, under the keys of the JSON document. ``sanitised`` counts, by
-    kind, what was changed in the agent's texts before they were posted.
+    ``items`` is in the order of the result. ``details`` holds what only one kind of result has, under the keys of the
+    JSON document. ``sanitised`` counts, by kind, what was changed in the agent's texts before they were posted.
     """
 
     kind: str
-    outcome: Outcome
-    run_key: str
     repository: str
-    findings: Sequence[Finding] = ()
+    run_key: str
+    outcome: Outcome = Outcome.REJECTED
+    findings: list[Finding] = field(default_factory=list)
     items: Mapping[str, Item] = field(default_factory=dict)
     operations: Sequence[LedgerEntry] = ()
     reads: int = 0
@@ -161,7 +206,7 @@ class Receipt:
     error: AccordError | None = None
     estimated_seconds: float | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    edges: Sequence[Dependency] = ()
+    dependencies: Sequence[Dependency] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     sanitised: Mapping[str, int] = field(default_factory=dict)
 
@@ -169,6 +214,17 @@ class Receipt:
     def exit_code(self) -> int:
         """The exit code of the command line for this outcome."""
         return EXIT_CODES[self.outcome]
+
+    def require(self, findings: Iterable[Finding]) -> None:
+        """Add findings. Raises BrokenContract when an error is among all of them, which rejects the result."""
+        self.findings += findings
+        if has_errors(self.findings):
+            raise BrokenContract("The result breaks its contract.")
+
+    def end(self, entries: Sequence[LedgerEntry], error: AccordError | None = None, *, is_dry_run: bool) -> None:
+        """Record how the operations ended."""
+        self.operations, self.error = entries, error
+        self.outcome = Outcome.PLANNED if is_dry_run else outcome_of(entries, error)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON document of ``accord apply``."""
@@ -191,48 +247,25 @@ class Receipt:
         return document
 
 
-def with_request_count(github: GitHub, run: Callable[[], Receipt]) -> Receipt:
-    """Run, and write into the receipt how many requests that took."""
+@contextmanager
+def reporting(github: GitHub, receipt: Receipt) -> Iterator[None]:
+    """Report the errors of this block in the receipt instead of raising them, and count the requests it sends."""
     before = replace(github.requests)
-    receipt = run()
-    now = github.requests
-    return replace(receipt, reads=now.read - before.read, writes=now.write - before.write)
+    try:
+        yield
+    except BrokenContract as broken:
+        receipt.findings += broken.findings
+    except AccordError as error:
+        receipt.outcome, receipt.error = outcome_of((), error), error
+    receipt.reads = github.requests.read - before.read
+    receipt.writes = github.requests.write - before.write
 
 
 def outcome_of(entries: Sequence[LedgerEntry], error: AccordError | None) -> Outcome:
-    """Decide how a run ended that got as far as its operations."""
+    """Return the outcome of a run that got as far as its operations."""
     if isinstance(error, Refused):
         return Outcome.REFUSED
     if error is not None:
         return Outcome.STOPPED
     wrote = any(entry.status is OperationStatus.DONE for entry in entries)
     return Outcome.APPLIED if wrote else Outcome.UNCHANGED
-
-
-Tell: TypeAlias = "Callable[[LedgerEntry, int, int], None]"
-"""Called with each operation as it ends, how many ended, and how many there are."""
-
-
-def _say_nothing(entry: LedgerEntry, ended: int, total: int) -> None:
-    """Report no progress."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What a run is given besides its result. ``tell`` is called with each operation as it ends."""
-
-    repository: str
-    clock: Clock
-    redact: Redactor
-    run_key: str = ""
-    is_dry_run: bool = False
-    tell: Tell = _say_nothing
-
-
-def default_run_key(result: BaseModel, *place: object) -> str:
-    """Derive the scope of exactly-once from what is applied and where: the same result there is the same run.
-
-    The place is a repository, and the number of an issue where that is not part of the result.
-    """
-    canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256("\n".join([*(str(part).lower() for part in place), canonical]).encode()).hexdigest()[:20]

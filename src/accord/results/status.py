@@ -1,8 +1,7 @@
-"""The states of a work item and the moves between them, kept in its status label.
+"""Work items on GitHub: their status, which is a label, the legal moves between statuses, and lists of items.
 
-Source: workflow contracts, outcomes of implementor and reviewer; the table is accord's decision "Status machine".
-All here is pure; ``accord.results.status`` gathers and writes. Closing by ``accord apply`` is no move: a plan drops
-an item in any state.
+Source: workflow contracts, outcomes of implementor and reviewer. ``accord apply`` closes an item that a plan drops from
+any status; that is not a move.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import BrokenContract
+from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine
 from accord.github.markers import take_markers
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accord.github.client import GitHub
-    from accord.github.models import Issue, Pull
+    from accord.github.models import Identity, Issue, Pull, Repository
 
 
 CLOSED = "closed"
@@ -32,24 +31,25 @@ CLOSED = "closed"
 
 @dataclass(frozen=True)
 class StatusFacts:
-    """What the guards look at: open blockers by number, and whether a person asks for the move."""
+    """The facts of the guards: numbers of open blockers, and whether a person asks; None where it was not read."""
 
-    open_blockers: tuple[int, ...] = ()
-    is_person: bool = False
+    open_blockers: tuple[int, ...] | None = None
+    is_person: bool | None = None
 
 
-_NOTHING_KNOWN = StatusFacts()
-_LEFT_BY_PEOPLE = ("blocked", "needs-refinement")
+_NOT_READ = StatusFacts()
+_FOR_PEOPLE = ("blocked", "needs-refinement")
 
 
 def _blockers_closed(facts: StatusFacts) -> str:
     if not facts.open_blockers:
         return ""
-    return f"It still waits for {', '.join(f'#{n}' for n in facts.open_blockers)}; close them first."
+    blockers = ", ".join(f"#{number}" for number in facts.open_blockers)
+    return f"Blocked by {blockers}. Close {'it' if len(facts.open_blockers) == 1 else 'them'} first."
 
 
 def _person_asks(facts: StatusFacts) -> str:
-    return "" if facts.is_person else "Only a person may take it up again; use a person's token."
+    return "" if facts.is_person else "Only a person may make this move. Use a person's token."
 
 
 WORK_ITEM: Machine[StatusFacts] = Machine(
@@ -75,7 +75,7 @@ WORK_ITEM: Machine[StatusFacts] = Machine(
 
 @dataclass(frozen=True)
 class StatusMove:
-    """A legal move, ready to be carried out. ``labels`` is the whole new list."""
+    """A legal move, ready to be applied. ``labels`` is the whole new list."""
 
     issue: Issue
     source: str
@@ -89,7 +89,7 @@ class StatusMove:
 
 
 def status_if_clear(issue: Issue) -> str | None:
-    """Tell where an item stands; None when its labels say nothing, or several things."""
+    """Return the status of an item; None when its labels do not give exactly one."""
     if not issue.is_open:
         return CLOSED
     statuses = in_category(issue.labels, Category.STATUS)
@@ -98,30 +98,19 @@ def status_if_clear(issue: Issue) -> str | None:
 
 
 def current_status(issue: Issue) -> str:
-    """Tell where an item stands. Raises BrokenContract when its labels say nothing, or several things."""
+    """Return the status of an item. Raises BrokenContract when its labels do not give exactly one."""
     status = status_if_clear(issue)
     if status is None:
-        has = " and ".join(in_category(issue.labels, Category.STATUS)) or "no status label"
-        message = f"#{issue.number} has {has}. Give it exactly one that the contract knows."
+        has = " and ".join(f"`{label}`" for label in in_category(issue.labels, Category.STATUS)) or "no status label"
+        message = f"#{issue.number} has {has}. Give it exactly one status label of the contract."
         raise BrokenContract.of(Finding("status-unclear", message))
     return status
 
 
-def asks_for_blockers(issue: Issue, target: str) -> bool:
-    """Tell whether a move is judged by the blockers of its item, so that they must be known."""
-    return (status_if_clear(issue), target) == ("pending", "ready")
+def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> StatusMove:
+    """Plan a move. Raises BrokenContract, naming the legal moves, when it is illegal.
 
-
-def asks_for_person(issue: Issue, target: str = "") -> bool:
-    """Tell whether a move, or where any other move leads, is judged by who asks for it."""
-    status = status_if_clear(issue)
-    return status in _LEFT_BY_PEOPLE and status != target
-
-
-def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOTHING_KNOWN) -> StatusMove:
-    """Judge a move. Raises BrokenContract, naming the legal moves, when it is illegal.
-
-    Without ``facts`` the item's labels decide alone, which is enough for the moves that an agent's result asks for.
+    Without ``facts`` only the labels decide, which is enough for the moves that an agent's result asks for.
     """
     source = current_status(issue)
     if source == target:
@@ -129,43 +118,43 @@ def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOTHING_KNOWN) ->
     refusal = WORK_ITEM.refusal(source, target, facts)
     if refusal:
         raise BrokenContract.of(Finding("illegal-move", f"#{issue.number} cannot move: {refusal}"))
-    return StatusMove(issue, source, target, _labels_at(issue, target))
+    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
+    labels = kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
+    return StatusMove(issue, source, target, labels)
 
 
 def legal_moves(issue: Issue, facts: StatusFacts) -> list[str]:
-    """List where an item may move now; nowhere while its labels are unclear."""
+    """Return the statuses to which an item may move now; none while its status is unclear."""
     source = status_if_clear(issue)
     targets = WORK_ITEM.targets(source) if source else ()
     return [target for target in targets if not WORK_ITEM.refusal(source or "", target, facts)]
 
 
 def is_work_item(issue: Issue) -> bool:
-    """Tell a work item from other issues and from pull requests: it carries a type label."""
+    """Return whether an issue is a work item: not a pull request, and with a type label."""
     return not issue.is_pull and any(label in KNOWN_NAMES for label in in_category(issue.labels, Category.TYPE))
 
 
-def _labels_at(issue: Issue, target: str) -> tuple[str, ...]:
-    kept = tuple(label for label in issue.labels if category_of(label) is not Category.STATUS)
-    return kept if target == CLOSED else (*kept, f"{Category.STATUS}:{target}")
-
-
 def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> StatusMove:
-    """Move a work item, in one request; a rehearsal only judges the move.
+    """Move a work item in one request; a dry run only plans it.
 
-    Raises BrokenContract, naming the legal moves, when it is illegal.
+    Raises BrokenContract, naming the legal moves, when the move is illegal.
     """
     issue = find_work_item(github, number)
-    move = plan_move(issue, target, move_facts(github, issue, target))
+    move = plan_move(issue, target, gather_facts(github, issue, target))
     if not is_dry_run:
         apply_move(github, move)
     return move
 
 
-def move_facts(github: GitHub, issue: Issue, target: str) -> StatusFacts:
-    """Read what a move is judged by, and nothing that this one does not need."""
+def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> StatusFacts:
+    """Read what the guard of a move looks at; without a target, what the guards of all moves look at."""
+    source = status_if_clear(issue)
+    needs_blockers = target is None or (source, target) == ("pending", "ready")
+    needs_person = source in _FOR_PEOPLE and source != target
     return StatusFacts(
-        tuple(open_blockers(github, issue)) if asks_for_blockers(issue, target) else (),
-        asks_for_person(issue, target) and github.identity().is_person,
+        tuple(open_blockers(github, issue)) if needs_blockers else None,
+        github.identity().is_person if needs_person else None,
     )
 
 
@@ -173,13 +162,13 @@ def find_work_item(github: GitHub, number: int) -> Issue:
     """Read a work item. Raises BrokenContract when there is none of this number."""
     issue = github.issue(number)
     if issue is None or issue.is_pull:
-        message = f"There is no work item #{number} in this repository. Name one."
+        message = f"The repository has no work item #{number}. Use the number of an existing issue."
         raise BrokenContract.of(Finding("unknown-reference", message))
     return issue
 
 
 def apply_move(github: GitHub, move: StatusMove) -> None:
-    """Write a move in one request; nothing when the item is there already."""
+    """Write a move in one request; nothing when the item has the status already."""
     if not move.is_change:
         return
     if move.target == CLOSED:
@@ -189,7 +178,7 @@ def apply_move(github: GitHub, move: StatusMove) -> None:
 
 
 def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
-    """Yield the numbers of open issues that an item waits for, natively or by the list in its body."""
+    """Yield the numbers of open issues that block an item, natively or by the list in its body."""
     seen = set()
     if issue.blocker_count != 0:
         try:
@@ -205,42 +194,61 @@ def open_blockers(github: GitHub, issue: Issue) -> Iterator[int]:
             yield number
 
 
+def require_unarchived(repository: Repository) -> None:
+    """Raise Refused for an archived repository."""
+    if repository.is_archived:
+        raise Refused(
+            f"{repository.full_name} is archived, so nothing can be written to it.",
+            hint="Unarchive it in its settings, or use another repository.",
+        )
+
+
+def require_writable(github: GitHub, identity: Identity) -> Repository:
+    """Raise Refused where GitHub would refuse later, or create an issue and silently drop its labels."""
+    repository = github.repository()
+    require_unarchived(repository)
+    if not repository.has_issues:
+        raise Refused(
+            f"Issues are disabled in {repository.full_name}.",
+            hint="Enable them under Settings → General → Features.",
+        )
+    if identity.is_person and repository.may_triage is False:
+        raise Refused(
+            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
+            hint="Use a token of a person with the role Triage or higher.",
+        )
+    return repository
+
+
 def work_items(github: GitHub, *, state: str) -> Iterator[Issue]:
     """Yield the work items of a repository, newest first."""
     return filter(is_work_item, github.issues(state=state))
 
 
-def pull_at(github: GitHub, number: int) -> Pull | None:
-    """Read the pull request of a number; None where the number is no pull request's."""
+def find_pull(github: GitHub, number: int) -> Pull | None:
+    """Read a pull request; None where the number is not one of a pull request."""
     issue = github.issue(number)
     return github.pull(number) if issue and issue.is_pull else None
 
 
-def gather_item(github: GitHub, number: int) -> tuple[Issue, StatusFacts]:
-    """Read a work item, and what its next move is judged by. Raises BrokenContract where there is none."""
-    issue = find_work_item(github, number)
-    blockers = tuple(open_blockers(github, issue))
-    return issue, StatusFacts(blockers, asks_for_person(issue) and github.identity().is_person)
-
-
 def item_closed_by(pull: Pull, repository: str) -> int:
-    """Return the work item that a pull request closes. Raises BrokenContract where it does not close just one."""
+    """Return the number of the work item that a pull request closes. Raises BrokenContract unless it is just one."""
     found = closing_references(pull.body, repository)
     if len(found) == 1:
         return found[0]
-    closes = f"#{pull.number} is a pull request that closes {len(found)} work items."
-    raise BrokenContract.of(Finding("work-item-unknown", f'{closes} Write one "Closes #N" into its body.'))
+    message = f"Pull request #{pull.number} closes {len(found)} work items. Write one `Closes #N` into its body."
+    raise BrokenContract.of(Finding("work-item-unknown", message))
 
 
 def item_of(issue: Issue) -> dict[str, Any]:
-    """Write what a list tells of an item; ``status`` is None where its labels do not give exactly one."""
+    """Return the JSON object of an item in a list; ``status`` is None where it is unclear."""
 
     def label(category: Category) -> str | None:
         return next((name.partition(":")[2] for name in in_category(issue.labels, category)), None)
 
     return {
         "id": str(issue.number),
-        "title": " ".join(_seen(issue.title).split()),
+        "title": " ".join(_visible(issue.title).split()),
         "state": issue.state,
         "status": status_if_clear(issue),
         "type": label(Category.TYPE),
@@ -248,16 +256,16 @@ def item_of(issue: Issue) -> dict[str, Any]:
         "complexity": label(Category.COMPLEXITY),
         "labels": list(issue.labels),
         "url": issue.url,
-        "body": _seen(issue.body),
+        "body": _visible(issue.body),
     }
 
 
 def detail_of(issue: Issue, facts: StatusFacts) -> dict[str, Any]:
-    """Write all that is told of an item: what it waits for too, and where it may move."""
-    waits_for = [str(blocker) for blocker in facts.open_blockers]
-    return {**item_of(issue), "waits_for": waits_for, "moves": legal_moves(issue, facts)}
+    """Return the JSON object of one item: also what blocks it, and where it may move."""
+    blockers = [str(blocker) for blocker in facts.open_blockers or ()]
+    return {**item_of(issue), "waits_for": blockers, "moves": legal_moves(issue, facts)}
 
 
-def _seen(text: str) -> str:
-    """Show what people wrote as a reader of the page sees it, since agents are given it; without accord's marks."""
+def _visible(text: str) -> str:
+    """Return a text as a reader of the page sees it, without accord's markers: agents are given it."""
     return visible_text(take_markers(text)[0]).strip()

@@ -1,7 +1,7 @@
-"""What agents wrote, as it is posted: the one way from the texts of a result to GitHub.
+"""Texts of a result, sanitised before they are posted.
 
-Each text goes through here once, before anything is planned; all that is planned, compared and posted afterwards is
-what came out. Names and keys (tempIDs, labels, paths that are looked up) stay as they are.
+Each text passes a ``TextSanitizer`` once, before anything is planned; later stages plan, compare and post what came
+out. Names and keys (tempIDs, labels, paths that are looked up) stay unchanged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from accord.core.errors import Refused
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.github.markers import defuse
 from accord.text.hidden import hidden_runs, strip_hidden
@@ -21,15 +20,13 @@ from accord.text.words import skip_edits, without_skips
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.github.client import GitHub
-    from accord.github.models import Identity, Repository
     from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
     from accord.text.redaction import Redactor
 
 
 @dataclass
 class TextSanitizer:
-    """Where texts are made fit to be posted: it counts what was changed, and remembers who leaked a secret."""
+    """Sanitise texts, count what was changed, and warn about each text that contained a secret."""
 
     secrets: Redactor
     counts: Counter[str] = field(default_factory=Counter)
@@ -37,73 +34,73 @@ class TextSanitizer:
 
     def body(self, text: str, path: str = "") -> str:
         """Return Markdown as it is posted; ``path`` points at it in the result."""
-        return self._noted(posted_body(text, self.secrets), path)
+        return self._record(posted_body(text, self.secrets), path)
 
     def title(self, text: str, path: str = "") -> str:
         """Return a title as it is posted."""
-        return self._noted(sanitise_line(text, secrets=self.secrets), path)
+        return self._record(sanitise_line(text, secrets=self.secrets), path)
 
     def message(self, text: str) -> str:
-        """Return a posted body as it may become a commit message, by a squash: without what would skip the checks."""
+        """Return a posted body without commands that skip checks: a squash merge makes a commit message of it."""
         self.counts["commands"] += len(list(skip_edits(text)))
         return without_skips(text)
 
     def path(self, text: str, path: str = "") -> str:
-        """Return a path of a file fit to be shown as code."""
+        """Return a file's path that can be shown as code."""
         shown, secrets = self.secrets.redact(text)
         hidden = len(list(hidden_runs(shown)))
         shown, markers = defuse(strip_hidden(shown))
-        return self._noted(Sanitised(shown, {"secrets": secrets, "hidden": hidden, "markers": markers}), path)
+        return self._record(Sanitised(shown, {"secrets": secrets, "hidden": hidden, "markers": markers}), path)
 
-    def _noted(self, made: Sanitised, path: str) -> str:
-        self.counts.update(made.counts)
-        if made.counts.get("secrets") and path:
-            message = "This text holds a secret. It is posted without it; revoke the secret, since an agent saw it."
+    def _record(self, sanitised: Sanitised, path: str) -> str:
+        self.counts.update(sanitised.counts)
+        if sanitised.counts.get("secrets") and path:
+            message = "This text contains a secret. It is posted without it. Revoke the secret, because an agent saw it."
             self.findings.append(warning("secret-redacted", message, path))
-        return made.text
+        return sanitised.text
 
     @property
     def sanitised(self) -> dict[str, int]:
-        """What was changed, by kind, in the order of reports; what did not occur is not there."""
+        """How many changes there were by kind, in the order of reports; kinds without a change are left out."""
         return {kind: self.counts[kind] for kind in KINDS if self.counts[kind]}
 
 
 def as_code(text: str) -> str:
-    """Show a text of one line as code, whatever it holds."""
+    """Show a text of one line as code, whatever it contains."""
     fence = longer_run("`", text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def posted_body(text: str, secrets: Redactor) -> Sanitised:
-    """Make Markdown fit to be posted, in the form in which GitHub gives it back: LF, and no blanks at the end.
+    """Sanitise Markdown into the form in which GitHub returns it: LF, and no whitespace at the end.
 
-    Code stays as it is, but a marker in code is no marker to a reader and one to a program, so that is made void too.
+    Code stays as it is, except markers: programs find them in code too, so they are defused there as well.
     """
-    made = sanitise(text.replace("\r\n", "\n"), secrets=secrets)
-    safe, markers = defuse(made.text)
-    counts = {**made.counts, "markers": made.counts.get("markers", 0) + markers} if markers else made.counts
-    return Sanitised(safe.rstrip(), counts)
+    sanitised = sanitise(text.replace("\r\n", "\n"), secrets=secrets)
+    safe, markers = defuse(sanitised.text)
+    counts = {**sanitised.counts, "markers": sanitised.counts.get("markers", 0) + markers} if markers else None
+    return Sanitised(safe.rstrip(), counts or sanitised.counts)
 
 
 def posted_message(text: str, secrets: Redactor) -> str:
-    """Make the text of a commit message, in which no backtick protects anything."""
+    """Sanitise the text of a commit message, in which no backtick protects anything."""
     return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets).text.strip()
 
 
-def posted_plan(result: PlannerResult, desk: TextSanitizer) -> PlannerResult:
-    """Return a planner's result with its texts as they are posted."""
+def posted_plan(result: PlannerResult, sanitizer: TextSanitizer) -> PlannerResult:
+    """Return a planner result with its texts sanitised."""
     create = [
         item.model_copy(
             update={
-                "title": desk.title(item.title, pointer("create", i, "title")),
-                "body": desk.body(item.body, pointer("create", i, "body")),
+                "title": sanitizer.title(item.title, pointer("create", i, "title")),
+                "body": sanitizer.body(item.body, pointer("create", i, "body")),
             }
         )
         for i, item in enumerate(result.create)
     ]
     update = [
-        change.model_copy(update={"body": desk.body(change.body, pointer("update", i, "body"))})
+        change.model_copy(update={"body": sanitizer.body(change.body, pointer("update", i, "body"))})
         if change.body is not None
         else change
         for i, change in enumerate(result.update)
@@ -111,59 +108,27 @@ def posted_plan(result: PlannerResult, desk: TextSanitizer) -> PlannerResult:
     return result.model_copy(update={"create": create, "update": update})
 
 
-def posted_summary(result: ImplementorResult, desk: TextSanitizer) -> ImplementorResult:
-    """Return an implementor's result with its summary as it is posted. A patch is code, and stays."""
-    return result.model_copy(update={"summary": desk.body(result.summary, pointer("summary"))})
+def posted_summary(result: ImplementorResult, sanitizer: TextSanitizer) -> ImplementorResult:
+    """Return an implementor result with its summary sanitised. A patch is code, and stays."""
+    return result.model_copy(update={"summary": sanitizer.body(result.summary, pointer("summary"))})
 
 
-def posted_review(result: ReviewerResult, desk: TextSanitizer) -> ReviewerResult:
-    """Return a reviewer's result with its texts as they are posted; paths stay, as they are looked up."""
+def posted_review(result: ReviewerResult, sanitizer: TextSanitizer) -> ReviewerResult:
+    """Return a reviewer result with its texts sanitised; paths stay, because they are looked up."""
     review = result.review
-    summary = desk.body(review.summary, pointer("review", "summary"))
+    summary = sanitizer.body(review.summary, pointer("review", "summary"))
     comments = [
-        comment.model_copy(update={"body": desk.body(comment.body, pointer("review", "comments", i, "body"))})
+        comment.model_copy(update={"body": sanitizer.body(comment.body, pointer("review", "comments", i, "body"))})
         for i, comment in enumerate(review.comments)
     ]
     return result.model_copy(update={"review": review.model_copy(update={"summary": summary, "comments": comments})})
 
 
-def posted_paths(result: ReviewerResult, desk: TextSanitizer) -> tuple[str, ...]:
-    """Return the path of each comment as it is shown."""
-    paths = [comment.path for comment in result.review.comments]
-    return tuple(desk.path(path, pointer("review", "comments", i, "path")) for i, path in enumerate(paths))
-
-
 def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep the errors of a result that was without any before its texts were made fit to be posted."""
-    return [replace(found, message=f"As it is posted: {found.message}") for found in findings if has_errors([found])]
+    """Return the errors that sanitising caused in a result that had none."""
+    return [replace(found, message=f"As posted: {found.message}") for found in findings if has_errors([found])]
 
 
-def says_nothing(findings: Iterable[Finding]) -> list[Finding]:
-    """Keep the errors about texts of which nothing is left: all of it was hidden. Any other may be posted."""
+def empty_as_posted(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the errors about texts that sanitising left empty, because all of their content was hidden."""
     return errors_as_posted(found for found in findings if found.code in ("summary-empty", "comment-empty"))
-
-
-def require_unarchived(repository: Repository) -> None:
-    """Raise Refused for a repository that takes nothing any more."""
-    if repository.is_archived:
-        raise Refused(
-            f"{repository.full_name} is archived, so nothing can be written to it.",
-            hint="Unarchive it in its settings, or name another repository.",
-        )
-
-
-def require_writable(github: GitHub, identity: Identity) -> Repository:
-    """Refuse now what GitHub would refuse later, or do by half: it takes an issue and drops its labels in silence."""
-    repository = github.repository()
-    require_unarchived(repository)
-    if not repository.has_issues:
-        raise Refused(
-            f"Issues are disabled in {repository.full_name}.",
-            hint="Enable them under Settings → General → Features.",
-        )
-    if identity.is_person and repository.may_triage is False:
-        raise Refused(
-            f"{identity.login} may read {repository.full_name}, but not label or change its issues.",
-            hint="Use a token of somebody with the role Triage or more.",
-        )
-    return repository

@@ -1,13 +1,13 @@
-"""Carrying out what an implementor's result comes to, one operation after the other; nothing is decided here."""
+"""Apply the operations of an implementor result in order; nothing is decided here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.core.errors import AccordError, Stopped
 from accord.git.branches import push
 from accord.github.once import send_once
+from accord.results.implementor.facts import our_comment, our_pull
 from accord.results.implementor.plan import (
     CreateRevision,
     ImplementOperation,
@@ -16,68 +16,59 @@ from accord.results.implementor.plan import (
     UpdateRevision,
     WriteComment,
 )
-from accord.results.implementor.revision import our_comment, our_pull
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus, apply_in_order
 from accord.results.status import apply_move
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Request, RevisionFacts
-
-
-@dataclass
-class State:
-    """What is known while operations are carried out: the pull request, None until there is one."""
-
-    pull: Pull | None
+    from accord.results.implementor.facts import RevisionFacts
+    from accord.results.implementor.plan import RevisionPlan
+    from accord.results.operations import RunOptions
 
 
 def apply_operations(
-    github: GitHub, operations: Sequence[ImplementOperation], facts: RevisionFacts, request: Request, state: State
-) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Carry out the operations of an implementor's result."""
-    return apply_in_order(
-        operations,
-        lambda operation: _do(github, operation, facts, request, state),
-        lambda operation, status: entry_of(operation, status, facts, state),
-        request.setting.tell,
+    github: GitHub, plan: RevisionPlan, facts: RevisionFacts, options: RunOptions
+) -> tuple[Pull | None, list[LedgerEntry], AccordError | None]:
+    """Apply the operations; return the pull request, an entry for each, and the error that ended the run."""
+    pull = plan.pull
+
+    def apply(operation: ImplementOperation) -> None:
+        nonlocal pull
+        match operation:
+            case PushBranch():
+                _push(operation, facts)
+            case CreateRevision():
+                pull = _create_revision(github, operation, facts, options.clock)
+            case UpdateRevision():
+                pull = github.change_pull(operation.pull.number, title=operation.title, body=operation.body)
+            case LabelRevision():
+                if pull:
+                    github.add_labels(pull.number, [operation.label])
+            case WriteComment():
+                _write_comment(github, operation, facts, options.clock)
+            case MoveWorkItem():
+                apply_move(github, operation.move)
+
+    entries, problem = apply_in_order(
+        plan.operations, apply, lambda operation, status: entry_of(operation, status, facts, pull), options.on_entry
     )
+    return pull, entries, problem
 
 
-def _do(github: GitHub, operation: ImplementOperation, facts: RevisionFacts, request: Request, state: State) -> None:
-    clock = request.setting.clock
-    match operation:
-        case PushBranch():
-            _push(operation, facts, request)
-        case CreateRevision():
-            state.pull = _create_revision(github, operation, facts, clock)
-        case UpdateRevision():
-            state.pull = github.change_pull(operation.pull.number, title=operation.title, body=operation.body)
-        case LabelRevision():
-            if state.pull:
-                github.add_labels(state.pull.number, [operation.label])
-        case WriteComment():
-            _write_comment(github, operation, facts, clock)
-        case MoveWorkItem():
-            apply_move(github, operation.move)
-
-
-def _push(operation: PushBranch, facts: RevisionFacts, request: Request) -> None:
-    branch, remote = facts.branch, request.work.remote
-    if branch and not push(branch.git, remote, operation.commit, operation.branch, operation.expected):
+def _push(operation: PushBranch, facts: RevisionFacts) -> None:
+    branch = facts.branch
+    if branch and not push(branch.git, branch.remote, operation.commit, operation.branch, operation.expected):
         raise Stopped(
             f"The branch {operation.branch} moved while the patch was applied.",
-            hint="Run the same command again; it applies the patch on top of what came in between.",
+            hint="Run the same command again. It applies the patch on top of the new commits.",
         )
 
 
 def _create_revision(github: GitHub, operation: CreateRevision, facts: RevisionFacts, clock: Clock) -> Pull:
     def find() -> Pull | None:
-        pull, is_written = our_pull(github.pulls_from(operation.branch, state="open"), facts.identity, facts.token)
+        pull, is_written = our_pull(facts, github.pulls_from(operation.branch, state="open"))
         return pull if is_written else None
 
     return send_once(
@@ -95,18 +86,20 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
         return
     send_once(
         lambda: github.create_comment(operation.number, operation.body),
-        lambda: our_comment(list(github.comments(operation.number)), facts.identity, operation.number),
+        lambda: our_comment(facts, list(github.comments(operation.number))),
         clock,
     )
 
 
-def entry_of(operation: ImplementOperation, status: OperationStatus, facts: RevisionFacts, state: State) -> LedgerEntry:
-    """Write the receipt's line of an operation."""
+def entry_of(
+    operation: ImplementOperation, status: OperationStatus, facts: RevisionFacts, pull: Pull | None
+) -> LedgerEntry:
+    """Return the receipt's entry of an operation."""
     match operation:
         case PushBranch():
             target = operation.commit or None
         case CreateRevision() | UpdateRevision() | LabelRevision():
-            target = str(state.pull.number) if state.pull else None
+            target = str(pull.number) if pull else None
         case WriteComment() | MoveWorkItem():
             target = str(facts.issue.number)
     return LedgerEntry(operation.op, operation.key, status, target)

@@ -1,11 +1,12 @@
-"""What an implementor's result must know of its work item, gathered before anything is planned.
+"""The facts of an implementor result: the work item, its branch, pull requests and comments.
 
-What a patch comes to only git can tell, so its commit is made here, in a repository that is thrown away afterwards;
-nobody else sees it before it is pushed.
+Only git can tell what a patch changes, so its commit is made here, in a temporary repository; nothing is visible to
+others before the commit is pushed.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from accord.git.branches import (
     DEFAULT_AUTHOR,
     BranchFacts,
     CommitText,
-    Remote,
     branch_facts,
     commit_patch,
     fetched,
@@ -21,15 +21,16 @@ from accord.git.branches import (
 )
 from accord.git.links import escaping_links
 from accord.git.patches import Change, changes_between, secret_findings
-from accord.results.implementor.revision import commit_message, is_over, was_followed
-from accord.results.status import find_work_item
-from accord.results.texts import posted_message, require_writable
+from accord.github.markers import find_markers
+from accord.results.status import find_work_item, require_writable
+from accord.results.texts import posted_message
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
     from contextlib import ExitStack
-    from pathlib import Path
 
     from accord.core.findings import Finding
+    from accord.git.branches import Remote
     from accord.git.program import Git
     from accord.github.client import GitHub
     from accord.github.comments import Comment
@@ -38,43 +39,31 @@ if TYPE_CHECKING:
     from accord.results.operations import RunOptions
     from accord.results.texts import TextSanitizer
 
+REVISION = "revision"
+OUTCOME = "outcome"
+"""The names of the markers in pull requests and in comments."""
 
-@dataclass(frozen=True)
-class Implementation:
-    """What applying needs besides the result: the work item, the remote, and how to commit."""
-
-    number: int
-    remote: Remote
-    base: str = ""
-    checkout: Path | None = None
-    author: str = DEFAULT_AUTHOR
-    co_authors: tuple[str, ...] = ()
-    commit_prefix: str = "feat"
-    protected: tuple[str, ...] = ()
-
-    @property
-    def branch(self) -> str:
-        """The branch that holds the work of this item."""
-        return f"accord/{self.number}"
+_CONVENTIONAL = re.compile(r"[a-z]+(?:\([^()]+\))?!?: \S")
+_SUBJECT_CHARS = 72
 
 
 @dataclass(frozen=True)
 class Branch:
-    """The work item's branch, and what the patch makes of it.
+    """The work item's branch, and what the patch changes on it.
 
-    ``commit`` is the one that this run made, now or before (``is_pushed``); ``tip`` where the branch was found, empty
-    when there is none; ``head`` where it ends with the commit. ``touched`` are the paths that the whole branch changes,
-    ``since`` this run's commit and those after it, ``runs`` the runs that made its commits. ``findings`` are about what
-    the commit brings in.
+    ``commit`` is the one of this run, made now or before (``is_pushed``); ``tip`` is where the remote branch ends,
+    empty without one; ``head`` is where it ends with the commit. ``paths`` are changed by the whole branch; ``since``
+    lists this run's commit and later ones; ``runs`` made the commits of the branch. ``findings`` are about the commit.
     """
 
     git: Git
+    remote: Remote
     tip: str
     commit: str
     head: str
     is_pushed: bool
     is_empty: bool
-    touched: tuple[str, ...]
+    paths: tuple[str, ...]
     since: tuple[str, ...]
     runs: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -84,8 +73,8 @@ class Branch:
 class RevisionFacts:
     """The work item with its branch, its pull requests and its comments, as far as a plan needs them.
 
-    ``title`` is the work item's, fit to be posted. ``is_superseded`` tells that the work went on after this result;
-    then there is no ``branch``. ``comments`` are read only where the work is not done.
+    ``title`` is the work item's, sanitised. ``is_superseded``: later work replaced this result. ``branch`` is None for
+    a result without a patch and for a superseded one; ``comments`` is None for one that becomes a revision.
     """
 
     identity: Identity
@@ -93,96 +82,136 @@ class RevisionFacts:
     issue: Issue
     title: str
     base: str
+    branch_name: str
     pulls: tuple[Pull, ...] = ()
     is_superseded: bool = False
     branch: Branch | None = None
-    comments: tuple[Comment, ...] = ()
+    comments: tuple[Comment, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is asked for: this result, whose texts are as they are posted, for this work item, in the run ``token``.
+def gather_facts(
+    github: GitHub,
+    result: ImplementorResult,
+    token: str,
+    sanitizer: TextSanitizer,
+    options: RunOptions,
+    stack: ExitStack,
+) -> RevisionFacts:
+    """Read what the plan depends on. The git repository lives as long as ``stack``.
 
-    ``desk`` makes fit to be posted what is written beside them: titles and paths.
-    """
-
-    result: ImplementorResult
-    work: Implementation
-    token: str
-    setting: RunOptions
-    desk: TextSanitizer
-
-    @property
-    def patch(self) -> bytes:
-        """The patch as git takes it."""
-        return (self.result.patch or "").encode()
-
-
-def gather_facts(github: GitHub, request: Request, stack: ExitStack) -> RevisionFacts:
-    """Read what the plan depends on. Git's repository lives as long as ``stack``.
-
-    Raises BrokenContract where there is no such work item and for a patch that is none, Refused where nothing may be
-    written or the patch does not fit.
+    Raises BrokenContract for a missing work item or a broken patch, Refused where nothing may be written or the patch
+    does not apply.
     """
     identity = github.identity()
     repository = require_writable(github, identity)
-    issue = find_work_item(github, request.work.number)
-    title, base = request.desk.title(issue.title), request.work.base or repository.default_branch
-    facts = RevisionFacts(identity, request.token, issue, title, base)
-    if request.result.outcome == "completed":
-        facts = _with_branch(github, request, facts, stack)
-    is_done = facts.is_superseded or (facts.branch is not None and not facts.branch.is_empty)
-    return facts if is_done else replace(facts, comments=tuple(github.comments(issue.number)))
+    issue = find_work_item(github, options.work_item or 0)
+    base = options.base or repository.default_branch
+    facts = RevisionFacts(identity, token, issue, sanitizer.title(issue.title), base, f"accord/{issue.number}")
+    if result.outcome == "completed":
+        facts = _with_branch(github, result, facts, options, stack)
+    if facts.is_superseded or (facts.branch and not facts.branch.is_empty):
+        return facts
+    return replace(facts, comments=tuple(github.comments(issue.number)))
 
 
-def _with_branch(github: GitHub, request: Request, facts: RevisionFacts, stack: ExitStack) -> RevisionFacts:
-    work = request.work
-    git = stack.enter_context(fetched(work.remote, facts.base, work.branch, work.checkout))
-    found = branch_facts(git, facts.token, request.patch)
-    pulls = tuple(github.pulls_from(work.branch))
-    is_superseded = (
-        bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}"))
-        or was_followed(pulls, facts.identity, facts.token)
-        or is_over(pulls, facts.identity, facts.token, has_branch=bool(found.tip))
-    )
-    facts = replace(facts, pulls=pulls, is_superseded=is_superseded)
-    return facts if is_superseded else replace(facts, branch=_branch(git, found, request, facts.title))
-
-
-def _branch(git: Git, found: BranchFacts, request: Request, title: str) -> Branch:
-    """Look at the branch, and make the commit that it lacks."""
+def _with_branch(
+    github: GitHub, result: ImplementorResult, facts: RevisionFacts, options: RunOptions, stack: ExitStack
+) -> RevisionFacts:
+    if options.remote is None:
+        raise ValueError("a completed result needs a remote")
+    git = stack.enter_context(fetched(options.remote, facts.base, facts.branch_name, options.checkout))
+    patch = (result.patch or "").encode()
+    found = branch_facts(git, facts.token, patch)
+    facts = replace(facts, pulls=tuple(github.pulls_from(facts.branch_name)))
+    has_later_commit = bool(found.applied and runs_of(git, f"{found.applied}..{found.tip}"))
+    if has_later_commit or _is_superseded(facts, has_branch=bool(found.tip)):
+        return replace(facts, is_superseded=True)
     commit, changes = found.applied, list[Change]()
     if not found.applied:
-        text = CommitText(request.work.author, _message(request, title))
-        commit, changes = commit_patch(git, found, request.patch, text, request.setting.clock.now())
+        text = CommitText(options.author or DEFAULT_AUTHOR, commit_message(result.summary, facts, options))
+        commit, changes = commit_patch(git, found, patch, text, options.clock.now())
     before = found.tip or found.base
     head = commit if changes else before
-    return Branch(
+    branch = Branch(
         git,
+        options.remote,
         found.tip,
         commit,
         head,
         is_pushed=not changes,
         is_empty=not changes and not found.tip,
-        touched=tuple(_touched(git, found, head)),
-        since=tuple(_since(git, found)),
+        paths=tuple(_changed_paths(git, found, head)),
+        since=tuple(git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else ()),
         runs=tuple(runs_of(git, f"{found.base}..{found.tip}")) if found.tip else (),
-        findings=(*escaping_links(git, before, head), *secret_findings(git, changes, request.setting.redact)),
+        findings=(*escaping_links(git, before, head), *secret_findings(git, changes, options.redact)),
     )
+    return replace(facts, branch=branch)
 
 
-def _message(request: Request, title: str) -> str:
-    work = request.work
-    summary = posted_message(request.result.summary, request.setting.redact)
-    return commit_message(title, summary, work.number, request.token, work.co_authors, prefix=work.commit_prefix)
+def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> str:
+    """Return a commit message with a conventional subject and trailers.
+
+    Trailers are the last paragraph, and the agent's text comes before them, so nothing in it can pass for a trailer.
+    """
+    subject = " ".join(facts.title.split())
+    if not _CONVENTIONAL.match(subject):
+        subject = f"{options.commit_prefix}: {subject[:1].lower()}{subject[1:]}"
+    if len(subject) > _SUBJECT_CHARS:
+        subject = subject[: _SUBJECT_CHARS - 1].rstrip() + "…"
+    text = posted_message(summary, options.redact).replace("\r\n", "\n")
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text).strip()
+    co_authors = [f"Co-authored-by: {name}" for name in options.co_authors]
+    trailers = [f"Refs: #{facts.issue.number}", f"Accord-Run: {facts.token}", *co_authors]
+    return "\n\n".join([subject, text, "\n".join(trailers)]) + "\n"
 
 
-def _since(git: Git, found: BranchFacts) -> list[str]:
-    """List this run's commit and those that came on the branch after it."""
-    return git.line("rev-list", f"{found.applied}^..{found.tip}").split() if found.applied else []
-
-
-def _touched(git: Git, found: BranchFacts, head: str) -> list[str]:
-    """List the paths that the whole branch changes: the pull request has all of it, whichever run it came from."""
+def _changed_paths(git: Git, found: BranchFacts, head: str) -> list[str]:
+    """Return the paths that the whole branch changes, because the pull request shows all of it."""
     start = git.attempt("merge-base", found.base, head).stdout.decode().strip() or found.base
     return [change.path for change in changes_between(git, start, head)]
+
+
+def our_pull(facts: RevisionFacts, pulls: Sequence[Pull], commits: Collection[str] = ()) -> tuple[Pull | None, bool]:
+    """Return the pull request with which this run continues, and whether this run wrote it already.
+
+    An open one comes first. A closed one of this run counts when it was merged, or when a person closed it while it
+    had the run's commit (``commits``: that one and later ones): it must not be opened again.
+    """
+    written = [pull for pull in pulls if _is_of_run(pull, facts)]
+    still_open = [pull for pull in pulls if pull.state == "open"]
+    if still_open:
+        return next(((pull, True) for pull in still_open if pull in written), (still_open[0], False))
+    return next(((pull, True) for pull in written if pull.is_merged or pull.head_sha in commits), (None, False))
+
+
+def _is_superseded(facts: RevisionFacts, *, has_branch: bool) -> bool:
+    """Return whether the pull requests show later work.
+
+    Either a later run wrote the open one, or this run's was merged, and the branch is gone or another one is open.
+    """
+    still_open = [pull for pull in facts.pulls if pull.state == "open"]
+    is_merged = any(pull.is_merged and _is_of_run(pull, facts) for pull in facts.pulls)
+    ours = (pull for pull in still_open if facts.identity.counts(pull.author))
+    is_rewritten = any(facts.token in runs_before(pull.body, REVISION) for pull in ours)
+    return is_rewritten or (is_merged and (not has_branch or bool(still_open)))
+
+
+def _is_of_run(pull: Pull, facts: RevisionFacts) -> bool:
+    markers = find_markers(pull.body, REVISION) if facts.identity.counts(pull.author) else []
+    return any(fields.get("run") == facts.token for fields in markers)
+
+
+def our_comment(facts: RevisionFacts, comments: Sequence[Comment]) -> Comment | None:
+    """Return the one comment in which we report this work item's outcome."""
+    number = str(facts.issue.number)
+    for comment in comments:
+        if facts.identity.counts(comment.author) and any(
+            fields.get("item") == number for fields in find_markers(comment.body, OUTCOME)
+        ):
+            return comment
+    return None
+
+
+def runs_before(body: str, name: str) -> list[str]:
+    """Return the runs after which a text of ours was written, by its marker."""
+    return [run for fields in find_markers(body, name) for run in fields.get("after", "").split(".") if run]

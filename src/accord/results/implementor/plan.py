@@ -1,4 +1,4 @@
-"""From an implementor's result and the facts to operations. Pure."""
+"""Plan the operations of an implementor result, and write its texts: pull request, scope report, comment. Pure."""
 
 from __future__ import annotations
 
@@ -7,34 +7,31 @@ from typing import TYPE_CHECKING, ClassVar
 
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, warning
+from accord.github.limits import BODY_CHARS, TITLE_CHARS
+from accord.github.markers import find_markers, write_marker
 from accord.results.bodies import read_body
-from accord.results.implementor.revision import (
-    OUTCOME,
-    REVISION,
-    is_comment_of,
-    our_comment,
-    our_pull,
-    outcome_comment,
-    pull_body,
-    pull_title,
-    runs_before,
-    runs_told,
-)
+from accord.results.implementor.facts import OUTCOME, REVISION, our_comment, our_pull, runs_before
 from accord.results.implementor.scope import audit_scope
-from accord.results.operations import MoveWorkItem, Operation, adopted, moving, skipped
+from accord.results.operations import MoveWorkItem, Operation, adopted_if, move_operation, skipped_if
 from accord.results.status import plan_move
+from accord.results.texts import as_code
+from accord.text.cuts import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from accord.github.comments import Comment
     from accord.github.models import Pull
-    from accord.results.implementor.facts import Branch, Request, RevisionFacts
+    from accord.results.implementor.facts import Branch, RevisionFacts
     from accord.results.implementor.scope import ScopeReport
-    from accord.results.operations import MoveWorkItem
+    from accord.results.models import ImplementorResult
+    from accord.results.operations import MoveWorkItem, RunOptions
+    from accord.results.texts import TextSanitizer
 
 
 @dataclass(frozen=True, slots=True)
 class PushBranch(Operation):
-    """Put a commit on the work item's branch, provided that still ends at ``expected`` (empty: is not there)."""
+    """Push a commit to the work item's branch, which must still end at ``expected`` (empty: must not exist)."""
 
     op: ClassVar[str] = "push-branch"
     branch: str
@@ -56,7 +53,7 @@ class CreateRevision(Operation):
 
 @dataclass(frozen=True, slots=True)
 class UpdateRevision(Operation):
-    """Bring the open pull request up to date."""
+    """Update title and body of the open pull request."""
 
     op: ClassVar[str] = "update-revision"
     pull: Pull
@@ -66,7 +63,7 @@ class UpdateRevision(Operation):
 
 @dataclass(frozen=True, slots=True)
 class LabelRevision(Operation):
-    """Ask for a person on the pull request."""
+    """Add a label to the pull request."""
 
     op: ClassVar[str] = "label-revision"
     label: str
@@ -74,7 +71,7 @@ class LabelRevision(Operation):
 
 @dataclass(frozen=True, slots=True)
 class WriteComment(Operation):
-    """Say on the work item why it is not done, in the one comment that is ours."""
+    """Write our one comment on the work item, which reports why it is not done."""
 
     op: ClassVar[str] = "comment-work-item"
     number: int
@@ -84,15 +81,19 @@ class WriteComment(Operation):
 
 ImplementOperation = PushBranch | CreateRevision | UpdateRevision | LabelRevision | WriteComment | MoveWorkItem
 
-
 NEEDS_HUMAN = "needs-human"
 TARGETS = {"completed": "review", "blocked": "blocked", "validation-failure": "needs-refinement"}
-"""Where an outcome moves the work item (workflow contracts, "ImplementorResult")."""
+"""The status that each outcome asks for (workflow contracts, "ImplementorResult")."""
+
+_PATHS_SHOWN = 100
+_SHORTEST_SUMMARY = 1_000
+_RUNS_KEPT = 50
+_CUT = "\n\n*The summary is cut here, because it is longer than GitHub allows.*"
 
 
 @dataclass(frozen=True)
 class RevisionPlan:
-    """What a result comes to, and what a person should know of it; ``pull`` is the pull request that is there."""
+    """The operations of a result, and findings for a person. ``pull`` is the existing pull request."""
 
     operations: tuple[ImplementOperation, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -100,70 +101,72 @@ class RevisionPlan:
     pull: Pull | None = None
 
 
-def plan_revision(facts: RevisionFacts, request: Request) -> RevisionPlan:
-    """Turn the result into operations. Raises BrokenContract for what must not be pushed, and for an illegal move."""
-    result, branch = request.result, facts.branch
+def plan_revision(
+    facts: RevisionFacts, result: ImplementorResult, sanitizer: TextSanitizer, options: RunOptions
+) -> RevisionPlan:
+    """Plan a result. Raises BrokenContract for content that must not be pushed, and for an illegal move."""
+    branch = facts.branch
     if facts.is_superseded:
         return _superseded()
     if branch is None:
-        return _not_completed(facts, result.outcome, result.summary)
+        return _plan_comment(facts, result.outcome, result.summary)
     if branch.is_empty:
         reason = f"The patch changes nothing on {facts.base}, so the work is not done.\n\n{result.summary}"
-        return _not_completed(facts, "validation-failure", reason)
+        return _plan_comment(facts, "validation-failure", reason)
     if has_errors(branch.findings):
-        raise BrokenContract("The patch has what must not be pushed.", findings=branch.findings)
-    return _completed(facts, branch, request)
+        raise BrokenContract("The patch contains what must not be pushed.", findings=branch.findings)
+    return _plan_pull(facts, branch, result.summary, sanitizer, options)
 
 
-def _completed(facts: RevisionFacts, branch: Branch, request: Request) -> RevisionPlan:
-    name = request.work.branch
-    scope = audit_scope(branch.touched, read_body(facts.issue.body).in_scope, request.work.protected)
-    pull, is_written = our_pull(facts.pulls, facts.identity, facts.token, branch.since)
-    operations: list[ImplementOperation] = [
-        PushBranch(name, adopted(branch.is_pushed), name, branch.commit, branch.tip),
-        _revision(facts, branch, request, scope, pull, is_written=is_written),
-    ]
+def _plan_pull(
+    facts: RevisionFacts, branch: Branch, summary: str, sanitizer: TextSanitizer, options: RunOptions
+) -> RevisionPlan:
+    name = facts.branch_name
+    scope = audit_scope(branch.paths, read_body(facts.issue.body).in_scope, options.protected)
+    pull, is_written = our_pull(facts, facts.pulls, branch.since)
+    title = " ".join(facts.title.split())[:TITLE_CHARS]
+    earlier = [*(runs_in(pull.body, REVISION) if pull else ()), *branch.runs]
+    body = pull_body(summary, scope, facts, sanitizer, earlier)
+    revision: CreateRevision | UpdateRevision = (
+        UpdateRevision(name, None, pull, title, body)
+        if pull and not is_written
+        else CreateRevision(
+            name, adopted_if(is_written), name, facts.base, title, body, is_draft=bool(scope.protected)
+        )
+    )
+    push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip)
+    operations: list[ImplementOperation] = [push, revision]
     if scope.protected:
-        found = skipped(pull is not None and NEEDS_HUMAN in pull.labels)
+        found = skipped_if(pull is not None and NEEDS_HUMAN in pull.labels)
         operations.append(LabelRevision(NEEDS_HUMAN, found, NEEDS_HUMAN))
-    operations += _move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
+    operations += _plan_move(facts, TARGETS["completed"], is_settled=branch.is_pushed and is_written)
     return RevisionPlan(tuple(operations), (*branch.findings, *scope_findings(scope, pull)), scope, pull)
 
 
-def _revision(
-    facts: RevisionFacts, branch: Branch, request: Request, scope: ScopeReport, pull: Pull | None, *, is_written: bool
-) -> CreateRevision | UpdateRevision:
-    """Plan the one pull request of the work item; what an earlier run wrote stands."""
-    name, title = request.work.branch, pull_title(facts.title)
-    earlier = [*(runs_told(pull.body, REVISION) if pull else ()), *branch.runs]
-    body = pull_body(request.result.summary, request.work.number, scope, facts.token, request.desk, earlier)
-    if pull and not is_written:
-        return UpdateRevision(name, None, pull, title, body)
-    return CreateRevision(name, adopted(is_written), name, facts.base, title, body, is_draft=bool(scope.protected))
-
-
-def _not_completed(facts: RevisionFacts, outcome: str, summary: str) -> RevisionPlan:
-    number = facts.issue.number
-    comment = our_comment(facts.comments, facts.identity, number)
+def _plan_comment(facts: RevisionFacts, outcome: str, summary: str) -> RevisionPlan:
+    comment = our_comment(facts, facts.comments or ())
     if comment and facts.token in runs_before(comment.body, OUTCOME):
         return _superseded()
-    told = runs_told(comment.body, OUTCOME) if comment else []
-    is_written = comment is not None and is_comment_of(comment, facts.token)
-    body = outcome_comment(outcome, summary, number, facts.token, told)
-    write = WriteComment(f"#{number}", skipped(is_written), number, comment, body)
-    return RevisionPlan((write, *_move(facts, TARGETS[outcome], is_settled=is_written)))
+    number = facts.issue.number
+    earlier = runs_in(comment.body, OUTCOME) if comment else []
+    is_written = comment is not None and any(
+        fields.get("run") == facts.token for fields in find_markers(comment.body, OUTCOME)
+    )
+    body = outcome_comment(outcome, summary, facts, earlier)
+    write = WriteComment(f"#{number}", skipped_if(is_written), number, comment, body)
+    return RevisionPlan((write, *_plan_move(facts, TARGETS[outcome], is_settled=is_written)))
 
 
 def _superseded() -> RevisionPlan:
-    """Do nothing for a result that is older than what the branch or its pull request has."""
-    message = "The work went on after this result (by a later result, or a merge), so it changes nothing any more."
+    """Plan nothing for a result that is older than the branch or its pull request."""
+    message = "A later result or a merge superseded this result, so it changes nothing."
     return RevisionPlan(findings=(warning("revision-superseded", message),))
 
 
-def _move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
-    """Plan the status transition. Where an earlier run did all else, a person may have moved the item on since."""
+def _plan_move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWorkItem]:
+    """Plan the status. When an earlier run did all else, a person may have moved the item since; then it stays."""
     try:
-        return [moving(plan_move(facts.issue, target))]
+        return [move_operation(plan_move(facts.issue, target))]
     except BrokenContract:
         if is_settled:
             return []
@@ -171,16 +174,75 @@ def _move(facts: RevisionFacts, target: str, *, is_settled: bool) -> list[MoveWo
 
 
 def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
-    """Say what a person should know of the paths; none of it stops the result."""
+    """Return the warnings about paths; none of them stops the result."""
     found = []
     if scope.outside:
         paths = ", ".join(f"`{path}`" for path in scope.outside[:10]) + (" …" if len(scope.outside) > 10 else "")
-        found.append(warning("outside-scope", f"The patch touches paths outside of the scope: {paths}.", "/patch"))
+        found.append(warning("outside-scope", f"The patch changes paths outside the scope: {paths}.", "/patch"))
     if scope.protected:
         paths = ", ".join(f"`{path}`" for path in scope.protected[:10])
-        message = f"The patch touches protected paths: {paths}. The pull request asks for a person."
+        message = f"The patch changes protected paths: {paths}. The pull request asks for a person."
         found.append(warning("protected-path", message, "/patch"))
         if pull and pull.state == "open" and not pull.is_draft:
-            message = f"#{pull.number} is open for review already, and GitHub lets nobody make it a draft over REST."
+            message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."
             found.append(warning("draft-not-set", message, "/patch"))
     return found
+
+
+def pull_body(
+    summary: str, scope: ScopeReport, facts: RevisionFacts, sanitizer: TextSanitizer, earlier: Iterable[str] = ()
+) -> str:
+    """Return summary, scope report, and the reference that closes the work item.
+
+    A squash merge makes a commit message of it, which must not skip the checks of the base branch.
+    """
+    report = sanitizer.message(scope_report(scope, sanitizer))
+    rest = "\n\n".join([report, f"Closes #{facts.issue.number}", _marker(REVISION, facts, earlier)])
+    return f"{_shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"
+
+
+def outcome_comment(outcome: str, summary: str, facts: RevisionFacts, earlier: Iterable[str] = ()) -> str:
+    """Return the one comment that reports why a work item is not done."""
+    head = "The agent is blocked." if outcome == "blocked" else "The agent's validation failed."
+    marker = _marker(OUTCOME, facts, earlier)
+    return f"**{head}**\n\n{_shortened(summary, BODY_CHARS - len(head) - len(marker) - 8)}\n\n{marker}"
+
+
+def _marker(name: str, facts: RevisionFacts, earlier: Iterable[str]) -> str:
+    """Return a marker with the run that wrote a text, and the runs before it, which must not write it again."""
+    runs = [run for run in dict.fromkeys(earlier) if run and run != facts.token][:_RUNS_KEPT]
+    after = {"after": ".".join(runs)} if runs else {}
+    return write_marker(name, run=facts.token, item=str(facts.issue.number), **after)
+
+
+def runs_in(body: str, name: str) -> list[str]:
+    """Return the run that wrote a text of ours, and those before it."""
+    return [*(fields.get("run", "") for fields in find_markers(body, name)), *runs_before(body, name)]
+
+
+def scope_report(scope: ScopeReport, sanitizer: TextSanitizer) -> str:
+    """Return Markdown that lists every changed path by group."""
+    groups = (
+        ("In scope", scope.in_scope),
+        ("Tests beside files in scope", scope.tests),
+        ("Outside the scope", scope.outside),
+        ("Protected: needs review by a person", scope.protected),
+    )
+    lines = ["### Scope", ""]
+    for head, paths in groups:
+        if paths:
+            lines += [f"**{head}**", "", *(f"- {_path_as_code(path, sanitizer)}" for path in paths[:_PATHS_SHOWN])]
+            lines += [f"- and {len(paths) - _PATHS_SHOWN} more"] if len(paths) > _PATHS_SHOWN else []
+            lines.append("")
+    return "\n".join(lines).rstrip()
+
+
+def _path_as_code(path: str, sanitizer: TextSanitizer) -> str:
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\n", "\\n").replace("\r", "\\r")
+    return as_code(sanitizer.path(shown))
+
+
+def _shortened(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    return cut(text, max(limit, _SHORTEST_SUMMARY) - len(_CUT))[0].rstrip() + _CUT

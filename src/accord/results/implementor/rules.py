@@ -1,4 +1,4 @@
-"""The rules of implementor results: a patch when there is something to apply, and a summary that can be acted on.
+"""The rules of implementor results: a patch when the work is completed, and a summary with all that readers need.
 
 Source: workflow contracts, "ImplementorResult" and "Summary Content by Outcome".
 """
@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
+from accord.core.suggest import did_you_mean
 from accord.text.labelled import labelled_parts
 from accord.text.markdown import blank_code
 
@@ -44,7 +45,7 @@ _OPTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2}")
-"""Two letters of a script that puts no space between words: about a word."""
+"""Two letters of a script without spaces between words: about one word."""
 _PATH = re.compile(r"[\w.-]+/[\w./-]+|\b[\w-]+\.(?:md|mdx|rst|txt|adoc|ya?ml|json)\b")
 _QUOTED = re.compile(
     r"[\"\u201c-\u201f\u00ab\u00bb\u300c\u300e][^\"\u201c-\u201f\u00ab\u00bb\u300d\u300f]{3,}"
@@ -80,52 +81,53 @@ _FEWEST_OPTION_WORDS = 4
 
 
 def implementor_findings(result: ImplementorResult) -> list[Finding]:
-    """Check the patch against the outcome, and the summary for what its two readers need."""
-    found = [*_patch_findings(result)]
+    """Check the patch against the outcome, and the summary for what it must say."""
+    found = [*_check_patch(result)]
     if not result.summary.strip():
-        found.append(Finding("summary-empty", "The summary is empty. Say what was done, or what stops it.", "/summary"))
+        found.append(Finding("summary-empty", "The summary is empty. Write what was done, or what blocks the work.", "/summary"))
     elif result.outcome == "blocked":
-        found += _blocked_findings(result.summary)
+        found += _check_blocked(result.summary)
     elif result.outcome == "validation-failure":
-        found += _validation_findings(result.summary)
+        found += _check_validation(result.summary)
     return found
 
 
-def _patch_findings(result: ImplementorResult) -> Iterator[Finding]:
+def _check_patch(result: ImplementorResult) -> Iterator[Finding]:
     has_patch = bool(result.patch and result.patch.strip())
     if result.outcome == "completed" and not has_patch:
-        message = 'A completed result carries its patch. Let accord take it from the work tree, with "accord patch".'
+        message = "A completed result needs its patch. Run `accord patch` in the work tree to add it."
         yield Finding("patch-missing", message, "/patch")
     if result.outcome != "completed" and result.patch is not None:
-        message = f'A result that is "{result.outcome}" carries no patch. Set it to null.'
+        message = f"A result with the outcome `{result.outcome}` has no patch. Set `patch` to null."
         yield Finding("patch-unexpected", message, "/patch")
 
 
-def _blocked_findings(summary: str) -> Iterator[Finding]:
+def _check_blocked(summary: str) -> Iterator[Finding]:
     parts = labelled_parts(summary, _LABELS)
     blocker = _blocker_type(summary, parts.get("type"))
     if blocker is None:
-        message = f'The summary names no blocker type. Add a line "Type: …" with one of {", ".join(BLOCKERS)}.'
+        message = f"The summary names no blocker type. Add a line `Type: …` with one of {', '.join(BLOCKERS)}."
         yield Finding("blocker-type-missing", message, "/summary")
     elif blocker not in BLOCKERS:
-        message = f'"{blocker[:60]}" is no blocker type. The types are {", ".join(BLOCKERS)}.'
+        advice = did_you_mean(blocker, BLOCKERS) or f"Use one of {', '.join(BLOCKERS)}."
+        message = f"Unknown blocker type `{blocker[:60]}`. {advice}"
         yield Finding("blocker-type-unknown", message, "/summary")
     if not _describes(summary, parts):
-        message = 'The summary does not describe the blocker. Add a line "Description: …" saying what stops the work.'
+        message = "The summary does not describe the blocker. Add a line `Description: …` with what blocks the work."
         yield Finding("blocker-description", message, "/summary")
-    yield from _option_findings(parts.get("options", ""))
+    yield from _check_options(parts.get("options", ""))
     if not parts.get("recommendation", "").strip():
-        message = 'The summary recommends nothing. Add "Recommendation: …" saying which option, and why.'
+        message = "The summary has no recommendation. Add `Recommendation: …` with the best option and the reason."
         yield Finding("blocker-recommendation", message, "/summary")
     if not parts.get("impact", "").strip():
-        message = 'The summary names no impact. Add "Impact: …" saying what happens if it stays unresolved.'
+        message = "The summary names no impact. Add `Impact: …` with what happens if the blocker stays."
         yield Finding("blocker-impact", message, "/summary")
     if blocker in SPEC_BLOCKERS:
-        yield from _spec_findings(summary, parts)
+        yield from _check_spec(summary, parts)
 
 
 def _blocker_type(summary: str, labelled: str | None) -> str | None:
-    """Return the type that the label names, else one that the text mentions; None when it says nothing."""
+    """Return the type after the label, else one that the text mentions; None without either."""
     if labelled:
         first = labelled.strip().split("\n", 1)[0].strip("`*_\"'. ").lower()
         word = _TYPE_WORD.match(first)
@@ -135,7 +137,7 @@ def _blocker_type(summary: str, labelled: str | None) -> str | None:
 
 
 def _describes(summary: str, parts: dict[str, str]) -> bool:
-    """A description may be labelled, or be the prose before the first label or after the type."""
+    """Return whether there is a description: after its label, before the first label, or after the type."""
     if parts.get("description", "").strip():
         return True
     labelled = sum(len(part) for part in parts.values())
@@ -146,7 +148,7 @@ def _describes(summary: str, parts: dict[str, str]) -> bool:
 
 
 def _options(text: str) -> list[str]:
-    """Return each option with all that is said of it, be that in a list below it or in paragraphs."""
+    """Return each option with the text that belongs to it, as a list below it or as paragraphs."""
     text = blank_code(text)
     marks = list(_OPTION.finditer(text))
     begun = [mark for mark in marks if _is_beside(mark, marks[0])]
@@ -155,7 +157,7 @@ def _options(text: str) -> list[str]:
 
 
 def _is_beside(mark: re.Match[str], first: re.Match[str]) -> bool:
-    """Tell whether a mark begins an entry of the same list as the first one, or is a heading of its level."""
+    """Return whether a mark begins an entry of the same list as the first one, or a heading of its level."""
     depth, first_depth = (len(each["indent"].expandtabs(4)) for each in (mark, first))
     return _kind(mark["mark"]) == _kind(first["mark"]) and depth < first_depth + 2
 
@@ -170,20 +172,18 @@ def _words(text: str) -> int:
     return sum(max(1, len(_UNSPACED.findall(word))) for word in text.split())
 
 
-def _option_findings(options: str) -> Iterator[Finding]:
+def _check_options(options: str) -> Iterator[Finding]:
     found = _options(options)
     if len(found) < 2:
-        message = f'The summary offers {len(found)} of at least two options. List them under "Options:", one a line.'
+        message = f"The summary lists {len(found)} of at least two options. Put one on each line under `Options:`."
         yield Finding("blocker-options", message, "/summary")
     for option in found:
         if _words(option) < _FEWEST_OPTION_WORDS:
-            message = (
-                f'The option "{option.splitlines()[0][:60]}" names no trade-off. Say what it costs and what it gives.'
-            )
+            message = f"The option `{option.splitlines()[0][:60]}` has no trade-off. Add its advantages and its costs."
             yield Finding("blocker-options", message, "/summary")
 
 
-def _spec_findings(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
+def _check_spec(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
     text = "\n".join(parts.get(name, "") for name in ("spec", "section", "quote", "description")) or summary
     missing = []
     if not _PATH.search(text):
@@ -193,19 +193,22 @@ def _spec_findings(summary: str, parts: dict[str, str]) -> Iterator[Finding]:
     if not parts.get("quote") and not _QUOTED.search(text):
         missing.append("a quote")
     if missing:
-        message = f'A spec blocker refers to the spec; {", ".join(missing)} is missing. Add "Spec reference: …".'
+        verb = "is" if len(missing) == 1 else "are"
+        message = f"A spec blocker needs a reference; {', '.join(missing)} {verb} missing. Add `Spec reference: …`."
         yield Finding("blocker-spec-reference", message, "/summary")
 
 
-def _validation_findings(summary: str) -> Iterator[Finding]:
+def _check_validation(summary: str) -> Iterator[Finding]:
     text, parts = blank_code(summary), labelled_parts(summary, _VALIDATION)
     missing = []
     if not parts.get("step") and not (_STEP.search(text) and _FAILED.search(text)):
-        missing.append("which validation step failed")
+        missing.append(("the validation step that failed", "Step:"))
     if not parts.get("tried") and not _TRIED.search(text):
-        missing.append("what was tried")
+        missing.append(("the attempts to fix it", "Tried:"))
     if not parts.get("outside") and not _OUTSIDE.search(text):
-        missing.append("why it is outside of the task's scope")
+        missing.append(("the reason why it is outside the task's scope", "Outside:"))
     if missing:
-        message = f"The summary does not say {', nor '.join(missing)}. Say it; labels are sure: Step, Tried, Outside."
+        names, labels = [name for name, _ in missing], [f"`{label}`" for _, label in missing]
+        lines = f"the line{'s' if len(labels) > 1 else ''} {' and '.join(labels)}"
+        message = f"The summary does not name {' nor '.join(names)}. Add {lines}."
         yield Finding("validation-step-missing", message, "/summary")

@@ -1,6 +1,6 @@
-"""What a patch touches, held against the scope of its work item, and against the paths that only people change.
+"""Compare the paths that a patch changes with the scope of its work item, and with the protected paths.
 
-Source: workflow contracts, "Scope Enforcement Rules". A path outside of the scope is reported, never refused.
+Source: workflow contracts, "Scope Enforcement Rules". A path outside the scope is reported, never refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TEST_FOLDERS = ("", "__tests__", "tests", "test", "spec", "specs")
 
 @dataclass(frozen=True)
 class ScopeReport:
-    """Every touched path in one of three groups; ``protected`` names those that are protected as well."""
+    """Each changed path in one of three groups; ``protected`` repeats those that only people may approve."""
 
     in_scope: tuple[str, ...]
     tests: tuple[str, ...]
@@ -37,11 +37,11 @@ class ScopeReport:
         }
 
 
-def audit_scope(touched: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
-    """Sort touched paths by the scope of a work item: listed, a test beside something listed, or outside."""
+def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
+    """Group changed paths by the scope of a work item: listed, a test beside a listed file, or outside."""
     listed = path_patterns(_pattern(path) for path in scope)
     groups: dict[str, list[str]] = {"in": [], "tests": [], "outside": []}
-    paths = list(dict.fromkeys(touched))
+    paths = list(dict.fromkeys(changed))
     for path in paths:
         if listed.match_file(path):
             groups["in"].append(path)
@@ -54,18 +54,18 @@ def audit_scope(touched: Iterable[str], scope: Sequence[str], extra_protected: S
 
 
 def is_test_of(path: str, subject: str) -> bool:
-    """Tell whether a file is the co-located test of another by the conventions of the common languages.
+    """Return whether a file is the co-located test of another by the conventions of the common languages.
 
-    Beside it, or in a folder for tests beside it; for Java and Kotlin also under ``src/test`` for ``src/main``.
+    It is in the same folder or a test folder there; for Java and Kotlin also under ``src/test`` for ``src/main``.
     """
     folder, name = posixpath.split(subject)
     stem, extension = posixpath.splitext(name)
     if not stem or not extension:
         return False
     test_folder, test_name = posixpath.split(path)
-    places = {posixpath.normpath(posixpath.join(folder, place)) for place in _TEST_FOLDERS}
-    places.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
-    return posixpath.normpath(test_folder) in places and test_name in _test_names(stem, extension)
+    folders = {posixpath.normpath(posixpath.join(folder, name)) for name in _TEST_FOLDERS}
+    folders.add(posixpath.normpath(re.sub(r"(^|/)src/main/", r"\1src/test/", folder + "/")))
+    return posixpath.normpath(test_folder) in folders and test_name in _test_names(stem, extension)
 
 
 def _test_names(stem: str, extension: str) -> set[str]:
@@ -74,27 +74,15 @@ def _test_names(stem: str, extension: str) -> set[str]:
     for family in ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx")):
         if re.fullmatch("|".join(map(re.escape, family)), extension) or code in family:
             alike.update(family)
-    names = set()
-    for ending in alike:
-        names |= {
-            f"{stem}.test{ending}",
-            f"{stem}.spec{ending}",
-            f"test_{stem}{ending}",
-            f"{stem}_test{ending}",
-            f"{stem}_spec{ending}",
-            f"{stem}-test{ending}",
-            f"{stem}Test{ending}",
-            f"{stem}Tests{ending}",
-            f"{stem}Spec{ending}",
-            f"{stem}IT{ending}",
-        }
-    return names
+    after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
+    names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
+    return {f"{name}{ending}" for name in names for ending in alike}
 
 
 def _pattern(path: str) -> str:
-    """Anchor a path of a work item at the root, and keep what it means: a file, a folder, or a glob.
+    """Return the .gitignore pattern for a path of a work item, which is a file, a folder or a glob.
 
-    Only stars and question marks make a glob: brackets belong to the names of files, as in ``app/[slug]/page.tsx``.
+    Only stars and question marks make a glob; brackets are part of a file's name, as in ``app/[slug]/page.tsx``.
     """
-    taken_as_they_are = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
-    return "/" + re.sub(taken_as_they_are, r"\\\1", path).lstrip("/")
+    escaped = r"([#!\[\]])" if re.search(r"[*?]", path) else r"([\\#!\[\]])"
+    return "/" + re.sub(escaped, r"\\\1", path).lstrip("/")

@@ -1,4 +1,8 @@
-"""The rules of planner results: what a plan must hold by itself, before anybody asks GitHub."""
+"""The rules of planner results that need no facts from GitHub (workflow contracts, "PlannerResult").
+
+``check_labels`` holds the labels at creation, such as exactly one type label; the templates of bodies are checked by
+``accord.results.bodies``.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,27 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import ancestors, find_cycle
-from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, TITLE_CHARS
-from accord.results.bodies import Body, body_findings, body_room, likely_kind, read_body
-from accord.results.labels import ItemKind, creation_findings, kind_of, update_findings
+from accord.core.suggest import did_you_mean
+from accord.github.limits import (
+    BODY_CHARS,
+    DEPENDENCIES_PER_DIRECTION,
+    LABEL_NAME_CHARS,
+    LABELS_PER_ITEM,
+    TITLE_CHARS,
+)
+from accord.results.bodies import Body, body_findings, content_limit, likely_kind, read_body
+from accord.results.labels import (
+    CREATION_RULES,
+    KNOWN_NAMES,
+    Category,
+    ItemKind,
+    category_of,
+    in_category,
+    kind_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from accord.results.models import PlannedWorkItem, PlannerResult
 
@@ -23,14 +42,14 @@ _NUMBER = re.compile(r"#?([1-9][0-9]{0,17})")
 
 
 def item_number(reference: str) -> int | None:
-    """Read ``42`` or ``#42``; None when the text is no number of a work item."""
+    """Read ``42`` or ``#42``; None when the text is not a work item number."""
     match = _NUMBER.fullmatch(reference)
     return int(match.group(1)) if match else None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A planner result with what its rules worked out once: positions, references, bodies, kinds, findings."""
+    """A planner result with what its rules derive once: positions by tempID, parsed bodies, kinds."""
 
     result: PlannerResult
     positions: dict[str, int]
@@ -39,23 +58,23 @@ class Plan:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What the rules find by themselves."""
+        """The findings of the rules."""
         return planner_findings(self)
 
     def blockers(self, position: int) -> list[int]:
-        """The positions in ``create`` that this item waits for, each once, without itself."""
+        """Return the positions in ``create`` that block this item, each once, without itself."""
         references = dict.fromkeys(self.result.create[position].blocked_by)
         return [self.positions[ref] for ref in references if self.positions.get(ref, position) != position]
 
     def existing_blockers(self, position: int) -> list[int]:
-        """The numbers of existing items that this item waits for, each once. A tempID wins over a number."""
+        """Return the numbers of existing items that block this item, each once. A tempID wins over a number."""
         references = dict.fromkeys(self.result.create[position].blocked_by)
         numbers = (item_number(ref) for ref in references if ref not in self.positions)
         return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
 def read_plan(result: PlannerResult) -> Plan:
-    """Work out what the rules and the planner share."""
+    """Derive what the rules and the later stages share."""
     positions: dict[str, int] = {}
     for i, item in enumerate(result.create):
         positions.setdefault(item.temp_id, i)
@@ -65,7 +84,7 @@ def read_plan(result: PlannerResult) -> Plan:
 
 
 def with_texts(plan: Plan, result: PlannerResult) -> Plan:
-    """Return the plan with other titles and bodies; only what changed is read again."""
+    """Return the plan with other titles and bodies; only changed bodies are parsed again."""
     bodies = []
     for old, new, body in zip(plan.result.create, result.create, plan.bodies, strict=True):
         is_same = old.body.rstrip() == new.body.rstrip()
@@ -79,93 +98,165 @@ def result_findings(result: PlannerResult) -> list[Finding]:
 
 
 def planner_findings(plan: Plan) -> list[Finding]:
-    """Check every rule that needs no fact from GitHub (workflow contracts, "PlannerResult")."""
-    found = [*_identity_findings(plan)]
+    """Check every rule of a planner result."""
+    found = [*_check_temp_ids(plan)]
     for i, item in enumerate(plan.result.create):
-        found += _item_findings(item, plan, i)
-    found += _reference_findings(plan)
-    found += _dependency_counts(plan)
+        found += _check_item(item, plan, i)
+    found += _check_references(plan)
+    found += _check_dependency_counts(plan)
     cycle = find_cycle({i: plan.blockers(i) for i in range(len(plan.result.create))})
     if cycle:
         names = [plan.result.create[i].temp_id for i in cycle]
-        message = f"These items wait for each other: {' → '.join([*names, names[0]])}. Remove one blockedBy."
+        message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
         found.append(Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy")))
     else:
-        found += _shared_scope(plan)
-    return [*found, *_change_findings(plan.result)]
+        found += _check_shared_scope(plan)
+    return [*found, *_check_changes(plan.result)]
 
 
-def _identity_findings(plan: Plan) -> Iterator[Finding]:
+def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
     for i, item in enumerate(plan.result.create):
         path = pointer("create", i, "tempID")
         if not item.temp_id.strip():
-            yield Finding("schema", "A tempID must not be empty. Give the item a name.", path)
+            yield Finding("schema", "The tempID is empty. Give the item a name.", path)
         elif plan.positions[item.temp_id] != i:
             first = plan.positions[item.temp_id]
-            message = f'The tempID "{item.temp_id}" is taken by create/{first}. Name this item differently.'
+            message = f"The tempID `{item.temp_id}` is used by create/{first} already. Give this item another one."
             yield Finding("duplicate-temp-id", message, path)
 
 
-def _item_findings(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Finding]:
+def _check_item(item: PlannedWorkItem, plan: Plan, position: int) -> Iterator[Finding]:
     path = pointer("create", position)
     if not item.title.strip():
-        yield Finding("title-empty", "The title is empty. Say what the item achieves.", path + "/title")
+        yield Finding("title-empty", "The title is empty. Write what the item achieves.", path + "/title")
     if len(item.title) > TITLE_CHARS:
-        message = f"GitHub takes {TITLE_CHARS} characters of title, this has {len(item.title)}. Shorten it."
+        message = f"The title has {len(item.title)} characters; GitHub allows {TITLE_CHARS}. Shorten it."
         yield Finding("title-too-long", message, path + "/title")
-    room = body_room(item.temp_id, len(item.blocked_by))
-    yield from length_findings(len(item.body), room, path + "/body")
-    yield from creation_findings(item.labels, plan.kinds[position], path + "/labels")
+    room = content_limit(item.temp_id, len(item.blocked_by))
+    yield from check_length(len(item.body), room, path + "/body")
+    yield from check_labels(item.labels, plan.kinds[position], path + "/labels")
     if len(item.body) <= BODY_CHARS:
         yield from body_findings(plan.bodies[position], plan.kinds[position], path + "/body")
 
 
-def length_findings(length: int, room: int, path: str) -> Iterator[Finding]:
-    """Say that a body of so many characters does not fit."""
+def check_length(length: int, room: int, path: str) -> Iterator[Finding]:
+    """Check that a body of this many characters fits."""
     if length > room:
         message = (
-            f"The body has {length} characters; with the marker that accord adds, GitHub has room for {room}. "
-            "Move detail into files and link them."
+            f"The body has {length} characters; GitHub has room for {room} beside accord's marker. "
+            "Move details into files and link them."
         )
         yield Finding("body-too-long", message, path)
 
 
-def _reference_findings(plan: Plan) -> Iterator[Finding]:
+def check_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
+    """Check the labels of a new item: exactly one of each category that its kind carries, and none of the others.
+
+    ``path`` points at the list.
+    """
+    yield from _check_label_names(labels, path)
+    for rule in CREATION_RULES[kind]:
+        positions = [i for i, label in enumerate(labels) if category_of(label) is rule.category]
+        if not rule.allowed:
+            for position in positions:
+                message = f"A {kind.word} has no {rule.word} label. Remove `{labels[position]}`."
+                yield Finding("label-forbidden", message, path + pointer(position))
+            continue
+        choice = " or ".join(f"`{label}`" for label in rule.allowed)
+        if not positions:
+            message = f"A {kind.word} needs exactly one {rule.word} label. Add {choice}."
+            yield Finding("label-missing", message, path)
+        yield from _check_repeated(labels, positions, rule.word, path)
+        for position in positions:
+            if labels[position] in KNOWN_NAMES and labels[position] not in rule.allowed:
+                message = f"A new {kind.word} cannot have the label `{labels[position]}`. Use {choice}."
+                yield Finding("label-forbidden", message, path + pointer(position))
+
+
+def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check a list that replaces an item's labels; the item keeps its type and status, so they may be absent."""
+    yield from _check_label_names(labels, path)
+    for category in Category:
+        positions = [i for i, label in enumerate(labels) if category_of(label) is category]
+        yield from _check_repeated(labels, positions, category.name.lower(), path)
+    if not in_category(labels, Category.PRIORITY):
+        yield warning("label-missing", "This list removes the item's priority. Add a priority label.", path)
+
+
+def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
+    """Check that an existing item of this kind may have the labels of an update."""
+    for rule in CREATION_RULES[kind]:
+        if rule.category in (Category.PRIORITY, Category.COMPLEXITY):
+            for i, label in enumerate(labels):
+                if category_of(label) is rule.category and label in KNOWN_NAMES and label not in rule.allowed:
+                    message = f"A {kind.word} cannot have the label `{label}`. Remove it."
+                    yield Finding("label-forbidden", message, path + pointer(i))
+
+
+def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
+    """Check what holds for every list of labels: known names in the four categories, and GitHub's limits."""
+    if len(labels) > LABELS_PER_ITEM:
+        message = f"The item has {len(labels)} labels; GitHub allows {LABELS_PER_ITEM}. Remove some."
+        yield Finding("labels-too-many", message, path)
+    for position, label in enumerate(labels):
+        here = path + pointer(position)
+        category = category_of(label)
+        if not label.strip():
+            yield Finding("label-unknown", "A label is empty. Name one or remove it.", here)
+        elif label != label.strip() or not label.isprintable():
+            message = "A label has whitespace around it or contains invisible characters. Remove them."
+            yield Finding("label-unknown", message, here)
+        elif len(label) > LABEL_NAME_CHARS:
+            message = f"The label has {len(label)} characters; GitHub allows {LABEL_NAME_CHARS}. Shorten it."
+            yield Finding("label-too-long", message, here)
+        elif category and label not in KNOWN_NAMES:
+            known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
+            advice = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
+            yield Finding("label-unknown", f"Unknown {category.name.lower()} label `{label}`. {advice}", here)
+
+
+def _check_repeated(labels: Sequence[str], positions: Sequence[int], word: str, path: str) -> Iterator[Finding]:
+    for position in positions[1:]:
+        message = f"`{labels[position]}` is a second {word} label beside `{labels[positions[0]]}`. Keep one."
+        yield Finding("label-repeated", message, path + pointer(position))
+
+
+def _check_references(plan: Plan) -> Iterator[Finding]:
     for i, item in enumerate(plan.result.create):
         for j, reference in enumerate(item.blocked_by):
             path = pointer("create", i, "blockedBy", j)
             if reference == item.temp_id:
-                yield Finding("self-reference", f'"{reference}" waits for itself. Remove it.', path)
+                message = f"`{reference}` blocks itself. Remove it from its `blockedBy`."
+                yield Finding("self-reference", message, path)
             elif reference not in plan.positions and item_number(reference) is None:
-                near = next((name for name in plan.positions if name.strip() == reference.strip()), None)
-                hint = "Name one that exists." if near is None else f'Blanks count too: write "{near}", or rename that.'
-                message = f'"{reference}" is neither a tempID of this result nor a number of a work item. {hint}'
+                advice = did_you_mean(reference, plan.positions) or "Use a tempID of this result or a number like 42."
+                message = f"`{reference}` is neither a tempID of this result nor a work item number. {advice}"
                 yield Finding("unknown-reference", message, path)
 
 
-def _dependency_counts(plan: Plan) -> Iterator[Finding]:
+def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
     """Count the dependencies of each new item in both directions; GitHub would refuse one too many part-way."""
-    waiting = Counter(j for i in range(len(plan.result.create)) for j in plan.blockers(i))
+    blocked = Counter(j for i in range(len(plan.result.create)) for j in plan.blockers(i))
     for i, item in enumerate(plan.result.create):
         counts = {
-            "waits for": len(plan.blockers(i)) + len(plan.existing_blockers(i)),
-            "is waited for by": waiting[i],
+            "is blocked by": len(plan.blockers(i)) + len(plan.existing_blockers(i)),
+            "blocks": blocked[i],
         }
         for words, count in counts.items():
             if count > DEPENDENCIES_PER_DIRECTION:
                 message = (
-                    f"{item.temp_id} {words} {count} items; GitHub takes {DEPENDENCIES_PER_DIRECTION}. "
-                    "Put an item in between that stands for a group of them."
+                    f"`{item.temp_id}` {words} {count} items; GitHub allows {DEPENDENCIES_PER_DIRECTION}. "
+                    "Add an item in between that stands for a group of them."
                 )
                 yield Finding("dependencies-too-many", message, pointer("create", i, "blockedBy"))
 
 
-def _change_findings(result: PlannerResult) -> Iterator[Finding]:
+def _check_changes(result: PlannerResult) -> Iterator[Finding]:
     closed: set[int] = set()
     for i, reference in enumerate(result.close):
         number = item_number(reference)
         if number is None:
-            yield _no_item(reference, pointer("close", i))
+            yield _not_a_number(reference, pointer("close", i))
         else:
             closed.add(number)
     times = Counter(item_number(update.work_item_id) for update in result.update)
@@ -173,7 +264,7 @@ def _change_findings(result: PlannerResult) -> Iterator[Finding]:
         path = pointer("update", i)
         number = item_number(update.work_item_id)
         if number is None:
-            yield _no_item(update.work_item_id, path + "/workItemID")
+            yield _not_a_number(update.work_item_id, path + "/workItemID")
         elif number in closed:
             message = f"#{number} is both closed and updated. Keep one of the two."
             yield Finding("close-and-update", message, path + "/workItemID")
@@ -183,19 +274,18 @@ def _change_findings(result: PlannerResult) -> Iterator[Finding]:
         if update.body is not None:
             body = read_body(update.body[:BODY_CHARS])
             kind = kind_of(update.labels or ()) or likely_kind(body)
-            yield from length_findings(len(update.body), body_room("", 0), path + "/body")
+            yield from check_length(len(update.body), content_limit("", 0), path + "/body")
             yield from body_findings(body, kind, path + "/body")
         if update.labels is not None:
-            yield from update_findings(update.labels, path + "/labels")
+            yield from _check_updated_labels(update.labels, path + "/labels")
 
 
-def _no_item(reference: str, path: str) -> Finding:
-    message = f'"{reference}" is no number of a work item. Write 42 or #42.'
-    return Finding("unknown-reference", message, path)
+def _not_a_number(reference: str, path: str) -> Finding:
+    return Finding("unknown-reference", f"`{reference}` is not a work item number. Use `42` or `#42`.", path)
 
 
-def _shared_scope(plan: Plan) -> Iterator[Finding]:
-    """Warn where two tasks that may run at the same time list the same file as theirs."""
+def _check_shared_scope(plan: Plan) -> Iterator[Finding]:
+    """Warn where two tasks that may run at the same time have the same file in scope."""
     create = plan.result.create
     above = ancestors({i: plan.blockers(i) for i in range(len(create))})
     by_path: dict[str, list[int]] = {}
@@ -207,9 +297,9 @@ def _shared_scope(plan: Plan) -> Iterator[Finding]:
         for position, i in enumerate(tasks):
             others = [j for j in tasks[:position] if not (above[i] >> j | above[j] >> i) & 1]
             if others:
-                names = ", ".join(create[j].temp_id for j in others[:3]) + (" …" if len(others) > 3 else "")
+                names = ", ".join(f"`{create[j].temp_id}`" for j in others[:3]) + (" …" if len(others) > 3 else "")
                 message = (
-                    f"`{path}` is in scope of {create[i].temp_id} and of {names}, and none waits for the other: "
-                    "their changes may collide. Add a blockedBy, or split the file's work."
+                    f"`{path}` is in scope of `{create[i].temp_id}` and of {names}, and none blocks the other, "
+                    "so their changes may collide. Add a `blockedBy`, or split the work on the file."
                 )
                 yield warning("shared-scope", message, pointer("create", i, "body"))

@@ -1,12 +1,9 @@
-"""Applying a planner result: gather, plan, apply, report. Everything is decided before the first write."""
+"""Apply a planner result: sanitise, gather facts, check, plan, apply. Everything is decided before the first write."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accord.core.errors import AccordError
-from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
 from accord.results.operations import (
@@ -16,8 +13,7 @@ from accord.results.operations import (
     Outcome,
     Receipt,
     default_run_key,
-    outcome_of,
-    with_request_count,
+    reporting,
 )
 from accord.results.planner.apply import Ledger, apply_operations, entry_of
 from accord.results.planner.facts import gather_facts
@@ -25,8 +21,8 @@ from accord.results.planner.plan import (
     AddDependency,
     CreateWorkItem,
     adoption_findings,
-    fact_findings,
-    name_findings,
+    check_facts,
+    check_names,
     plan_operations,
     rewritable,
 )
@@ -38,74 +34,51 @@ if TYPE_CHECKING:
 
     from accord.github.client import GitHub
     from accord.results.operations import RunOptions
-    from accord.results.planner.facts import PlanFacts
     from accord.results.planner.plan import PlanOperation
     from accord.results.planner.rules import Plan
-    from accord.text.redaction import Redactor
 
 
-def apply_plan(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
-    """Carry out a plan that holds, exactly once. Raises nothing of accord's own: the receipt tells.
+def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
+    """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it.
 
-    Findings in the receipt have no lines; whoever read the file knows them.
+    Findings in the receipt have no lines; the reader of the file adds them.
     """
-    return with_request_count(github, lambda: _applied(github, plan, setting))
+    run_key = options.run_key or default_run_key(plan.result, options.repository)
+    receipt = Receipt("planner-result", options.repository, run_key)
+    with reporting(github, receipt):
+        receipt.require(plan.findings)
+        if not (plan.result.create or plan.result.close or plan.result.update):
+            receipt.outcome = Outcome.UNCHANGED
+            return receipt
+        plan = _sanitised(plan, receipt, options)
+        facts = gather_facts(github, plan, run_token(options.repository, run_key), options.clock)
+        receipt.require(check_facts(plan, facts))
+        operations = plan_operations(plan, facts)
+        receipt.require(adoption_findings(operations, facts.token))
+        ledger = Ledger(facts, rewritable(plan))
+        if options.is_dry_run:
+            receipt.end([entry_of(o, o.found or OperationStatus.PLANNED, ledger) for o in operations], is_dry_run=True)
+            receipt.estimated_seconds = estimate_seconds(*_planned_requests(operations))
+        else:
+            receipt.end(*apply_operations(github, operations, ledger, options), is_dry_run=False)
+        receipt.titles = {item.temp_id: item.title for item in plan.result.create}
+        receipt.items = {
+            key: Item(str(ledger.issues[key].number), ledger.issues[key].url)
+            for key in receipt.titles
+            if key in ledger.issues
+        }
+        receipt.dependencies = [Dependency(o.item, o.blocker) for o in operations if isinstance(o, AddDependency)]
+    return receipt
 
 
-def _applied(github: GitHub, plan: Plan, setting: RunOptions) -> Receipt:
-    result = plan.result
-    run_key = setting.run_key or default_run_key(result, setting.repository)
-    receipt = Receipt("planner-result", Outcome.REJECTED, run_key, setting.repository, plan.findings)
-    if has_errors(receipt.findings):
-        return receipt
-    if not (result.create or result.close or result.update):
-        return replace(receipt, outcome=Outcome.UNCHANGED)
-    plan, receipt = _as_posted(plan, receipt, setting.redact)
-    if has_errors(receipt.findings):
-        return receipt
-    try:
-        facts = gather_facts(github, plan, run_token(setting.repository, run_key), setting.clock)
-    except AccordError as error:
-        return replace(receipt, outcome=outcome_of((), error), error=error)
-    receipt = replace(receipt, findings=[*receipt.findings, *fact_findings(plan, facts)])
-    if has_errors(receipt.findings):
-        return receipt
-    return _carried_out(github, plan, facts, receipt, setting)
-
-
-def _as_posted(plan: Plan, receipt: Receipt, secrets: Redactor) -> tuple[Plan, Receipt]:
-    """Make the texts fit to be posted, and hold what came out against the rules once more: lengths above all."""
-    desk = TextSanitizer(secrets)
-    result = posted_plan(plan.result, desk)
-    findings = [*receipt.findings, *name_findings(plan, secrets), *desk.findings]
-    plan = with_texts(plan, result)
-    if desk.sanitised:
-        findings += errors_as_posted(plan.findings)
-    return plan, replace(receipt, findings=findings, sanitised=desk.sanitised)
-
-
-def _carried_out(github: GitHub, plan: Plan, facts: PlanFacts, receipt: Receipt, setting: RunOptions) -> Receipt:
-    operations = plan_operations(plan, facts)
-    receipt = replace(receipt, findings=[*receipt.findings, *adoption_findings(operations, facts.token)])
-    ledger = Ledger(facts.token, facts.identity, facts.read_at, dict(facts.items), rewritable(plan))
-    if setting.is_dry_run:
-        entries = [entry_of(operation, operation.found or OperationStatus.PLANNED, ledger) for operation in operations]
-        seconds = estimate_seconds(*_planned_requests(operations))
-        receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
-    else:
-        entries, problem = apply_operations(github, operations, ledger, setting.clock, setting.tell)
-        receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
-    titles = {item.temp_id: item.title for item in plan.result.create}
-    return replace(receipt, items=_items(plan, ledger), titles=titles, edges=_edges(operations))
-
-
-def _items(plan: Plan, ledger: Ledger) -> dict[str, Item]:
-    wanted = [item.temp_id for item in plan.result.create]
-    return {key: Item(str(ledger.issues[key].number), ledger.issues[key].url) for key in wanted if key in ledger.issues}
-
-
-def _edges(operations: Sequence[PlanOperation]) -> list[Dependency]:
-    return [Dependency(entry.item, entry.blocker) for entry in operations if isinstance(entry, AddDependency)]
+def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
+    """Sanitise the texts, and check the result again: above all, lengths change."""
+    sanitizer = TextSanitizer(options.redact)
+    names = check_names(plan, options.redact)
+    plan = with_texts(plan, posted_plan(plan.result, sanitizer))
+    receipt.sanitised = sanitizer.sanitised
+    receipt.require([*names, *sanitizer.findings, *(errors_as_posted(plan.findings) if sanitizer.sanitised else [])])
+    return plan
 
 
 def _planned_requests(operations: Sequence[PlanOperation]) -> tuple[int, int]:

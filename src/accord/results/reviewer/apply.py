@@ -1,4 +1,4 @@
-"""Carrying a review out, operation by operation: after each, what is left is planned again from where the state is."""
+"""Apply a review operation by operation; after each, the rest is planned again from the new state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accord.core.findings import warning
 from accord.github.models import AnchorRefused, VerdictRefused
 from accord.github.once import send_once
 from accord.results.operations import LedgerEntry, MoveWorkItem, OperationStatus
-from accord.results.reviewer.facts import found_numbers, is_of_run, own_reviews
+from accord.results.reviewer.facts import is_of_run, own_reviews, posted_numbers
 from accord.results.reviewer.placement import COMMENT, PART
 from accord.results.reviewer.plan import (
     OPPOSABLE,
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Review
-    from accord.results.operations import Tell
+    from accord.results.operations import RunOptions
     from accord.results.reviewer.facts import ReviewFacts
 
 
 def apply_operations(
-    github: GitHub, facts: ReviewFacts, state: ReviewState, clock: Clock, tell: Tell
+    github: GitHub, facts: ReviewFacts, state: ReviewState, options: RunOptions
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
-    """Carry out what is not done yet, in order; return an entry for every operation, and what stopped the rest."""
+    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run."""
     while True:
         operations = plan_operations(facts, state)
         position = next((i for i, operation in enumerate(operations) if operation.found is None), None)
@@ -48,28 +48,27 @@ def apply_operations(
             return state, entries_of(operations, facts), None
         operation = operations[position]
         try:
-            state = _do(github, operation, facts, state, clock)
+            state = _apply(github, operation, facts, state, options.clock)
         except AccordError as error:
             failed = replace(operation, found=OperationStatus.FAILED)
             return state, entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
         name = (operation.op, operation.key)
         if name in state.done | state.failed:
             status = OperationStatus.DONE if name in state.done else OperationStatus.FAILED
-            tell(entry_of(replace(operation, found=status), facts), position + 1, len(operations))
+            options.on_entry(_entry_of(replace(operation, found=status), facts), position + 1, len(operations))
 
 
 def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[LedgerEntry]:
-    """Write the receipt's lines."""
-    return [entry_of(operation, facts) for operation in operations]
+    """Return the receipt's entries."""
+    return [_entry_of(operation, facts) for operation in operations]
 
 
-def entry_of(operation: ReviewOperation, facts: ReviewFacts) -> LedgerEntry:
-    """Write the receipt's line of an operation."""
+def _entry_of(operation: ReviewOperation, facts: ReviewFacts) -> LedgerEntry:
     number = operation.move.issue.number if isinstance(operation, MoveWorkItem) else facts.pull.number
     return LedgerEntry(operation.op, operation.key, operation.found or OperationStatus.PLANNED, str(number))
 
 
-def _do(
+def _apply(
     github: GitHub, operation: ReviewOperation, facts: ReviewFacts, state: ReviewState, clock: Clock
 ) -> ReviewState:
     number = facts.pull.number
@@ -124,7 +123,7 @@ def _comment_on_file(
 
     def find() -> str | None:
         comments = github.review_comments(number)
-        return "there" if at in found_numbers(comments, COMMENT, "at", draft.token, facts.identity) else None
+        return "there" if at in posted_numbers(comments, COMMENT, "at", draft.token, facts.identity) else None
 
     def send() -> str:
         return github.comment_on_file(number, draft.commit, operation.path, operation.body)
@@ -141,15 +140,15 @@ def _follow_up(github: GitHub, operation: FollowUpComment, facts: ReviewFacts, c
 
     def find() -> str | None:
         comments = github.comments(number)
-        return "there" if operation.part in found_numbers(comments, PART, "part", token, facts.identity) else None
+        return "there" if operation.part in posted_numbers(comments, PART, "part", token, facts.identity) else None
 
     send_once(lambda: github.create_comment(number, operation.body).url, find, clock)
 
 
 def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:
-    """Dismiss; where GitHub will not, the label still tells the verdict, so the run goes on and says so.
+    """Dismiss a review; when GitHub refuses, the run goes on with a warning, because the label has the verdict.
 
-    A dismissal that is sent again after its answer was lost is refused, so a look tells whether it is done.
+    GitHub refuses a dismissal that is sent again after a lost answer, so the reviews are read to see if it is done.
     """
     url = state.review.url if state.review else ""
     try:

@@ -1,4 +1,4 @@
-"""The rules of reviewer results: a verdict that its comments bear out, and findings that can be acted on.
+"""The rules of reviewer results: a verdict that its comments support, and complete findings.
 
 Source: workflow contracts, "ReviewerResult".
 """
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w")
 
 
 def is_warning(comment: AgentReviewComment) -> bool:
-    """Tell a warning, which does not influence the verdict, from a finding."""
+    """Return whether a comment is a warning, which does not influence the verdict, and not a finding."""
     return _WARNING.match(comment.body) is not None
 
 
@@ -33,36 +33,36 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     found: list[Finding] = []
     if not review.summary.strip():
         found.append(
-            Finding("summary-empty", "The summary is empty. Say what the review came to.", pointer("review", "summary"))
+            Finding("summary-empty", "The summary is empty. Write the result of the review.", pointer("review", "summary"))
         )
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:
-        message = 'The verdict "needs-changes" rests on no finding. Add one, or approve.'
+        message = "The verdict `needs-changes` has no finding. Add one, or approve."
         found.append(Finding("needs-changes-without-finding", message, pointer("review", "comments")))
     for i, comment in enumerate(review.comments):
         path = pointer("review", "comments", i)
-        found += _comment_findings(comment, path)
+        found += _check_comment(comment, path)
         if i in finding_positions:
             if review.verdict == "approve":
-                message = 'An approval has no findings. Begin the comment with "[Warning]", or ask for changes.'
+                message = "An approval has no findings. Begin the comment with `[Warning]`, or request changes."
                 found.append(Finding("approve-with-finding", message, path + "/body"))
             elif missing := _missing_parts(comment.body):
-                message = f"The finding does not say {', '.join(missing)}. Write each as a label with its text."
+                message = f"The finding lacks {' and '.join(missing)}. Add each label with its text."
                 found.append(Finding("finding-incomplete", message, path + "/body"))
     return found
 
 
-def _comment_findings(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
+def _check_comment(comment: AgentReviewComment, path: str) -> Iterator[Finding]:
     if comment.line is not None and comment.line < 1:
-        message = f"There is no line {comment.line}; lines count from 1. Use null for the file as a whole."
+        message = f"The line {comment.line} is not valid, because lines count from 1. Use null for the whole file."
         yield Finding("line-invalid", message, path + "/line")
     if not comment.path.strip() or _OUTSIDE_TREE.search(comment.path):
-        message = f'"{comment.path[:80]}" is no path inside of the repository. Name the file relative to its root.'
+        message = f"`{comment.path[:80]}` is not a path in the repository. Use a path relative to its root."
         yield Finding("path-invalid", message, path + "/path")
     if not _WORD.search(_WARNING.sub("", comment.body, count=1)):
-        yield Finding("comment-empty", "The comment says nothing. Write it, or leave it out.", path + "/body")
+        yield Finding("comment-empty", "The comment is empty. Write its text, or remove it.", path + "/body")
 
 
 def _missing_parts(body: str) -> list[str]:
     parts = labelled_parts(body, _PARTS, inline=True)
-    return [name for name in _PARTS.values() if not _WORD.search(parts.get(name, ""))]
+    return [f"`{name}:`" for name in _PARTS.values() if not _WORD.search(parts.get(name, ""))]

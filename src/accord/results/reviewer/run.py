@@ -1,30 +1,27 @@
-"""Applying a reviewer result: gather, plan, apply, report. Everything is decided before the first write."""
+"""Apply a reviewer result: sanitise, gather facts, plan, apply. Everything is decided before the first write."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.errors import AccordError, BrokenContract
-from accord.core.findings import has_errors
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.results.operations import Outcome, Receipt, default_run_key, outcome_of, with_request_count
+from accord.results.operations import Receipt, default_run_key, reporting
 from accord.results.reviewer.apply import apply_operations, entries_of
-from accord.results.reviewer.facts import Request, gather_facts
-from accord.results.reviewer.placement import Placement, lay_out
+from accord.results.reviewer.facts import gather_facts
+from accord.results.reviewer.placement import Placement, draft_review, lay_out
 from accord.results.reviewer.plan import (
     CommentOnFile,
     FollowUpComment,
     PostReview,
     ReviewOperation,
+    initial_state,
     plan_findings,
     plan_operations,
     require_allowed,
-    start,
 )
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.texts import TextSanitizer, posted_paths, posted_review, says_nothing
+from accord.results.texts import TextSanitizer, empty_as_posted, posted_review
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,67 +29,47 @@ if TYPE_CHECKING:
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
     from accord.results.operations import RunOptions
-    from accord.results.reviewer.facts import Reviewed, ReviewFacts
+    from accord.results.reviewer.facts import ReviewFacts
     from accord.results.reviewer.plan import ReviewState
 
 
-def apply_review(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:
-    """Check a reviewer result, and post it exactly once. Raises nothing of accord's own: the receipt tells.
+def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) -> Receipt:
+    """Check a reviewer result, post it exactly once, and report it. Raises no AccordError: the receipt has it.
 
-    A review is the same one when result, pull request, run key and, where it is given, commit are the same: without a
-    commit, what stands at any commit counts, so that no verdict reaches a head that nobody read.
+    Two reviews are the same when result, pull request, run key and, where given, commit are the same. Without a commit
+    a review at any commit counts, so that no verdict reaches a head that the reviewer did not read.
     """
-    return with_request_count(github, lambda: _applied(github, result, reviewed, setting))
-
-
-def _applied(github: GitHub, result: ReviewerResult, reviewed: Reviewed, setting: RunOptions) -> Receipt:
-    digest = default_run_key(result, setting.repository)
-    run_key = setting.run_key or digest
-    receipt = Receipt("reviewer-result", Outcome.REJECTED, run_key, setting.repository, reviewer_findings(result))
-    if has_errors(receipt.findings):
-        return receipt
-    desk = TextSanitizer(setting.redact)
-    posted = posted_review(result, desk)
-    names = posted_paths(result, desk)
-    unfit = says_nothing(reviewer_findings(posted)) if desk.sanitised else []
-    receipt = replace(receipt, findings=[*receipt.findings, *desk.findings, *unfit], sanitised=desk.sanitised)
-    if unfit:
-        return receipt
-    request = Request(
-        posted,
-        reviewed,
-        run_token(setting.repository, f"{run_key}\n{digest}\n{reviewed.commit}"),
-        run_token(setting.repository, f"{run_key}\n{digest}\n"),
-        setting.repository,
-        names,
-    )
-    try:
-        facts = gather_facts(github, request)
+    digest = default_run_key(result, options.repository)
+    run_key = options.run_key or digest
+    receipt = Receipt("reviewer-result", options.repository, run_key)
+    with reporting(github, receipt):
+        receipt.require(reviewer_findings(result))
+        sanitizer = TextSanitizer(options.redact)
+        posted = posted_review(result, sanitizer)
+        scope = f"{run_key}\n{digest}\n"
+        token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)
+        draft = draft_review(posted, sanitizer, token, same)
+        receipt.sanitised = sanitizer.sanitised
+        unfit = empty_as_posted(reviewer_findings(posted)) if sanitizer.sanitised else []
+        receipt.require([*sanitizer.findings, *unfit])
+        facts = gather_facts(github, draft, options)
         require_allowed(facts)
-    except BrokenContract as broken:
-        return replace(receipt, findings=[*receipt.findings, *broken.findings])
-    except AccordError as error:
-        return replace(receipt, outcome=outcome_of((), error), error=error)
-    said = [*facts.findings, *plan_findings(facts)]
-    return _carried_out(github, facts, replace(receipt, findings=[*receipt.findings, *said]), setting)
-
-
-def _carried_out(github: GitHub, facts: ReviewFacts, receipt: Receipt, setting: RunOptions) -> Receipt:
-    state = start(facts)
-    if setting.is_dry_run:
-        operations = plan_operations(facts, state)
-        seconds = estimate_seconds(*_planned_requests(operations))
-        entries = entries_of(operations, facts)
-        receipt = replace(receipt, outcome=Outcome.PLANNED, operations=entries, estimated_seconds=seconds)
-    else:
-        state, entries, problem = apply_operations(github, facts, state, setting.clock, setting.tell)
-        receipt = replace(receipt, outcome=outcome_of(entries, problem), operations=entries, error=problem)
-    details = {"review": _details(facts, state, is_dry_run=setting.is_dry_run)}
-    return replace(receipt, findings=[*receipt.findings, *state.findings], details=details)
+        receipt.findings += [*facts.findings, *plan_findings(facts)]
+        state = initial_state(facts)
+        if options.is_dry_run:
+            operations = plan_operations(facts, state)
+            receipt.end(entries_of(operations, facts), is_dry_run=True)
+            receipt.estimated_seconds = estimate_seconds(*_planned_requests(operations))
+        else:
+            state, entries, problem = apply_operations(github, facts, state, options)
+            receipt.end(entries, problem, is_dry_run=False)
+        receipt.findings += state.findings
+        receipt.details = {"review": _details(facts, state, is_dry_run=options.is_dry_run)}
+    return receipt
 
 
 def _details(facts: ReviewFacts, state: ReviewState, *, is_dry_run: bool) -> dict[str, Any]:
-    """Say what became of the verdict and of each comment; counts are None for a review whose marker is gone."""
+    """Return how verdict and comments were posted; counts are None for a review whose marker is gone."""
     marks = state.marks
     places = marks.places if marks else ()
     review = state.review
