@@ -22,8 +22,7 @@ from accord.core.clock import SystemClock
 from accord.core.kinds import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.results.label_sync import apply_labels, plan_labels
-from accord.results.label_sync import shipped_labels
+from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import PlannerResult
 from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan

@@ -24,7 +24,6 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import ReviewerResult
 from accord.results.operations import RunOptions
-from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.text.redaction import Redactor
 from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
@@ -62,8 +61,8 @@ def result(comments: int) -> dict[str, Any]:
 def with_accord(server: RunningSandbox, document: dict[str, Any]) -> None:
     access = Access(server.repository, server.token, server.url)
     adapter = GitHub(access, SystemClock(), lambda seconds, _: print(f"  (accord waits {seconds:.0f} s for a limit)"))
-    setting = RunOptions(server.repository, SystemClock(), Redactor())
-    receipt = apply_review(adapter, read_shape(ReviewerResult, document), Reviewed(PULL), setting)
+    options = RunOptions(server.repository, SystemClock(), Redactor(), pull=PULL)
+    receipt = apply_review(adapter, read_shape(ReviewerResult, document), options)
     assert receipt.exit_code == 0, receipt.error
 
 

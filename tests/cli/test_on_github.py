@@ -139,7 +139,7 @@ def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_applied(acc
     file = accord.file("plan.json", GOOD)
     ended = accord("apply", file, "--receipt", file / "receipt.json")
     assert (ended.code, ended.out) == (2, "")
-    assert "receipt.json cannot be written" in ended.err
+    assert "Cannot write the receipt" in ended.err
     over = accord("apply", file, "--receipt", file.parent / "." / "plan.json")
     assert (over.code, json.loads(file.read_text())) == (2, GOOD), "the agent's result is not written over"
     assert stage.issues() == []
@@ -176,7 +176,7 @@ def test_what_was_changed_in_an_agents_text_is_told_and_nothing_if_nothing_was(a
     accord.on(stage)
     summary = on_a_runner(accord)["GITHUB_STEP_SUMMARY"]
     hostile = accord.file("hostile.json", plan(task("b", title="For @a and @b", context="x <script>")))
-    told = "made harmless before posting: mentions 2, html 1"
+    told = "sanitised before posting: mentions 2, html 1"
     assert told in accord("apply", hostile, "--dry-run").out
     assert told in accord("apply", hostile).out
     assert told.capitalize() + "." in summary.read_text()
@@ -268,7 +268,7 @@ def test_an_item_shows_what_it_waits_for_and_where_it_may_move(accord: Accord, s
     accord("apply", accord.file("plan.json", GOOD))
     shown = accord("items", "show", "#2", "--format", "json").document
     assert (shown["waits_for"], shown["moves"], shown["status"]) == (["1"], [], "pending")
-    assert "waits for #1" in accord("items", "show", "2").out
+    assert "blocked by #1" in accord("items", "show", "2").out
     assert accord("items", "show", "77").code == 1
     missing = accord("items", "show", "77", "--format", "json")
     moved = accord("items", "move", "77", "--to", "ready", "--format", "json").document

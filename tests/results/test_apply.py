@@ -366,7 +366,7 @@ def test_what_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
                 "PATCH", path, body=task_body(criteria="- [x] Ticked meanwhile"), labels=["status:ready", "security"]
             )
 
-    assert stage.apply(result, tell=person).outcome is Outcome.APPLIED
+    assert stage.apply(result, on_entry=person).outcome is Outcome.APPLIED
     issue = one(stage, number)
     assert "Ticked meanwhile" in str(issue["body"])
     assert issue["labels"] == ["priority:high", "status:ready"]

@@ -20,7 +20,6 @@ from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers
-from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.operations import Outcome, Receipt, RunOptions
@@ -117,10 +116,12 @@ def ended(outcome: str, summary: str) -> dict[str, Any]:
 
 
 def apply(stage: Stage, result: dict[str, Any], *, token: str = "", dry: bool = False, **work: Any) -> Receipt:
-    setting = RunOptions(stage.repository, stage.clock, Redactor(), is_dry_run=dry)
+    options = RunOptions(
+        stage.repository, stage.clock, Redactor(), is_dry_run=dry, work_item=1, remote=remote(stage), **work
+    )
     model = read_shape(ImplementorResult, result)
     github = stage.adapter(token=token)
-    return apply_implementation(github, model, Implementation(1, remote(stage), **work), setting)
+    return apply_implementation(github, model, options)
 
 
 def codes(receipt: Receipt) -> set[str]:
@@ -355,10 +356,10 @@ def test_a_workflow_file_that_the_jobs_token_may_not_push_is_refused_whole_and_s
     (tree / "src" / "a.py").write_text("a = 2\n")
     before = state(stage)
     result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
-    setting = RunOptions(stage.repository, stage.clock, Redactor())
     way_in = Remote(remote(stage).url, stage.server.url, INSTALLATION_TOKEN, stage.clock)
+    options = RunOptions(stage.repository, stage.clock, Redactor(), work_item=1, remote=way_in)
     github = stage.adapter(token=INSTALLATION_TOKEN)
-    receipt = apply_implementation(github, result, Implementation(1, way_in), setting)
+    receipt = apply_implementation(github, result, options)
     assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
     assert receipt.error is not None
     assert ".github/workflows/ci.yml" in receipt.error.message
@@ -388,9 +389,9 @@ def test_a_secret_of_the_job_is_never_pushed(stage: Stage, tmp_path: Path, place
         name, content = {"text": ("f", secret), "binary": ("f", f"\0{secret}"), "name": (secret, "x")}[place]
         (tree / "src" / name).write_text(content)
     before = state(stage)
-    setting = RunOptions(stage.repository, stage.clock, Redactor((secret,)))
+    options = RunOptions(stage.repository, stage.clock, Redactor((secret,)), work_item=1, remote=remote(stage))
     result = read_shape(ImplementorResult, completed(extract_patch(tree, "origin/main").decode()))
-    receipt = apply_implementation(stage.adapter(), result, Implementation(1, remote(stage)), setting)
+    receipt = apply_implementation(stage.adapter(), result, options)
     assert (receipt.outcome, codes(receipt)) == (Outcome.REJECTED, {"secret-in-patch"})
     assert secret not in str(receipt.as_json())
     assert state(stage) == before

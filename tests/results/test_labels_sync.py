@@ -10,8 +10,16 @@ from support.killing import kill_at
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.github.models import Label
-from accord.results.label_sync import LabelAction, apply_labels, extend_record, plan_labels, read_record
-from accord.results.label_sync import LabelEntry, parse_labels, shipped_labels
+from accord.results.label_sync import (
+    LabelAction,
+    LabelEntry,
+    apply_labels,
+    extend_record,
+    parse_labels,
+    plan_labels,
+    read_record,
+    shipped_labels,
+)
 from accord_sandbox.faults import KINDS, Fault
 from accord_sandbox.seed import STRANGER_TOKEN
 
@@ -102,7 +110,7 @@ def test_where_alias_and_name_both_exist_a_person_is_told_and_nothing_is_lost(st
     actions, findings = plan_labels([entry("new", "old")], stage.adapter().labels(), ["old"])
     assert changes(actions) == {}
     assert [finding.code for finding in findings] == ["alias-left"]
-    assert '"old" is an alias of "new"' in findings[0].message
+    assert "`old` is an alias of `new`" in findings[0].message
 
 
 def test_of_two_aliases_the_first_is_renamed_and_the_other_told(stage: Stage) -> None:

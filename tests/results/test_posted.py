@@ -181,7 +181,7 @@ def test_what_cannot_be_posted_is_found_before_anything_is_asked(
     receipt = stage.apply(plan(task("a", **parts), task("b")))
     assert (receipt.outcome, receipt.reads, receipt.writes) == (Outcome.REJECTED, 0, 0)
     assert [(found.code, found.path) for found in receipt.findings if found.severity.value == "error"] == [(code, path)]
-    assert receipt.findings[-1].message.startswith("As it is posted: ")
+    assert receipt.findings[-1].message.startswith("As posted: ")
 
 
 def test_a_body_that_only_numbers_of_owners_make_too_long_is_found_before_the_first_write(stage: Stage) -> None:

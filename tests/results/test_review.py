@@ -297,14 +297,14 @@ def test_a_commit_that_is_not_of_the_pull_request_is_refused(stage: Stage) -> No
 
 def see_other_files(monkeypatch: pytest.MonkeyPatch, *files: PullFile) -> None:
     """Let the next runs take files for part of the diff that are not, as when the head moves while they look."""
-    gathered = review_run.gather
+    gathered = review_run.gather_facts
 
     def gather(*arguments: Any) -> Any:
         facts = gathered(*arguments)
         seen = {**facts.anchors.files, **{file.path: file for file in files}}
         return replace(facts, anchors=replace(facts.anchors, files=seen))
 
-    monkeypatch.setattr(review_run, "gather", gather)
+    monkeypatch.setattr(review_run, "gather_facts", gather)
 
 
 def test_a_line_that_is_refused_after_all_costs_no_text(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

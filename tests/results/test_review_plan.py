@@ -27,23 +27,23 @@ from accord.results.reviewer.placement import (
     ReviewMarks,
     anchors_of,
     bodies,
-    draft_of,
+    draft_review,
     lay_out,
     marks_of,
     pack,
-    place_notes,
+    place_comments,
 )
 from accord.results.reviewer.plan import (
     CommentOnFile,
     FollowUpComment,
     PostReview,
+    initial_state,
     plan_operations,
-    start,
     without_anchors,
     without_file,
     without_verdict,
 )
-from accord.results.texts import TextSanitizer, posted_body, posted_paths, posted_review
+from accord.results.texts import TextSanitizer, posted_body, posted_review
 from accord.text.markdown import unfenced
 from accord.text.redaction import Redactor
 
@@ -82,8 +82,9 @@ DIFF = anchors_of(
 
 def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
-    desk = TextSanitizer(Redactor())
-    return draft_of(posted_review(model, desk), posted_paths(model, desk), "accordtoken", PULL.url, SHA)
+    sanitizer = TextSanitizer(Redactor())
+    drafted = draft_review(posted_review(model, sanitizer), sanitizer, "accordtoken", "")
+    return replace(drafted, pull_url=PULL.url, commit=SHA)
 
 
 def facts(result: dict[str, Any], login: str = "reviewer") -> ReviewFacts:
@@ -91,12 +92,12 @@ def facts(result: dict[str, Any], login: str = "reviewer") -> ReviewFacts:
 
 
 def places(result: dict[str, Any]) -> list[str]:
-    return [place.value for place in place_notes(draft(result).notes, DIFF)]
+    return [place.value for place in place_comments(draft(result).notes, DIFF)]
 
 
 def review(result: dict[str, Any], login: str = "reviewer") -> PostReview:
     known = facts(result, login)
-    return next(op for op in plan_operations(known, start(known)) if isinstance(op, PostReview))
+    return next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview))
 
 
 def test_each_comment_stands_on_the_highest_step_that_takes_it() -> None:
@@ -122,9 +123,9 @@ def test_each_comment_stands_on_the_highest_step_that_takes_it() -> None:
 
 def test_requests_do_not_grow_with_the_comments() -> None:
     known = facts(needs_changes(*(comment("src/a.py", n + 1) for n in range(50))))
-    assert [operation.op for operation in plan_operations(known, start(known))] == ["post-review"]
+    assert [operation.op for operation in plan_operations(known, initial_state(known))] == ["post-review"]
     known = facts(needs_changes(*(comment("src/a.py") for _ in range(500))))
-    operations = plan_operations(known, start(known))
+    operations = plan_operations(known, initial_state(known))
     assert sum(isinstance(operation, CommentOnFile) for operation in operations) == MOST_FILE_COMMENTS
 
 
@@ -147,7 +148,7 @@ def test_the_body_names_file_and_line_of_what_it_holds() -> None:
     body = review(needs_changes(comment("dir/absent file.py", 12), comment("dir/absent file.py"))).review.body
     link = f"https://github.com/accord/sandbox/blob/{SHA}/dir/absent%20file.py#L12"
     assert body.startswith("Some things are wrong.\n\n### `dir/absent file.py`\n\n")
-    assert f"**[Line 12]({link})**\n\n{FINDING}\n\n**The file as a whole**\n\n{FINDING}" in body
+    assert f"**[Line 12]({link})**\n\n{FINDING}\n\n**The whole file**\n\n{FINDING}" in body
     assert body.count("### ") == 1
 
 
@@ -188,7 +189,7 @@ def test_one_form_of_the_marker_is_enough_to_lay_out_the_same_again(form: str) -
 
 def test_lines_that_are_refused_go_to_the_body_and_keep_the_other_steps() -> None:
     known = facts(needs_changes(comment("src/a.py", 3), comment("src/a.py"), comment("src/a.py", 4)))
-    state = without_anchors(start(known), "422")
+    state = without_anchors(initial_state(known), "422")
     post, on_file = plan_operations(known, state)
     assert isinstance(post, PostReview)
     assert post.review.comments == ()
@@ -198,7 +199,7 @@ def test_lines_that_are_refused_go_to_the_body_and_keep_the_other_steps() -> Non
 
 def test_a_file_that_is_refused_is_added_to_the_posted_body() -> None:
     known = facts(needs_changes(comment("src/a.py", 3), comment("src/a.py")))
-    state = start(known)
+    state = initial_state(known)
     on_file = next(op for op in plan_operations(known, state) if isinstance(op, CommentOnFile))
     posted = Review(9, "https://github.com/r", "reviewer", False, "", "CHANGES_REQUESTED", SHA)
     state = without_file(replace(state, review=posted), on_file.note, "422")
@@ -210,7 +211,7 @@ def test_a_file_that_is_refused_is_added_to_the_posted_body() -> None:
 
 def test_a_verdict_that_is_refused_is_said_in_a_comment() -> None:
     known = facts(approve())
-    state = without_verdict(start(known), "Not permitted")
+    state = without_verdict(initial_state(known), "Not permitted")
     post = plan_operations(known, state)[0]
     assert isinstance(post, PostReview)
     assert post.review.event == "COMMENT"
@@ -257,7 +258,7 @@ def test_every_text_is_posted_exactly_once(
     small_bodies: int, result: dict[str, Any], login: str, lines_refused: bool, files_refused: bool
 ) -> None:
     known = facts(result, login)
-    state = start(known)
+    state = initial_state(known)
     if lines_refused:
         state = without_anchors(state, "")
     if files_refused:

@@ -187,7 +187,7 @@ def test_a_cycle_is_printed_in_the_order_of_waiting() -> None:
 
 def test_a_name_that_differs_by_blanks_alone_is_shown_as_it_must_be_written() -> None:
     _, (finding,) = check_document(json.dumps(plan(task("a "), task("b", "a"))).encode(), None)
-    assert finding.message.endswith('Blanks count too: write "a ", or rename that.')
+    assert finding.message.endswith("Did you mean `a `?")
     assert check(plan(task("a "), task("b", "a "))) == []
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord.core.errors import WrongUsage
-from accord.results.implementor.revision import scope_report
+from accord.results.implementor.plan import scope_report
 from accord.results.implementor.scope import ScopeReport, audit_scope, is_test_of
 from accord.results.texts import TextSanitizer
 from accord.text.redaction import Redactor
@@ -88,12 +88,12 @@ def test_every_path_is_reported_once(touched: list[str], scope: list[str]) -> No
 def test_a_path_that_an_agent_chose_is_shown_without_what_it_may_hide() -> None:
     token = "ghp_" + "a" * 36
     report = ScopeReport((f"src/{token}.py", "a\u202eb.py", "c`d\n.py"), (), (), ())
-    desk = TextSanitizer(Redactor())
-    shown = scope_report(report, desk)
+    sanitizer = TextSanitizer(Redactor())
+    shown = scope_report(report, sanitizer)
     assert token not in shown
     assert "\u202e" not in shown
     assert "- ``c`d\\n.py``" in shown
-    assert desk.sanitised["secrets"] == desk.sanitised["hidden"] == 1
+    assert sanitizer.sanitised["secrets"] == sanitizer.sanitised["hidden"] == 1
 
 
 NAMES = [

@@ -86,7 +86,7 @@ def test_a_merged_item_is_closed_as_completed_and_carries_no_status(stage: Stage
 
 def test_an_item_is_not_ready_before_what_blocks_it_is_closed(stage: Stage) -> None:
     stage.apply(plan(task("a"), task("b", "a")))
-    assert "waits for #1" in code_of(stage, 2, "ready")
+    assert "Blocked by #1" in code_of(stage, 2, "ready")
     stage.adapter().change_issue(1, CLOSE)
     assert move_work_item(stage.adapter(), 2, "ready").is_change
 
@@ -115,7 +115,7 @@ def test_only_a_person_takes_up_again_what_waits_for_a_person(stage: Stage, sour
     ("labels", "said"),
     [
         (["task:implement"], "no status label"),
-        (["status:ready", "status:review"], "status:ready and status:review"),
+        (["status:ready", "status:review"], "`status:ready` and `status:review`"),
         (["status:paused"], "status:paused"),
     ],
 )

@@ -13,7 +13,6 @@ from accord.core.kinds import read_shape
 from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
 from accord.results.operations import RunOptions
-from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.text.redaction import Redactor
 
@@ -110,12 +109,14 @@ def post(
     pull: int = PULL,
     work_item: int | None = None,
     commit: str = "",
-    **setting: Any,
+    **more: Any,
 ) -> Receipt:
     """Apply a reviewer's result, by default to the pull request of another author."""
     model = read_shape(ReviewerResult, result)
-    said = RunOptions(stage.repository, stage.clock, Redactor(), **setting)
-    return apply_review(adapter or stage.adapter(), model, Reviewed(pull, work_item, commit), said)
+    options = RunOptions(
+        stage.repository, stage.clock, Redactor(), pull=pull, work_item=work_item, commit=commit, **more
+    )
+    return apply_review(adapter or stage.adapter(), model, options)
 
 
 def listed(stage: Stage, path: str) -> list[dict[str, Any]]:

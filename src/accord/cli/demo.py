@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,12 @@ from accord.core.kinds import read_shape
 from accord.git.branches import Remote
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.results.implementor.facts import Implementation
 from accord.results.implementor.run import apply_implementation
-from accord.results.label_sync import apply_labels, plan_labels
-from accord.results.label_sync import shipped_labels
+from accord.results.label_sync import apply_labels, plan_labels, shipped_labels
 from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
 from accord.results.operations import RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
-from accord.results.reviewer.facts import Reviewed
 from accord.results.reviewer.run import apply_review
 from accord.results.status import current_status, move_work_item
 from accord.text.redaction import Redactor
@@ -107,12 +105,12 @@ def show_all(server: RunningSandbox) -> str:
 
     work = _read(ImplementorResult, "implementor")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
-    implementation = Implementation(number, remote)
-    made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implementation, setting))
+    implement = replace(setting, work_item=number, remote=remote)
+    made = _apply_twice("4", "implementor", lambda: apply_implementation(app, work, implement))
 
     review = _read(ReviewerResult, "reviewer")
-    reviewed = Reviewed(int(made.details["revision"]["id"]))
-    _apply_twice("5", "reviewer", lambda: apply_review(person, review, reviewed, setting))
+    pull = replace(setting, pull=int(made.details["revision"]["id"]))
+    _apply_twice("5", "reviewer", lambda: apply_review(person, review, pull))
     return str(made.details["revision"]["url"])
 
 

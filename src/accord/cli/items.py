@@ -1,4 +1,4 @@
-"""``accord items``: work items as people and later jobs ask for them."""
+"""``accord items``: list, show and move work items."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
     detail_of,
-    gather_item,
+    find_pull,
+    find_work_item,
+    gather_facts,
     item_closed_by,
     item_of,
     move_work_item,
-    pull_at,
     work_items,
 )
 
@@ -28,16 +29,19 @@ _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": 
 
 @click.group()
 def items() -> None:
-    """List work items, show one, and move one to another status."""
+    """List, show and move work items."""
 
 
 @items.command("list")
 @click.option("--status", type=Choice(WORK_ITEM.states), help="Only items in this status.")
-@click.option("--all", "show_all", is_flag=True, help="Closed items too.")
+@click.option("--all", "show_all", is_flag=True, help="Include closed items.")
 @repository_options
 @format_option
 def list_items(status: str | None, show_all: bool, output_format: str, **access: Any) -> None:
-    """List work items, newest first: issues that carry a type label."""
+    """List work items, newest first.
+
+    A work item is an issue with a type label.
+    """
     with github_for(**access) as (github, *_):
         state = "all" if show_all or status == "closed" else "open"
         found = [item_of(issue) for issue in work_items(github, state=state)]
@@ -60,18 +64,20 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
 @format_option
 @click.pass_context
 def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) -> None:
-    """Show a work item: its state, what it waits for, and where it may move. Of a pull request, the one it closes.
+    """Show a work item, its blockers and its legal moves.
 
-    As a step it leaves the output base: the branch that the pull request is to be merged into.
+    For the number of a pull request, show the work item that it closes. A step also gets the output base: the branch
+    into which the pull request is merged.
     """
     with github_for(**access) as way:
-        pull = pull_at(way.github, _number(number))
+        pull = find_pull(way.github, _number(number))
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         if pull:
             leave_outputs({"base": redact(pull.base_branch)})
         try:
             wanted = item_closed_by(pull, way.repository) if pull else _number(number)
-            item = detail_of(*gather_item(way.github, wanted)) | more
+            issue = find_work_item(way.github, wanted)
+            item = detail_of(issue, gather_facts(way.github, issue)) | more
         except BrokenContract as broken:
             if output_format != "json":
                 raise
@@ -84,19 +90,19 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
     click.echo(click.style(f"#{item['id']} {one_line(item['title'])}", bold=True))
     click.echo(f"{one_line(item['status'] or 'status unclear')} · {one_line(', '.join(item['labels']))}")
     if item["waits_for"]:
-        click.echo(f"waits for {', '.join('#' + blocker for blocker in item['waits_for'])}")
+        click.echo(f"blocked by {', '.join('#' + blocker for blocker in item['waits_for'])}")
     click.echo(f"may move to {', '.join(item['moves']) or 'nothing'}\n{item['url']}")
 
 
 @items.command()
 @click.argument("number", metavar="N")
-@click.option("--to", "target", required=True, type=Choice(WORK_ITEM.states), help="Where the item goes.")
+@click.option("--to", "target", required=True, type=Choice(WORK_ITEM.states), help="The new status.")
 @dry_run_option
 @repository_options
 @format_option
 @click.pass_context
 def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_format: str, **access: Any) -> None:
-    """Move a work item to another status, if that is a legal move from where it is."""
+    """Move a work item to another status, if that is legal."""
     document: dict[str, Any] = {"id": str(_number(number)), "to": target, "findings": []}
     with github_for(**access) as (github, *_):
         try:
@@ -118,5 +124,5 @@ def move(ctx: click.Context, /, number: str, target: str, dry_run: bool, output_
 def _number(text: str) -> int:
     number = item_number(text)
     if number is None:
-        raise WrongUsage(f'"{text}" is no number of a work item.', hint="Write 42 or #42.")
+        raise WrongUsage(f"`{text}` is not a work item number.", hint="Use `42` or `#42`.")
     return number

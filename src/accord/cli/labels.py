@@ -1,4 +1,4 @@
-"""``accord labels``: the label set-up of a repository."""
+"""``accord labels``: list, check and sync the labels of a repository."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from accord.cli.output import Progress, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
 from accord.files.store import can_be_written
-from accord.results.label_sync import FAILED, LabelAction, apply_labels, plan_labels
-from accord.results.label_sync import LabelEntry, parse_labels, shipped_labels
+from accord.results.label_sync import (
+    FAILED,
+    LabelAction,
+    LabelEntry,
+    apply_labels,
+    parse_labels,
+    plan_labels,
+    shipped_labels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,19 +34,19 @@ _LISTED = "listed"
 
 
 def _file_option(command: Any) -> Any:
-    return click.option("--file", metavar="F", help="A label file instead of the shipped labels.")(command)
+    return click.option("--file", metavar="F", help="A label file. Default: the labels that accord ships.")(command)
 
 
 @click.group()
 def labels() -> None:
-    """Bring a repository's labels in step with a file, or with the labels that accord ships."""
+    """List, check and sync labels."""
 
 
 @labels.command("list")
 @_file_option
 @format_option
 def list_labels(file: str | None, output_format: str) -> None:
-    """List the labels of the file; nothing is asked or written."""
+    """List the labels of the file."""
     entries = _entries(file)
     if output_format == "json":
         print_json({"outcome": _LISTED, "labels": [_listed(entry) for entry in entries]})
@@ -50,7 +57,7 @@ def list_labels(file: str | None, output_format: str) -> None:
 
 
 def _listed(entry: LabelEntry) -> dict[str, Any]:
-    """Write a label in the form of ``check`` and ``sync``, where nothing is compared."""
+    """Return the JSON object of a label, with the keys that ``check`` and ``sync`` use."""
     fields = {"description": entry.description, "color": entry.color, "aliases": list(entry.aliases)}
     return {"name": entry.name, "action": _LISTED, **fields}
 
@@ -61,7 +68,10 @@ def _listed(entry: LabelEntry) -> dict[str, Any]:
 @format_option
 @click.pass_context
 def check(ctx: click.Context, /, file: str | None, output_format: str, **access: Any) -> None:
-    """Tell how the repository differs from the file; exits 1 when it does."""
+    """Compare the repository with the file.
+
+    Exits 1 when they differ.
+    """
     entries = _entries(file)
     with github_for(**access) as (github, *_):
         actions, findings = plan_labels(entries, github.labels(), ())
@@ -72,11 +82,11 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 
 @labels.command()
 @_file_option
-@click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created and the file dropped.")
+@click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created, but the file lacks.")
 @click.option(
-    "--remove", multiple=True, type=Lines(), metavar="NAME", help="Delete this label too, if the file does not want it."
+    "--remove", multiple=True, type=Lines(), metavar="NAME", help="Also delete this label, if the file lacks it."
 )
-@click.option("--record", type=click.Path(path_type=Path), help="Where it is kept which labels were created by a sync.")
+@click.option("--record", type=click.Path(path_type=Path), help="The file that records which labels a sync created.")
 @dry_run_option
 @repository_options
 @format_option
@@ -92,7 +102,10 @@ def sync(
     output_format: str,
     **access: Any,
 ) -> None:
-    """Create, update and rename labels so that the repository has what the file says. Other labels stay."""
+    """Create, update and rename labels as the file says.
+
+    Other labels stay.
+    """
     from accord.core.clock import SystemClock
     from accord.results.label_sync import extend_record, read_record
 
@@ -101,19 +114,21 @@ def sync(
         record = record or _record_path(repository, access["sandbox"])
         ours = read_record(record)
         if not can_be_written(record):
-            raise WrongUsage(f"The record {record} cannot be written.", hint="Name a file that may be, with --record.")
+            raise WrongUsage(
+                f"Cannot write the record {record}.", hint="Use a file that you may write, with `--record`."
+            )
         planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
         progress = Progress(len(planned))
         if dry_run:
             _report("planned", planned, findings, file, output_format)
             return
 
-        def tell(action: LabelAction) -> None:
+        def record_action(action: LabelAction) -> None:
             nonlocal ours
             ours = extend_record(record, ours, action)
             progress(action)
 
-        ended, problem = apply_labels(github, planned, SystemClock(), tell)
+        ended, problem = apply_labels(github, planned, SystemClock(), record_action)
     _report(_outcome(ended, problem), ended, findings, file, output_format, problem)
     if problem or any(action.action == FAILED for action in ended):
         ctx.exit(problem.exit_code if problem else 4)
@@ -127,7 +142,7 @@ def _entries(file: str | None) -> Sequence[LabelEntry]:
     except BrokenContract as broken:
         places = " ".join(f"Line {finding.line}: {finding.message}" for finding in broken.findings)
         raise BrokenContract(
-            f"{file} is no valid label file, nothing was written. {places}", findings=broken.findings
+            f"{file} is not a valid label file, so nothing was written. {places}", findings=broken.findings
         ) from None
 
 
@@ -168,12 +183,12 @@ def _report(
         for action in actions:
             old = f" (was {one_line(action.found.name)})" if action.found and action.action == "renamed" else ""
             note = f"  {one_line(action.error)}" if action.error else old
-            told = action.told(outcome)
-            styled = click.style(told, fg=_COLORS.get(action.action)) + " " * (16 - len(told))
+            words = action.description(outcome)
+            styled = click.style(words, fg=_COLORS.get(action.action)) + " " * (16 - len(words))
             click.echo(f"{one_line(action.name):<{width}}  {styled}{note}".rstrip())
         print_findings(findings, file or "labels")
         changes = sum(action.is_change for action in actions)
-        click.echo(f"{outcome}: {changes} of {len(actions)} labels out of step" if outcome == "drift" else outcome)
+        click.echo(f"{outcome}: {changes} of {len(actions)} labels differ" if outcome == "drift" else outcome)
         if problem:
             click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
     report_labels(outcome, actions)

@@ -1,4 +1,4 @@
-"""Receipts of ``accord apply``: printed for people, and left for the runner as outputs, a page and annotations."""
+"""Present receipts of ``accord apply``: text for people; outputs, a summary and annotations for the runner."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 _COLORS = {"done": "green", "adopted": "cyan", "skipped": "bright_black", "planned": "blue", "failed": "red"}
 _SIGNS = {"done": "✅", "adopted": "♻️", "skipped": "⏭️", "planned": "📝", "failed": "❌"}
 _DETAILS = ("revision", "review")
-"""What only some kinds of results have, as outputs of the same names."""
+"""Details of some kinds of results, which become outputs of the same names."""
 
 _MOST_NODES = 100
 
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
-    """Print a receipt for people: findings, one line an operation, one sentence on how it ended.
+    """Print findings, one line for each operation, and how the run ended.
 
-    ``most`` is how many operations of one kind in a row are shown where there are more; all when it is None.
+    ``most`` limits how many operations of one kind in a row are shown; None shows all.
     """
     print_findings(receipt.findings, file)
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
@@ -59,19 +59,19 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         click.echo(_review_line(receipt.details["review"]))
     if receipt.sanitised:
         click.secho(_sanitised_line(receipt.sanitised), dim=True)
-    if receipt.estimated_seconds:
-        click.echo(f"GitHub's limits will make this take about {_duration(receipt.estimated_seconds)}.")
+    if receipt.estimated_seconds and receipt.estimated_seconds >= 1:
+        click.echo(f"GitHub's rate limits will make this take about {_duration(receipt.estimated_seconds)}.")
     if receipt.error:
         click.echo(f"{one_line(receipt.error.message)}\n  {one_line(receipt.error.hint)}", err=True)
 
 
 def _sanitised_line(counts: Mapping[str, int]) -> str:
-    """Say what was changed in the agent's texts before they were posted, by kind."""
-    return f"made harmless before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
+    """Return how many changes sanitising made in the agent's texts, by kind."""
+    return f"sanitised before posting: {', '.join(f'{kind} {count}' for kind, count in counts.items())}"
 
 
 def _issue_or_commit(target: str | None) -> str:
-    """Write what an operation is about: an issue as #12, a commit by the beginning of its id."""
+    """Return the target of an operation: an issue as #12, a commit by the beginning of its id."""
     if not target:
         return ""
     return f"#{target}" if target.isdecimal() and len(target) < 20 else target[:10]
@@ -83,7 +83,7 @@ def _headline(receipt: Receipt) -> str:
     stop = f"part-way: {counts}" if receipt.operations else "before anything was written"
     sentences = {
         Outcome.APPLIED: f"applied to {receipt.repository}: {counts}",
-        Outcome.UNCHANGED: f"unchanged: {receipt.repository} has all of it already",
+        Outcome.UNCHANGED: f"unchanged: {receipt.repository} has everything already",
         Outcome.PLANNED: f"planned for {receipt.repository}: {counts}",
         Outcome.REJECTED: f"rejected: {errors} error{'s' if errors != 1 else ''}, nothing was written",
         Outcome.STOPPED: f"stopped {stop}; run the same command again to continue",
@@ -94,7 +94,7 @@ def _headline(receipt: Receipt) -> str:
 
 
 def _review_line(review: Mapping[str, Any]) -> str:
-    """Say what became of the verdict and of the comments."""
+    """Return how the verdict and the comments were posted."""
     verdict = f"verdict {review['verdict_requested']}"
     if review["verdict_applied"] not in (None, review["verdict_requested"]):
         verdict += f" (posted as {review['verdict_applied']})"
@@ -136,7 +136,7 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
         parts.append(_operations_table(receipt))
     if receipt.sanitised:
         parts.append(_sanitised_line(receipt.sanitised).capitalize() + ".")
-    if receipt.edges:
+    if receipt.dependencies:
         parts.append(_graph(receipt))
     leave_summary("\n\n".join(parts))
     annotate_file(receipt.findings, file)
@@ -157,8 +157,8 @@ def _operations_table(receipt: Receipt) -> str:
 
 
 def _review_table(review: Mapping[str, Any]) -> str:
-    """Show the verdict as asked for and as applied, and where each comment went."""
-    link = f"[review {review['id']}]({review['url']})" if review["url"] else "a review to come"
+    """Return the requested and the applied verdict, and where each comment was posted."""
+    link = f"[review {review['id']}]({review['url']})" if review["url"] else "no review yet"
     applied = review["verdict_applied"] or "unknown"
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
     rows = [
@@ -171,17 +171,17 @@ def _review_table(review: Mapping[str, Any]) -> str:
 
 
 def _graph(receipt: Receipt) -> str:
-    """Draw who waits for whom, arrows from a blocker to what it blocks."""
-    names = list(dict.fromkeys(name for edge in receipt.edges for name in (edge.blocker, edge.waiting)))[:_MOST_NODES]
-    nodes = {name: f"n{i}" for i, name in enumerate(names)}
+    """Draw the dependencies, with arrows from a blocker to the item that it blocks."""
+    names = list(dict.fromkeys(name for each in receipt.dependencies for name in (each.blocker, each.waiting)))
+    nodes = {name: f"n{i}" for i, name in enumerate(names[:_MOST_NODES])}
     lines = ["```mermaid", "graph LR"]
     for name, node in nodes.items():
         item = receipt.items.get(name)
         label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
         lines.append(f'    {node}["{mermaid_text(redact(label))}"]')
     lines += [
-        f"    {nodes[edge.blocker]} --> {nodes[edge.waiting]}"
-        for edge in receipt.edges
-        if edge.blocker in nodes and edge.waiting in nodes
+        f"    {nodes[each.blocker]} --> {nodes[each.waiting]}"
+        for each in receipt.dependencies
+        if each.blocker in nodes and each.waiting in nodes
     ]
     return "\n".join([*lines, "```"])

@@ -137,7 +137,7 @@ def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
     labels = [{"name": action.name, "action": action.action} for action in actions]
     leave_redacted({"outcome": outcome, "labels": as_output(labels)})
     changed = [
-        [redacted_cell(action.name), action.told(outcome), redacted_cell(action.error)]
+        [redacted_cell(action.name), action.description(outcome), redacted_cell(action.error)]
         for action in actions
         if action.is_change
     ]

@@ -55,7 +55,9 @@ class TextSanitizer:
     def _record(self, sanitised: Sanitised, path: str) -> str:
         self.counts.update(sanitised.counts)
         if sanitised.counts.get("secrets") and path:
-            message = "This text contains a secret. It is posted without it. Revoke the secret, because an agent saw it."
+            message = (
+                "This text contains a secret. It is posted without it. Revoke the secret, because an agent saw it."
+            )
             self.findings.append(warning("secret-redacted", message, path))
         return sanitised.text
 

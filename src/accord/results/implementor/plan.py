@@ -130,9 +130,7 @@ def _plan_pull(
     revision: CreateRevision | UpdateRevision = (
         UpdateRevision(name, None, pull, title, body)
         if pull and not is_written
-        else CreateRevision(
-            name, adopted_if(is_written), name, facts.base, title, body, is_draft=bool(scope.protected)
-        )
+        else CreateRevision(name, adopted_if(is_written), name, facts.base, title, body, is_draft=bool(scope.protected))
     )
     push = PushBranch(name, adopted_if(branch.is_pushed), name, branch.commit, branch.tip)
     operations: list[ImplementOperation] = [push, revision]

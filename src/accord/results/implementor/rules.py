@@ -84,7 +84,9 @@ def implementor_findings(result: ImplementorResult) -> list[Finding]:
     """Check the patch against the outcome, and the summary for what it must say."""
     found = [*_check_patch(result)]
     if not result.summary.strip():
-        found.append(Finding("summary-empty", "The summary is empty. Write what was done, or what blocks the work.", "/summary"))
+        found.append(
+            Finding("summary-empty", "The summary is empty. Write what was done, or what blocks the work.", "/summary")
+        )
     elif result.outcome == "blocked":
         found += _check_blocked(result.summary)
     elif result.outcome == "validation-failure":

@@ -151,7 +151,9 @@ def _creates(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[Cre
     for i in order:
         item = plan.result.create[i]
         made = facts.items.get(item.temp_id)
-        yield CreateWorkItem(item.temp_id, adopted_if(made is not None), item.title, item.body, distinct(item.labels), made)
+        yield CreateWorkItem(
+            item.temp_id, adopted_if(made is not None), item.title, item.body, distinct(item.labels), made
+        )
 
 
 def _dependencies(plan: Plan, facts: PlanFacts) -> Iterator[AddDependency]:
@@ -313,5 +315,7 @@ def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterat
     has = {label.lower() for label in issue.labels}
     for i, label in enumerate(labels):
         if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
-            message = f"An update keeps type and status, so `{label}` is left out. Use `accord items move` for a status."
+            message = (
+                f"An update keeps type and status, so `{label}` is left out. Use `accord items move` for a status."
+            )
             yield warning("label-ignored", message, path + pointer(i))

@@ -163,8 +163,8 @@ def _pull_findings(pull: Pull, commit: str, mine: Review | None, options: RunOpt
         moved = f"the head of #{pull.number} is {pull.head_sha[:12]} now"
         if mine and not options.commit:
             message = (
-                f"This review was posted at {commit[:12]} already, but {moved}. If the reviewer read the new head, pass "
-                f"`--commit {pull.head_sha}`."
+                f"This review was posted at {commit[:12]} already, but {moved}. If the reviewer read the new head, "
+                f"pass `--commit {pull.head_sha}`."
             )
             found.append(warning("already-reviewed", message))
         else:

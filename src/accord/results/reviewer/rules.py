@@ -33,7 +33,9 @@ def reviewer_findings(result: ReviewerResult) -> list[Finding]:
     found: list[Finding] = []
     if not review.summary.strip():
         found.append(
-            Finding("summary-empty", "The summary is empty. Write the result of the review.", pointer("review", "summary"))
+            Finding(
+                "summary-empty", "The summary is empty. Write the result of the review.", pointer("review", "summary")
+            )
         )
     finding_positions = [i for i, comment in enumerate(review.comments) if not is_warning(comment)]
     if review.verdict == "needs-changes" and not finding_positions:

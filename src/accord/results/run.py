@@ -1,0 +1,95 @@
+"""Results of every kind: read one from bytes, check it, and apply it.
+
+The kinds have the same stages: ``models``, ``rules``, ``facts``, ``plan``, ``apply`` and ``run``, each in a package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from accord.core.documents import read_object
+from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.findings import with_lines
+from accord.core.kinds import imported, kind_for, read_shape
+from accord.results.models import ImplementorResult, PlannerResult
+from accord.results.operations import Receipt
+from accord.results.planner.rules import read_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from accord.core.findings import Finding
+    from accord.github.client import GitHub
+    from accord.results.operations import RunOptions
+
+RUNS = {
+    "implementor-result": "accord.results.implementor.run:apply_implementation",
+    "planner-result": "accord.results.planner.run:apply_plan",
+    "reviewer-result": "accord.results.reviewer.run:apply_review",
+}
+"""The run of each kind, imported when it is needed."""
+
+
+@dataclass(frozen=True)
+class CheckedResult:
+    """A document with its kind, its model (for a planner result the ``Plan``) and its findings.
+
+    ``model`` is None when the document does not have the shape of its kind; ``lines`` maps its JSON pointers.
+    """
+
+    kind: str
+    model: Any
+    findings: Sequence[Finding]
+    lines: Mapping[str, int]
+
+
+def read_result(raw: bytes, only: str | None = None) -> CheckedResult:
+    """Read and check a document once. ``only`` is the one accepted kind; without it the document tells its kind."""
+    kind, lines = only or "unknown", dict[str, int]()
+    model: Any = None
+    try:
+        document = read_object(raw)
+        lines = dict(document.lines)
+        found = kind_for(only, document.value)
+        kind, model = found.name, read_shape(found.model, document.value)
+        if isinstance(model, PlannerResult):
+            model = read_plan(model)
+            findings = model.findings
+        else:
+            findings = found.findings(model)
+    except BrokenContract as broken:
+        findings = list(broken.findings)
+    return CheckedResult(kind, model, with_lines(findings, lines) if lines else findings, lines)
+
+
+def apply_result(github: GitHub, result: CheckedResult, options: RunOptions) -> Receipt:
+    """Apply a checked result. Raises WrongUsage for a kind that cannot be applied."""
+    if result.kind not in RUNS:
+        message = f"A document of the kind {result.kind} can be checked, but not applied."
+        raise WrongUsage(message, hint=f"Apply one of {', '.join(RUNS)}.")
+    receipt: Receipt = imported(RUNS[result.kind])(github, result.model, options)
+    receipt.findings = with_lines(receipt.findings, result.lines)
+    return receipt
+
+
+def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
+    """Return an implementor result with its patch; a completed one without a change becomes a validation failure.
+
+    Raises BrokenContract when ``raw``, the content of the file ``name``, is not an implementor result.
+    """
+    try:
+        document = read_object(raw)
+        result = read_shape(ImplementorResult, {"patch": None, **document.value}).model_dump()
+    except BrokenContract as broken:
+        first = broken.findings[0].message if broken.findings else broken.message
+        raise BrokenContract(f"{name} is not an implementor result: {first}", findings=broken.findings) from None
+    if result["outcome"] != "completed":
+        return {**result, "patch": None}
+    if patch.strip():
+        return {**result, "patch": patch.decode()}
+    reason = (
+        "The validation step that compares the work tree with its base failed: nothing was changed. What the agent "
+        "tried left no trace, so the cause is outside accord's view."
+    )
+    return {**result, "outcome": "validation-failure", "patch": None, "summary": f"{reason}\n\n{result['summary']}"}
