@@ -97,7 +97,7 @@ def test_words_that_are_blank_are_no_reason(accord: Accord, project: Project) ->
 def test_people_are_told_on_stderr(accord: Accord, project: Project) -> None:
     ended = accord("mission", "--root", project.root, "next", "nope", "--format", "text")
     assert (ended.code, ended.out) == (1, "")
-    assert 'no mission "nope"' in ended.err
+    assert "Unknown mission `nope`" in ended.err
     ended = accord("mission", "--root", project.root, "next", project.slug, "--format", "text")
     assert "software-dev @ not_started" in ended.out
     assert "next step: discovery" in ended.out

@@ -93,17 +93,17 @@ BAD_LINES += [json.dumps({**event("WP01", None, "done"), "at": at}) for at in ("
 def test_a_line_that_cannot_be_read_is_an_error_with_its_number(line: str) -> None:
     found = read_log(f"{json.dumps(event('WP01', None, 'planned'))}\n{line}\n".encode())
     with pytest.raises(BrokenContract, match="line 2") as broken:
-        found.need("WP01")
+        found.check_readable("WP01")
     assert [finding.code for finding in broken.value.findings] == ["event-invalid"]
 
 
 def test_a_broken_line_of_another_work_package_and_lines_of_the_mission_stop_nobody_else() -> None:
     bad = {**event("WP02", None, "done"), "to_lane": "merged"}
     found = log(event("WP01", None, "claimed"), bad, {"type": "MissionCreated"})
-    found.need("WP01")
+    found.check_readable("WP01")
     assert status(found) == "claimed"
     with pytest.raises(BrokenContract):
-        found.need("WP02")
+        found.check_readable("WP02")
 
 
 def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_counts() -> None:
@@ -111,6 +111,6 @@ def test_a_line_cut_off_by_a_crash_counts_for_nothing_and_one_without_its_break_
     for cut in range(1, len(whole)):
         found = read_log(f"{json.dumps(event('WP01', None, 'planned', NOW))}\n{whole[:cut]}".encode())
         assert (status(found), found.torn_at) == ("planned", 2)
-        found.need("WP01")
+        found.check_readable("WP01")
     found = read_log(whole.encode())
     assert (status(found), found.torn_at) == ("claimed", None)

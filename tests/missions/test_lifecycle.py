@@ -118,5 +118,5 @@ def test_a_move_to_where_it_is_already_is_no_move(status: Any) -> None:
 
 @pytest.mark.parametrize("status", ["claimed", "in_review"])
 def test_what_another_has_taken_up_is_not_taken_up_twice(status: Any) -> None:
-    with pytest.raises(BrokenContract, match="bob has it already"):
+    with pytest.raises(BrokenContract, match="bob has claimed it"):
         plan_move(status, status, replace(NONE, holder="bob"))

@@ -37,7 +37,7 @@ def facts(**more: Any) -> ModeFacts:
     [
         ({"is_listed_as_planning": True, "owned_files": ["src/a.py"]}, PLANNING, "planning_artifact_wps"),
         ({"lane_ids": ("lane-a",), "owned_files": ["kitty-specs/m/spec.md"]}, CODE, "lane-a"),
-        ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owns"),
+        ({"owned_files": ["kitty-specs/m/**", "./kitty-specs/n/a.py"], "text": "src/"}, PLANNING, "owned_files"),
         ({"owned_files": ["kitty-specs/m/spec.md", "src/a.py"]}, CODE, "code"),
         ({"owned_files": ["kitty-specs/../src/a"]}, CODE, "src/"),
         ({"text": "Update spec.md and plan.md."}, PLANNING, "spec.md"),
@@ -65,7 +65,7 @@ def test_the_mode_of_the_file_beats_every_signal_and_needs_no_diagnostic(mode: s
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
 def test_without_any_signal_the_error_says_what_fixes_it_and_a_default_may_be_given(text: str) -> None:
-    with pytest.raises(BrokenContract, match=r"Add execution_mode: .* or pass --legacy-default") as broken:
+    with pytest.raises(BrokenContract, match=r"Add `execution_mode: .*`.* or pass `--legacy-default") as broken:
         settle_mode(facts(text=text))
     assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]
     settled = settle_mode(facts(text=text), PLANNING)

@@ -170,7 +170,7 @@ GUARDS = {
     "specify": ["spec.md is missing"],
     "plan": ["plan.md is missing"],
     "tasks_outline": ["tasks.md is missing"],
-    "tasks_packages": ["there is no work package under tasks/"],
+    "tasks_packages": ["tasks/ has no work package"],
     "accept": [],
 }
 
@@ -190,7 +190,7 @@ def test_what_is_missing_of_work_packages_is_said_one_by_one(project: Project) -
     project.write("tasks/WP02-x.md", "---\nwork_package_id: WP02\nexecution_mode: planning_artifact\n---\n")
     project.event("WP01", "in_progress", "for_review")
     project.run(issued_step_id="tasks_finalize")
-    assert ask(project)["guard_failures"] == ["WP02 does not say its dependencies"]
+    assert ask(project)["guard_failures"] == ["WP02 does not declare its dependencies"]
     project.run(issued_step_id="implement")
     assert ask(project)["guard_failures"] == ["WP02 is planned, not yet for_review"]
     project.run(issued_step_id="review")
@@ -243,7 +243,7 @@ def test_what_the_log_does_not_tell_is_counted_as_no_status(project: Project) ->
 
 def test_a_run_that_cannot_be_read_is_named_by_its_file(project: Project) -> None:
     project.run(completed_steps=5)
-    with pytest.raises(BrokenContract, match=r"run-1/state\.json keeps no run that can be read at /completed_steps: "):
+    with pytest.raises(BrokenContract, match=r"run-1/state\.json cannot be read as a run at /completed_steps: "):
         ask(project)
 
 
@@ -254,5 +254,5 @@ def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) ->
     with pytest.raises(BrokenContract, match="Input should be an object; found 7"):
         ask(project)
     project.write("status.events.jsonl", json.dumps({"event_id": "E", "wp_id": "WP01", "to_lane": "done", "at": 7}))
-    with pytest.raises(BrokenContract, match="/at: It is no text; found 7"):
+    with pytest.raises(BrokenContract, match="/at: The value is not a text; found 7"):
         project.status("WP01")

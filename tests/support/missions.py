@@ -13,7 +13,7 @@ import yaml
 
 from accord.core.clock import ManualClock
 from accord.missions.load import load_mission
-from accord.missions.move import Moved, MoveRequest, move
+from accord.missions.move import MoveRequest, MoveResult, move
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ class Project:
     def load(self, legacy_default: ExecutionMode | None = None) -> Mission:
         return load_mission(self.root, self.slug, legacy_default)
 
-    def move(self, wp_id: str, target: Any, actor: str = "ada", **told: Any) -> Moved:
+    def move(self, wp_id: str, target: Any, actor: str = "ada", **told: Any) -> MoveResult:
         """Move a work package; several processes at once need a ``clock`` on which waiting takes time."""
         dry, clock = told.pop("is_dry_run", False), told.pop("clock", ManualClock(NOW))
         order = MoveRequest(wp_id, target, actor, **told)

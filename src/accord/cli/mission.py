@@ -1,4 +1,4 @@
-"""``accord mission``: where missions stand and run, and the moves of their work packages."""
+"""``accord mission``: state, workspaces and staleness of missions, and moves of their work packages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _MODES = ("code_change", "planning_artifact")
 
 legacy_option = click.option(
-    "--legacy-default", type=Choice(_MODES), help="The mode of work packages of which nothing tells it."
+    "--legacy-default", type=Choice(_MODES), help="Mode of work packages that declare and imply none."
 )
 
 
 def _number(_: click.Context, __: click.Parameter, value: float) -> float:
-    """Refuse ``nan``, than which nothing is older, so that nothing would ever be stale."""
+    """Refuse ``nan``: every comparison with it is false, so nothing would be stale."""
     if math.isnan(value):
-        raise click.BadParameter("it is no number of minutes.")
+        raise click.BadParameter("nan is not a number of minutes.")
     return value
 
 
@@ -43,36 +43,37 @@ threshold_option = click.option(
     default=10.0,
     show_default=True,
     metavar="MIN",
-    help="After how many minutes without a commit work is stale.",
+    help="Minutes without a commit after which work is stale.",
 )
 
 
 def _document_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command ``--format`` whose answer is a document of the contract: JSON wherever a program reads it."""
+    """Add ``--format`` to a command that prints a document of the contract: JSON unless stdout is a terminal."""
     return click.option(
         "--format",
         "output_format",
         type=Choice(["text", "json"]),
-        callback=lambda _, __, said: said or ("text" if sys.stdout.isatty() else "json"),
-        help="Text for people, or the document of the contract; text on a terminal, else json.",
+        callback=lambda _, __, value: value or ("text" if sys.stdout.isatty() else "json"),
+        help="Text for people, or JSON. Default: text on a terminal, else JSON.",
     )(command)
 
 
 @click.group()
-@click.option("--root", metavar="DIR", help="The folder that holds kitty-specs/; found from here upwards by itself.")
+@click.option("--root", metavar="DIR", help="Directory of kitty-specs/. Default: found from here upwards.")
 def mission(root: str | None) -> None:
-    """Tell where missions stand and run, and move their work packages."""
+    """Query missions, and move their work packages."""
 
 
 @mission.command("next")
 @click.argument("slug")
-@click.option("--agent", metavar="NAME", help="Who asks; repeated in the answer.")
+@click.option("--agent", metavar="NAME", help="Name of the asking agent, repeated in the answer.")
 @_document_option
 @click.pass_context
 def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: str) -> None:
-    """Tell where the mission SLUG stands. Reads only: no step is issued, no run begins.
+    """Print the state of a mission, and its next step.
 
-    Prints exactly the contract's next-query-response; for a mission that cannot be read {"error": …} and exit code 1.
+    Issues no step and starts no run. Prints exactly the contract's next-query-response; for a mission that cannot be
+    read, prints {"error": …} and exits with 1.
     """
     from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
@@ -95,7 +96,10 @@ def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: st
 @_document_option
 @click.pass_context
 def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, output_format: str) -> None:
-    """Tell where the work package WP runs: the work tree of its lane, or the root of the repository."""
+    """Print the workspace of a work package.
+
+    It is the work tree of its lane, or the root of the repository.
+    """
     from accord.missions.load import load_mission
     from accord.missions.workspace import resolve_workspace
 
@@ -119,9 +123,9 @@ def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, ou
 def stale(
     ctx: click.Context, /, slug: str, wp: str | None, threshold: float, legacy_default: Any, output_format: str
 ) -> None:
-    """Tell which work packages stand still: in progress, and no commit of their own for a while.
+    """Print which work packages in progress are stale.
 
-    Prints a stale-status for each, or for WP alone. Why one cannot be judged is said on stderr.
+    Prints a stale-status for each, or for WP alone. Reasons why one cannot be judged go to stderr.
     """
     from accord.core.clock import SystemClock
     from accord.missions.branches import git_of, stale_of
@@ -151,7 +155,10 @@ def stale(
 @format_option
 @click.pass_context
 def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: Any, output_format: str) -> None:
-    """Show all work packages of a mission: status, mode, where they run, and what is broken."""
+    """Show the work packages of a mission.
+
+    For each: status, mode, workspace, and what is broken.
+    """
     from accord.core.clock import SystemClock
     from accord.missions.load import load_mission
     from accord.missions.query import mission_status
@@ -169,54 +176,54 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
 @mission.command()
 @click.argument("slug")
 @click.argument("wp", metavar="WP")
-@click.option("--to", "target", required=True, type=Choice([*STATUSES, "doing"]), help="Where it goes.")
-@click.option("--actor", required=True, metavar="NAME", help="Who makes the move.")
-@click.option("--feedback", default="", metavar="TEXT", help="What a review found, or what there is to review.")
-@click.option("--review-ref", default="", metavar="REF", help="The review that decided it.")
-@click.option("--override-reason", default="", metavar="TEXT", help="Why a code change is done without being merged.")
-@click.option("--force", is_flag=True, help="Take any move; needs --reason, and is no way around the merge.")
-@click.option("--reason", default="", metavar="TEXT", help="Why.")
+@click.option("--to", "target", required=True, type=Choice([*STATUSES, "doing"]), help="New status.")
+@click.option("--actor", required=True, metavar="NAME", help="Actor of the move.")
+@click.option("--feedback", default="", metavar="TEXT", help="Findings of a review, or the work to review.")
+@click.option("--review-ref", default="", metavar="REF", help="Review that the move is based on.")
+@click.option("--override-reason", default="", metavar="TEXT", help="Reason for done without a merge.")
+@click.option("--force", is_flag=True, help="Allow any move, with --reason; done still needs a merge.")
+@click.option("--reason", default="", metavar="TEXT", help="Reason of the move.")
 @legacy_option
 @dry_run_option
 @format_option
 @click.pass_context
-def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **told: Any) -> None:
-    """Move a work package, if that is legal from where it is, by adding to the mission's log."""
+def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: str, **values: Any) -> None:
+    """Move a work package, if its lifecycle allows it."""
     from accord.core.clock import SystemClock
     from accord.missions.move import MoveRequest
     from accord.missions.move import move as make_move
 
-    order = MoveRequest(
+    request = MoveRequest(
         wp_id=wp,
         target="in_progress" if target == "doing" else target,
-        is_forced=told["force"],
-        **{name: told[name].strip() for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
+        is_forced=values["force"],
+        **{name: values[name].strip() for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
     )
     try:
         moved = make_move(
             _root(ctx),
             slug,
-            order,
+            request,
             SystemClock(),
             redact=redactor_for(os.environ),
-            legacy_default=told["legacy_default"],
-            is_dry_run=told["dry_run"],
+            legacy_default=values["legacy_default"],
+            is_dry_run=values["dry_run"],
         )
     except BrokenContract as broken:
         _refuse(ctx, broken, output_format)
-    show_move(slug, wp, moved, output_format, is_dry_run=told["dry_run"])
+    show_move(slug, wp, moved, output_format, is_dry_run=values["dry_run"])
 
 
 @mission.command()
 @click.argument("slugs", nargs=-1, metavar="[SLUG]…", envvar="ACCORD_MISSION_CHECK_SLUGS")
-@click.option("--base", default="", metavar="REF", help="Only missions that differ from where HEAD left this branch.")
+@click.option("--base", default="", metavar="REF", help="Check the missions changed since HEAD left this branch.")
 @legacy_option
 @format_option
 @click.pass_context
 def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default: Any, output_format: str) -> None:
-    """Check the files of missions, and show where they stand; all missions when none is named.
+    """Check the files of missions, and show their state.
 
-    Exits 1 when there is an error.
+    Checks all missions where none is named. Exits with 1 on an error.
     """
     from accord.cli.mission_output import report_missions
     from accord.core.clock import SystemClock
@@ -235,7 +242,7 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
         _refuse(ctx, broken, output_format)
     files: dict[str, list[Finding]] = {}
     for path, found in ((path, found) for one in missions for path, found in mission_findings(one).items()):
-        known = files.setdefault(path, [])  # missions share what is kept of their runs
+        known = files.setdefault(path, [])  # missions share the files of their runs
         known += [finding for finding in found if finding not in known]
     standings = [mission_status(one, SystemClock().now()) for one in missions]
     is_ok = not any(has_errors(findings) for findings in files.values())
@@ -254,7 +261,7 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
 
 
 def _root(ctx: click.Context) -> Path:
-    """Return the project that is named, or the one that this is called in. Raises BrokenContract without one."""
+    """Return the project of ``--root``, or the one around the working directory. Raises BrokenContract without one."""
     from accord.missions.load import find_root, named_root
 
     named = ctx.parent.params["root"] if ctx.parent else None

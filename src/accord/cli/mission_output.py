@@ -1,4 +1,4 @@
-"""What a command of ``accord mission`` prints for people: where missions and their work packages stand."""
+"""Output of the commands of ``accord mission`` for people: missions and their work packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
     from accord.missions.models import NextQueryResponse
-    from accord.missions.move import Moved
+    from accord.missions.move import MoveResult
     from accord.missions.workspace import ResolvedWorkspace
 
 
@@ -25,9 +25,9 @@ _COLORS = {"in_progress": "green", "blocked": "red", "approved": "green", "done"
 
 
 def show_answer(answer: NextQueryResponse) -> None:
-    """Print where a mission stands, and what is next."""
+    """Print the state of a mission, and its next step."""
     click.echo(f"{one_line(answer.mission)} @ {click.style(one_line(answer.mission_state), bold=True)}")
-    for name, value in (("next step", answer.preview_step), ("because", answer.reason), ("question", answer.question)):
+    for name, value in (("next step", answer.preview_step), ("reason", answer.reason), ("question", answer.question)):
         if value:
             click.echo(f"  {name}: {one_line(value)}")
     for option in answer.options or ():
@@ -39,7 +39,7 @@ def show_answer(answer: NextQueryResponse) -> None:
 
 
 def show_workspace(wp: str, found: ResolvedWorkspace) -> None:
-    """Print where a work package runs."""
+    """Print the workspace of a work package."""
     click.echo(f"{click.style(one_line(wp), bold=True)} {found.execution_mode} in {one_line(found.workspace_path)}")
     if found.branch_name:
         lane = f"{found.lane_id} with {', '.join(found.lane_wp_ids)}"
@@ -48,15 +48,15 @@ def show_workspace(wp: str, found: ResolvedWorkspace) -> None:
         click.echo(click.style(f"  {one_line(text)}", dim=True))
 
 
-def show_move(slug: str, wp: str, moved: Moved, output_format: str, *, is_dry_run: bool) -> None:
+def show_move(slug: str, wp: str, moved: MoveResult, output_format: str, *, is_dry_run: bool) -> None:
     """Print a move, as text or as one document."""
     outcome = "unchanged" if not moved.events else "planned" if is_dry_run else "applied"
     if output_format == "json":
         document = {"mission_slug": slug, "wp_id": wp, "from": moved.source, "to": moved.target, "outcome": outcome}
         print_json({**document, "events": list(moved.events)})
         return
-    way = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
-    click.echo(f"{click.style(one_line(wp), bold=True)} {way}: {outcome}")
+    steps = " → ".join([moved.source, *(event["to_lane"] for event in moved.events)])
+    click.echo(f"{click.style(one_line(wp), bold=True)} {steps}: {outcome}")
 
 
 def show_status(found: dict[str, Any]) -> None:
@@ -67,8 +67,8 @@ def show_status(found: dict[str, Any]) -> None:
     for entry in found["work_packages"]:
         state = entry["status"] or "unknown"
         colored = click.style(f"{state:<11}", fg=_COLORS.get(state))
-        place = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
-        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(place):<15} {one_line(entry['title'])}")
+        location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "nowhere")
+        click.echo(f"  {entry['wp_id']:<6} {colored} {one_line(location):<15} {one_line(entry['title'])}")
         if state == "in_progress":
             click.echo(f"         {stale_text(entry['stale'])}")
         for problem in dict.fromkeys((entry["error"], entry["stale_error"])):
@@ -79,7 +79,7 @@ def show_status(found: dict[str, Any]) -> None:
 
 
 def progress_text(progress: dict[str, Any]) -> str:
-    """Say how far a mission is."""
+    """Return the progress of a mission as text."""
     counts = ", ".join(f"{progress[f'{name}_wps']} {name}" for name in STATUSES if progress.get(f"{name}_wps"))
     return f"{progress['weighted_percentage']} % of {progress['total_wps']} work packages{counts and ': '}{counts}"
 
@@ -121,12 +121,12 @@ def _page(standing: Mapping[str, Any]) -> str:
     ]
     progress = standing["progress"]
     done = f"\n\n{progress['weighted_percentage']} % of {progress['total_wps']} work packages." if progress else ""
-    rest = f"\n\n{len(entries) - _ROWS} more are in the mission." if len(entries) > _ROWS else ""
+    rest = f"\n\n{len(entries) - _ROWS} more work packages are in the mission." if len(entries) > _ROWS else ""
     return f"#### {cell(standing['mission_slug'])}{done}\n\n{table(_HEAD, rows)}{rest}"
 
 
 def _commits(entry: Mapping[str, Any]) -> str:
-    """Tell of the heartbeat of work in progress; for planning in the root there is none, which is no fault."""
+    """Return the staleness of work in progress; planning in the root has none."""
     stale = entry["stale"]
     if stale["status"] == "not_applicable":
         return "n/a"

@@ -1,4 +1,4 @@
-"""What git knows of a mission's branches: own commits, and whether a branch is merged. Reads only.
+"""Facts of a mission's branches from git: own commits, merges, and whether work is stale. Reads only.
 
 A branch's own commits are those that neither the target, nor the default branch, nor the mission's branch has.
 """
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _HEADS = "refs/heads/"
 _REMOTES = "refs/remotes/origin/"
 _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{")
-"""What git allows in no name of a branch. Source: git-check-ref-format."""
+"""Characters that git does not allow in a branch name. Source: git-check-ref-format."""
 
 
 @dataclass(frozen=True)
 class OwnCommits:
-    """The own commits of a branch: how many, and when the newest was committed, in seconds since 1970.
+    """The own commits of a branch: their count, and the time of the newest in seconds since 1970.
 
-    ``error`` says why it cannot be known; then the rest means nothing.
+    With an ``error``, the counts are unknown.
     """
 
     count: int = 0
@@ -44,20 +44,20 @@ class OwnCommits:
 
 
 def changed_missions(root: Path, base: str) -> list[str]:
-    """Name the missions whose files differ from where this checkout left ``base``. Raises Refused, as git does."""
+    """Return the slugs of missions changed since this checkout left ``base``. Raises Refused where git fails."""
     arguments = ("diff", "--name-only", "--relative", "-z", "--end-of-options", f"{base}...HEAD", "--", "kitty-specs")
     try:
         listed = split_nul(Git(root)(*arguments))
     except GitFailed as failed:
         raise Refused(
-            f"What changed since {base} cannot be told: {failed.message}",
-            hint="Check out with fetch-depth: 0, and name a commit or branch that is there (origin/main).",
+            f"The changes since {base} cannot be read: {failed.message}",
+            hint="Check out with `fetch-depth: 0`, and name an existing commit or branch such as origin/main.",
         ) from None
     return sorted({path.split("/")[1] for path in listed if path.count("/") > 1})
 
 
 class MissionGit:
-    """The repository of a mission, asked once for what does not change within a command."""
+    """The repository of a mission; answers are cached for one command."""
 
     def __init__(self, root: Path, target: str, mission_branch: str, lanes: Collection[str]) -> None:
         self._git = Git(root)
@@ -67,26 +67,24 @@ class MissionGit:
         self._own: dict[str, OwnCommits] = {}
 
     def own_commits(self, branch: str) -> OwnCommits:
-        """Tell a branch's own commits since it left the branches that it is based on."""
+        """Return a branch's own commits since it left its base branches."""
         if branch not in self._own:
             self._own[branch] = self._look(branch)
         return self._own[branch]
 
     def merge_problem(self, branch: str) -> str:
-        """Say why the branch is not merged into the target; an empty string when it is an ancestor of it."""
+        """Return why the branch is not merged into the target; an empty string when it is."""
         if self._trouble:
-            return f"Whether {branch} is merged cannot be known: {self._trouble}"
+            return f"Cannot tell whether {branch} is merged: {self._trouble}"
         head, targets = self._refs(branch), self._refs(self._target_name)
         if not head:
-            return (
-                f"The branch {branch} is not there, so nothing shows that it was merged. Fetch it, if it is elsewhere."
-            )
+            return f"The branch {branch} does not exist here, so its merge is not proven. Fetch it."
         if self._target_name in (branch, *self._lanes):
-            return f"The target {self._target_name} is the branch of a lane. Name where lanes are merged as target."
+            return f"The target {self._target_name} is the branch of a lane. Set the branch that lanes merge into."
         if not targets:
             return (
-                f"The target branch {self._target_name or '(none is named)'} is not there. "
-                "Fetch it, or correct merge_target_branch or target_branch."
+                f"The target branch {self._target_name or '(not set)'} does not exist here. "
+                "Fetch it, or correct `merge_target_branch` or `target_branch`."
             )
         if all(any(self._is_ancestor(ref, target) for target in targets) for ref in head):
             return ""
@@ -94,7 +92,7 @@ class MissionGit:
 
     @cached_property
     def default_branch(self) -> str:
-        """The default branch with all its slashes: of origin, else of the checkout; empty when neither has one."""
+        """The full name of the default branch: of origin, else of the checkout; empty without one."""
         remote = self._answer("symbolic-ref", "--quiet", f"{_REMOTES}HEAD")
         if remote.startswith(_REMOTES):
             return remote.removeprefix(_REMOTES)
@@ -111,34 +109,34 @@ class MissionGit:
 
     @cached_property
     def _trouble(self) -> str:
-        """Why git cannot be asked about history at all."""
+        """Why git cannot read the history; empty when it can."""
         shallow = self._answer("rev-parse", "--is-shallow-repository")
         if shallow == "true":
-            return "this is a shallow clone, which lacks history. Fetch all of it (fetch-depth: 0)."
-        return "" if shallow == "false" else "this is no git repository, or git is not there."
+            return "this is a shallow clone without the full history. Fetch it with `fetch-depth: 0`."
+        return "" if shallow == "false" else "this is not a git repository, or git is not installed."
 
     def _look(self, branch: str) -> OwnCommits:
         if self._trouble:
-            return OwnCommits(error=f"No commits can be looked at: {self._trouble}")
+            return OwnCommits(error=f"The commits cannot be read: {self._trouble}")
         head = self._refs(branch)  # here and at origin, either of which may be ahead
         if not head:
-            return OwnCommits(error=f"The branch {branch} is not there.")
+            return OwnCommits(error=f"The branch {branch} does not exist.")
         names = dict.fromkeys((self._target, self.default_branch, self._mission_branch))
         bases = [ref for name in names if name and name != branch for ref in self._refs(name)]
         if not bases:
-            return OwnCommits(error=f"There is no branch that {branch} could have left; none is named as target.")
+            return OwnCommits(error=f"The base of {branch} is unknown. Set `target_branch` in meta.json.")
         if not self._answer("merge-base", head[0], *bases):
-            return OwnCommits(error=f"The branch {branch} has no commit in common with its base.")
+            return OwnCommits(error=f"The branch {branch} shares no commit with its base.")
         listed = self._ask("log", "--format=%ct", *head, "--not", *bases)
         if listed is None:
-            return OwnCommits(error=f"The commits of {branch} cannot be read; the repository lacks some of them.")
+            return OwnCommits(error=f"The commits of {branch} cannot be read: the repository lacks some of them.")
         times = [int(line) for line in listed.split()]
         return OwnCommits(len(times), max(times, default=None))
 
     def _refs(self, branch: str) -> list[str]:
-        """Return the refs of a branch that are there: here, and as origin was last seen.
+        """Return the existing refs of a branch: here, and at origin as last fetched.
 
-        What git would read as more than a name (``lane~0``) is none: it could be a lane under another name.
+        An expression such as ``lane~0`` has none: it could be a lane under another name.
         """
         found = [] if not branch or _NO_NAME.search(branch) else [f"{_HEADS}{branch}", f"{_REMOTES}{branch}"]
         return [ref for ref in found if self._answer("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")]
@@ -147,7 +145,7 @@ class MissionGit:
         return self._git.attempt("merge-base", "--is-ancestor", branch, target).returncode == 0
 
     def _answer(self, *arguments: str) -> str:
-        """Ask git for a text; empty where it has no answer."""
+        """Return the output of git; empty where it fails."""
         return self._ask(*arguments) or ""
 
     def _ask(self, *arguments: str) -> str | None:
@@ -164,14 +162,14 @@ DEFAULT_MINUTES = 10.0
 
 @dataclass(frozen=True)
 class StalenessResult:
-    """The answer of the contract, and beside it why there is none, for people and logs."""
+    """The answer of the contract, with an error for people and logs where it is unknown."""
 
     status: StaleStatus
     error: str = ""
 
 
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> StalenessResult:
-    """Judge work in progress by its branch. It is stale when its newest commit is strictly older than the threshold."""
+    """Return whether work in progress is stale: its newest commit is strictly older than the threshold."""
     if own.error:
         return unavailable(own.error)
     if own.newest is None:
@@ -190,7 +188,7 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> Staleness
 
 
 def unavailable(error: str) -> StalenessResult:
-    """Say that there is no answer. Who cannot be judged is not accused: the status is fresh."""
+    """Return the result for work that cannot be judged: its status is fresh."""
     return StalenessResult(_fresh(UNAVAILABLE), error)
 
 
@@ -201,7 +199,7 @@ def _fresh(reason: str) -> StaleStatus:
 def stale_of(
     mission: Mission, wp_id: str, git: MissionGit, now: datetime, threshold_minutes: float = DEFAULT_MINUTES
 ) -> StalenessResult:
-    """Tell how a work package stands. Raises BrokenContract for one that is not there; a broken one has no answer."""
+    """Return the staleness of a work package. Raises BrokenContract for an unknown one; a broken one is unavailable."""
     if wp_id not in mission.ids:
         mission.work_package(wp_id)  # raises
     try:
@@ -223,7 +221,7 @@ def stale_of(
 
 
 def git_of(mission: Mission, wp_id: str = "") -> MissionGit:
-    """Open the repository of a mission; a work package may name a target of its own."""
+    """Return the repository of a mission; a work package may have its own target."""
     lanes = mission.lanes
     work_package = mission.work_packages.get(wp_id)
     own = work_package.head.merge_target_branch if work_package else ""

@@ -1,7 +1,7 @@
-"""Reading a mission from its folder: once a command, everything it says, and nothing written.
+"""Facts of a mission, read from its folder: its documents, its log, and what is broken in them.
 
-What is broken stays with the part that is: a work package that cannot be read is an error for who asks for it, and a
-line in the overview for all others. Layout: ``kitty-specs/SLUG/`` below the folder that holds ``.kittify/``.
+A broken part affects only itself: a work package that cannot be read is an error for a command about it, and a line in
+the overview for all others. Layout: ``kitty-specs/SLUG/`` below the directory with ``.kittify/``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from accord.core.documents import read_object
+from accord.core.documents import read_object, shown
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import format_of, read_as, read_shape
+from accord.core.suggest import did_you_mean
 from accord.files.store import is_json
 from accord.files.yaml import read_mapping
 from accord.missions.models import STATUSES, Frontmatter, Lanes, Meta, StatusEvent, WorkspaceContext
@@ -39,11 +40,11 @@ FILE = "status.events.jsonl"
 
 @dataclass(frozen=True)
 class Log:
-    """What a log holds. ``latest`` is the event that counts for each work package.
+    """The events of a mission. ``latest`` is the event that counts for each work package.
 
-    ``problems`` are lines that cannot be read, by the work package that they speak of; an empty key for those that
-    do not even say that. They stop who asks for that work package, and nobody else. ``torn_at`` is the line that a
-    crash cut off. What other tools log of the mission itself, objects without ``wp_id``, is none of our business.
+    ``problems`` are lines that cannot be read, by work package, or by an empty key where they name none. They only
+    stop commands about that work package. ``torn_at`` is the line that a crash cut off. Objects without ``wp_id``,
+    which other tools log of the mission itself, are skipped.
     """
 
     events: tuple[StatusEvent, ...] = ()
@@ -51,15 +52,15 @@ class Log:
     problems: dict[str, list[Finding]] = field(default_factory=dict)
     torn_at: int | None = None
 
-    def need(self, wp_id: str) -> None:
-        """Raise BrokenContract where a line that may speak of the work package cannot be read."""
+    def check_readable(self, wp_id: str) -> None:
+        """Raise BrokenContract where a line that may be about the work package cannot be read."""
         found = [*self.problems.get("", []), *self.problems.get(wp_id, [])]
         if found:
             raise BrokenContract(f"{FILE}, line {found[0].line}: {found[0].message}", findings=found)
 
 
 def read_log(raw: bytes) -> Log:
-    """Read a log. What stands after the last line break and is no JSON was cut off by a crash, and is no event."""
+    """Read a log. Text after the last line break that is not JSON was cut off by a crash, and is not an event."""
     *lines, tail = raw.split(b"\n")
     is_torn = bool(tail.strip()) and not is_json(tail)
     events: list[StatusEvent] = []
@@ -80,15 +81,15 @@ def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: di
             return
         events.append(read_shape(StatusEvent, value))
     except (ValueError, RecursionError):
-        message = "The line is no JSON object, so what happened is lost. Restore it from git, or remove it."
+        message = "The line is not a JSON object. Restore it from git, or remove it."
         problems.setdefault("", []).append(Finding("event-invalid", message, line=number))
     except BrokenContract as broken:
-        message = f"The line is no event. {broken.findings[0].path}: {broken.findings[0].message}"
+        message = f"The line is not an event. {broken.findings[0].path}: {broken.findings[0].message}"
         problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number))
 
 
 def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
-    """Keep one event of each id, in the order of time; of two that differ the same one whatever their order."""
+    """Return one event of each id, in the order of time; of two that differ always the same one."""
     kept: dict[str, StatusEvent] = {}
     for event in events:
         other = kept.get(event.event_id)
@@ -102,9 +103,9 @@ def _content(event: StatusEvent) -> str:
 
 
 def reduce_events(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
-    """Tell which event counts for each work package; ``events`` are distinct and in the order of time.
+    """Return the event that counts for each work package; ``events`` are distinct and in the order of time.
 
-    A review that sends work back beats another event of the same moment that does not go on from there.
+    A review that sends work back beats another event of the same time that does not continue from it.
     """
     latest: dict[str, StatusEvent] = {}
     for event in events:
@@ -116,12 +117,12 @@ def reduce_events(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
 
 
 def is_rollback(event: StatusEvent) -> bool:
-    """Tell whether an event is a review that sends work back."""
+    """Return whether an event is a review that sends work back."""
     return event.from_lane in ("for_review", "in_review") and event.to_lane == "in_progress" and bool(event.review_ref)
 
 
 def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
-    """Tell where a work package is: by the log, else by ``written``, the status in its file in old missions."""
+    """Return the status of a work package by the log, else by ``written``, the status in its file in old missions."""
     event = log.latest.get(wp_id)
     if event:
         return event.to_lane
@@ -130,7 +131,7 @@ def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
 
 
 def log_path(folder: Path) -> Path:
-    """Say where the log of a mission is."""
+    """Return the path of a mission's log."""
     return folder / FILE
 
 
@@ -144,7 +145,7 @@ Model = TypeVar("Model", bound="BaseModel")
 
 @dataclass(frozen=True)
 class WorkPackage:
-    """A work package that can be read, with the mode that it has for the rest of the command."""
+    """A work package that can be read, with its execution mode."""
 
     id: str
     path: Path
@@ -155,16 +156,16 @@ class WorkPackage:
 
     @property
     def title(self) -> str:
-        """What it is called, as new or old files say it."""
+        """The title, from the key of new or old files."""
         return self.head.title or self.head.work_package_title
 
 
 @dataclass(frozen=True)
 class Mission:
-    """All that the files of a mission say. ``lanes`` is None where there is no ``lanes.json``.
+    """A mission as its files describe it. ``lanes`` is None without a ``lanes.json``.
 
-    ``broken`` holds why a work package, or ``meta.json`` and ``lanes.json``, cannot be used, and ``files`` where each
-    of them is.
+    ``broken`` maps work packages, ``meta.json`` and ``lanes.json`` to why they cannot be used; ``files`` maps work
+    packages to their files.
     """
 
     root: Path
@@ -179,12 +180,12 @@ class Mission:
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
+        """The directory of the mission."""
         return self.root / SPECS / self.slug
 
     @cached_property
     def ids(self) -> list[str]:
-        """All work packages that are spoken of anywhere: as a file, in a lane, or in the log."""
+        """The ids of all work packages that have a file, a lane or an event."""
         named = set(self.work_packages) | {name for name in self.broken if name.startswith("WP")}
         if self.lanes:
             named |= set(self.lanes.planning_artifact_wps)
@@ -192,66 +193,66 @@ class Mission:
         return sorted(named | set(self.log.latest), key=lambda name: (len(name), name))
 
     def work_package(self, wp_id: str) -> WorkPackage:
-        """Return a work package. Raises BrokenContract when it is broken, or not there."""
+        """Return a work package. Raises BrokenContract when it is broken or missing."""
         if wp_id in self.broken:
             raise self.broken[wp_id]
         if wp_id not in self.work_packages:
-            known = ", ".join(sorted(self.work_packages)) or "none"
-            message = f'The mission {self.slug} has no work package "{wp_id}" under tasks/; it has: {known}.'
+            message = (
+                f"Unknown work package `{shown(wp_id)}` in mission {self.slug}. {_hint(wp_id, self.work_packages)}"
+            )
             raise BrokenContract(message, findings=[Finding("unknown-work-package", message)])
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
-        """Tell where a work package is in its life. Raises BrokenContract where the log cannot be read for it."""
-        self.log.need(wp_id)
+        """Return the status of a work package. Raises BrokenContract where the log cannot be read for it."""
+        self.log.check_readable(wp_id)
         work_package = self.work_packages.get(wp_id)
         return current_status(self.log, wp_id, work_package.head.lane if work_package else "")
 
-    def need(self, file: str) -> None:
-        """Raise BrokenContract where ``meta.json`` or ``lanes.json`` is there and cannot be read."""
+    def check_readable(self, file: str) -> None:
+        """Raise BrokenContract where ``meta.json`` or ``lanes.json`` exists and cannot be read."""
         if file in self.broken:
             raise self.broken[file]
 
 
 def find_root(start: Path) -> Path:
-    """Find the project that a folder is in; a work tree of a lane belongs to the project that made it.
+    """Return the project that contains a directory; the work tree of a lane belongs to the project that made it.
 
-    Raises BrokenContract ``unknown-mission`` where there is none, as for a mission that is not in it.
+    Raises BrokenContract ``unknown-mission`` without a project.
     """
     start = Path(os.path.abspath(start))
     for folder in (start, *start.parents):
         if (folder / ".kittify").is_dir() or (folder / SPECS).is_dir():
             is_worktree = folder.parent.name == ".worktrees"
             return folder.parent.parent if is_worktree else folder
-    raise _no_project(f"{start} is in no project with missions.")
+    raise _no_project(f"No `{SPECS}/` directory in `{start}` or its parents.")
 
 
 def named_root(folder: Path) -> Path:
-    """Take a folder for the project, whether it has missions yet or not. Raises BrokenContract ``unknown-mission``."""
+    """Return a directory as the project, with missions or without. Raises BrokenContract ``unknown-mission``."""
     root = Path(os.path.abspath(folder))
     if not root.is_dir():
-        raise _no_project(f"{root} is no folder.")
+        raise _no_project(f"`{root}` is not a directory.")
     return root
 
 
 def _no_project(message: str) -> BrokenContract:
-    hint = f"Pass --root DIR, the folder of {SPECS}/."
+    hint = f"Pass `--root DIR`, the directory that contains `{SPECS}/`."
     return BrokenContract(message, findings=[Finding("unknown-mission", f"{message} {hint}")], hint=hint)
 
 
 def mission_slugs(root: Path) -> list[str]:
-    """List the missions of a project."""
+    """Return the slugs of the missions of a project."""
     folder = root / SPECS
     found = folder.iterdir() if folder.is_dir() else ()
     return sorted(path.name for path in found if path.is_dir() and _SLUG.fullmatch(path.name))
 
 
 def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = None) -> Mission:
-    """Read a mission. Raises BrokenContract ``unknown-mission``, and nothing else: the rest is in ``broken``."""
+    """Read a mission. Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``."""
     folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
-        known = ", ".join(mission_slugs(root)) or "none"
-        message = f'There is no mission "{slug}" in {root / SPECS}; there are: {known}.'
+        message = f"Unknown mission `{shown(slug)}` in {root / SPECS}. {_hint(slug, mission_slugs(root))}"
         raise BrokenContract(message, findings=[Finding("unknown-mission", message)])
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
@@ -261,6 +262,11 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     log = log_path(folder)
     events = read_log(log.read_bytes()) if log.is_file() else Log()
     return Mission(root, slug, meta or Meta(), lanes, contexts, work_packages, events, broken, files)
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    return f"{did_you_mean(word, names)} Known: {', '.join(names) or 'none'}.".lstrip()
 
 
 def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]) -> Model | None:
@@ -275,14 +281,14 @@ def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]
 
 
 def _named(file: str, error: BrokenContract) -> BrokenContract:
-    """Put the name of the file and the first finding into the message, which is all that some readers get."""
+    """Put the name of the file and the first finding into the message, the only part that some outputs show."""
     first = error.findings[0] if error.findings else Finding("schema", error.message)
-    place = f" at {first.path}" if first.path else ""
-    return BrokenContract(f"{file} cannot be used{place}: {first.message}", findings=error.findings)
+    where = f" at {first.path}" if first.path else ""
+    return BrokenContract(f"{file} cannot be used{where}: {first.message}", findings=error.findings)
 
 
 def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]:
-    """Read what is remembered of the lanes of this mission; a broken file is one that remembers nothing."""
+    """Read the recorded work trees of this mission's lanes; broken files are skipped."""
     found = {}
     for path in sorted((root / ".kittify" / "workspaces").glob(f"{slug}-*.json")):
         try:
@@ -312,7 +318,7 @@ def _work_packages(
         wp_id = name[1]
         try:
             if wp_id in files:
-                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}. Keep one."
+                message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}. Remove one."
                 raise BrokenContract(message, findings=[Finding("work-package-repeated", message)])
             files[wp_id] = path
             head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
@@ -320,8 +326,8 @@ def _work_packages(
             if is_legacy and "lanes.json" in broken:
                 raise broken["lanes.json"]
             text = "\n".join([head.title, head.work_package_title, head.authoritative_surface, body])
-            lanes_of_it = tuple(lane_ids.get(wp_id, ()))
-            facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, lanes_of_it, head.owned_files, text)
+            its_lanes = tuple(lane_ids.get(wp_id, ()))
+            facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, its_lanes, head.owned_files, text)
             mode = settle_mode(facts, legacy_default)
             read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
         except BrokenContract as error:
@@ -331,7 +337,7 @@ def _work_packages(
 
 
 def lines_of(path: Path) -> Mapping[str, int]:
-    """Map the JSON pointers of a mission's file to its lines; of a work package those of its head."""
+    """Return the line of each JSON pointer of a mission's file; for a work package of its frontmatter."""
     try:
         raw = path.read_bytes()
         if path.suffix != ".md":
@@ -343,24 +349,26 @@ def lines_of(path: Path) -> Mapping[str, int]:
 
 
 def _lines_below(head: YamlDocument) -> dict[str, int]:
-    """Count the lines of a head in its file, where one of dashes stands above it."""
+    """Return the lines of a frontmatter in its file, where a line of dashes precedes it."""
     return {pointer: line + 1 for pointer, line in head.lines.items()}
 
 
 def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
-    """Read a work package's file: its head, its text, and whether its head names dependencies at all.
+    """Read a work package's file: its frontmatter, its text, and whether its dependencies are declared.
 
     Raises BrokenContract with lines of the file: ``frontmatter-missing``, ``work-package-id``, and as YAML does.
     """
     parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
     if not parts:
-        message = "The file does not begin with a head between two lines of ---. Write one with work_package_id."
+        message = "The file has no frontmatter. Begin it with `---`, `work_package_id: WP…` and `---`."
         raise BrokenContract(message, findings=[Finding("frontmatter-missing", message, line=1)])
     document = read_mapping(parts[1])
     try:
         head = read_shape(Frontmatter, document.value)
         if head.work_package_id != wp_id:
-            message = f"The file is named for {wp_id}, and its head says {head.work_package_id}. Correct one of them."
+            message = (
+                f"The file name says {wp_id}, but its frontmatter says {head.work_package_id}. Correct one of them."
+            )
             raise BrokenContract(message, findings=[Finding("work-package-id", message, "/work_package_id")])
     except BrokenContract as error:
         raise BrokenContract(error.message, findings=with_lines(error.findings, _lines_below(document))) from None

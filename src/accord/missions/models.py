@@ -1,17 +1,19 @@
-"""What missions are written in: the two answers of the contract, and the files that a mission is made of.
+"""The wire format of missions: the two answers of the contract, and the files of a mission.
 
 The answers are closed and strict: they accept exactly what the contract's JSON Schemas accept. The files are open,
-since other tools write them too; only what somebody here reads is described. Source: mission contracts.
+since other tools write them too; the models have only the keys that accord reads. Source: mission contracts.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
+
+from accord.core.clock import parse_timestamp
 
 ExecutionMode = Literal["code_change", "planning_artifact"]
 WorkPackageStatus = Literal[
@@ -36,30 +38,33 @@ _WITHOUT_TIMES: JsonDict = {
 }
 
 
-def _moment_text(text: str) -> str:
-    """Hold a text against RFC 3339, which JSON Schema's ``date-time`` is; a leap second ends a day in UTC."""
+def _check_rfc3339(text: str) -> str:
+    """Check a text against RFC 3339, the ``date-time`` of JSON Schema; a leap second must end a day in UTC."""
     parts = _RFC3339.fullmatch(text)
-    seconds = "59" if parts and parts[2] == "60" else parts[2] if parts else ""
     try:
         if parts is None:
             raise ValueError
-        moment = datetime.fromisoformat(f"{parts[1]}{seconds}{parts[4]}".upper())
-        if parts[2] == "60" and moment.astimezone(UTC).strftime("%H:%M") != "23:59":
+        is_leap = parts[2] == "60"
+        time = parse_timestamp(f"{parts[1]}{'59' if is_leap else parts[2]}{parts[4]}".upper())
+        if is_leap and time.strftime("%H:%M") != "23:59":
             raise ValueError
     except (ValueError, OverflowError):
-        raise ValueError("It is no moment of RFC 3339, such as 2026-11-22T05:00:00Z") from None
+        raise ValueError("The value is not an RFC 3339 timestamp such as 2026-11-22T05:00:00Z") from None
     return text
 
 
 DateTime = Annotated[
-    str, StringConstraints(strict=True), AfterValidator(_moment_text), Field(json_schema_extra={"format": "date-time"})
+    str,
+    StringConstraints(strict=True),
+    AfterValidator(_check_rfc3339),
+    Field(json_schema_extra={"format": "date-time"}),
 ]
 
 
 def _true(value: Any) -> Any:
-    """Refuse the number 1, which Python takes for true and JSON does not."""
+    """Refuse the number 1, which equals true in Python but not in JSON."""
     if value is not True:
-        raise ValueError("It is not true")
+        raise ValueError("The value is not true")
     return value
 
 
@@ -67,7 +72,7 @@ Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
 
 
 class NextQueryResponse(BaseModel):
-    """Where a mission stands, as the query mode of ``next`` answers. It issues no step, so it names no action."""
+    """The state of a mission, as the query mode of ``next`` answers. It issues no step, so ``action`` is null."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -103,12 +108,12 @@ class NextQueryResponse(BaseModel):
     @model_validator(mode="after")
     def _previews(self) -> NextQueryResponse:
         if self.mission_state == "not_started" and not self.preview_step:
-            raise ValueError("A run that is not started names its first step in preview_step")
+            raise ValueError("A run that is not started needs its first step in preview_step")
         return self
 
 
 class StaleStatus(BaseModel):
-    """Whether work in a lane stands still; work in the repository's root shares one workspace, so nobody can tell."""
+    """Whether work in a lane is stale; work in the repository's root shares one workspace, so it does not apply."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -127,23 +132,23 @@ class StaleStatus(BaseModel):
     def _says_why(self) -> StaleStatus:
         times = (self.minutes_since_commit, self.last_commit_time)
         if self.status == "not_applicable" and (self.reason, *times) != (SHARED_WORKSPACE, None, None):
-            raise ValueError(f"not_applicable has the reason {SHARED_WORKSPACE} and no times")
+            raise ValueError(f"not_applicable needs the reason {SHARED_WORKSPACE} and no times")
         return self
 
 
 WorkPackageId = Annotated[str, StringConstraints(pattern=r"^WP[0-9]{2,}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=200)]
-"""What becomes part of a path or a branch."""
+"""A name that becomes part of a path or a branch."""
 
 
 class MissionFileModel(BaseModel):
-    """A part of a mission's files: open, and read leniently where older versions of a file were written so."""
+    """A part of a mission's files: open, and lenient towards older versions of the files."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 def _listed(value: Any) -> Any:
-    """Read the lists of old files, which were texts: ``"[]"`` or ``"WP01, WP02"``; nothing is an empty list."""
+    """Return a list; old files have texts such as ``"[]"`` or ``"WP01, WP02"``, and null is an empty list."""
     if value is None:
         return []
     if isinstance(value, str):
@@ -154,11 +159,11 @@ def _listed(value: Any) -> Any:
 Listed = Annotated[list[str], BeforeValidator(_listed)]
 
 
-def _text_or_nothing(value: Any) -> Any:
+def _text_or_empty(value: Any) -> Any:
     return "" if value is None else value
 
 
-LenientText = Annotated[str, BeforeValidator(_text_or_nothing)]
+LenientText = Annotated[str, BeforeValidator(_text_or_empty)]
 
 
 class Frontmatter(MissionFileModel):
@@ -177,7 +182,7 @@ class Frontmatter(MissionFileModel):
 
 
 class Meta(MissionFileModel):
-    """``meta.json``; ``mission`` is how old files name the type."""
+    """``meta.json``; old files name the type ``mission``."""
 
     mission_type: LenientText = ""
     mission: LenientText = ""
@@ -192,7 +197,7 @@ class ExecutionLane(MissionFileModel):
 
 
 def _distinct_lanes(lanes: list[ExecutionLane]) -> list[ExecutionLane]:
-    """Refuse two lanes of one name, which would share a work tree without knowing of each other."""
+    """Refuse two lanes of one name, which would share a work tree by accident."""
     names = [lane.lane_id for lane in lanes]
     repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if repeated:
@@ -210,7 +215,7 @@ class Lanes(MissionFileModel):
 
 
 class WorkspaceContext(MissionFileModel):
-    """``.kittify/workspaces/SLUG-LANE.json``: what is remembered of a lane's work tree."""
+    """``.kittify/workspaces/SLUG-LANE.json``: the recorded work tree of a lane."""
 
     mission_slug: LenientText = ""
     feature_slug: LenientText = ""
@@ -225,15 +230,16 @@ def _status(value: Any) -> Any:
     return "in_progress" if value == "doing" else value
 
 
-def _moment(value: Any) -> Any:
+def _event_time(value: Any) -> Any:
     if not isinstance(value, str):
-        raise ValueError("It is no text")
-    moment = datetime.fromisoformat(value)
-    if moment.tzinfo is None:
-        raise ValueError("It has no zone")
-    if not 1970 <= moment.year < 9000:
-        raise ValueError("It is no moment at which anything happened")
-    return moment
+        raise ValueError("The value is not a text")
+    try:
+        time = parse_timestamp(value)
+    except OverflowError:
+        raise ValueError("The year is out of range") from None
+    if not 1970 <= time.year < 9000:
+        raise ValueError("The year is out of range")
+    return time
 
 
 WireStatus = Annotated[WorkPackageStatus, BeforeValidator(_status)]
@@ -249,7 +255,7 @@ class StatusEvent(BaseModel):
     wp_id: WorkPackageId
     from_lane: Annotated[str | None, BeforeValidator(_status)] = None
     to_lane: WireStatus
-    at: Annotated[datetime, BeforeValidator(_moment)]
+    at: Annotated[datetime, BeforeValidator(_event_time)]
     actor: LenientText = ""
     force: bool = False
     execution_mode: LenientText = ""

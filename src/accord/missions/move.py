@@ -1,7 +1,7 @@
-"""Moving a work package: gather facts, judge, and add to the log, all while nobody else may write to it.
+"""Moves of a work package: gather facts, plan the events, and append them to the log, under the folder's lock.
 
-The log only grows; a move that stops half-way is continued by the same command, and one that is made already writes
-nothing. Nothing else of the mission is written. Source: mission contracts, "Planning-Artifact Lifecycle".
+The log only grows. The same command continues a move that stopped half-way, and writes nothing for one that is done.
+Nothing else of the mission is written. Source: mission contracts, "Planning-Artifact Lifecycle".
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 
 THROUGH = ("claimed", "in_review")
-"""Statuses that a move passes on its way; each gets an event of its own."""
+"""Statuses that a move passes through; each gets its own event."""
 
 STARTABLE = frozenset({"approved", "done"})
-"""Where a dependency is when what depends on it may start."""
+"""Statuses of a dependency that let its dependents start."""
 
 
 @dataclass(frozen=True)
 class MoveFacts:
-    """What the guards look at. A text that is empty is one that was not given, or a problem that is not there.
+    """The facts that the guards read. An empty text was not given, or is a problem that does not exist.
 
-    ``holder`` is who moved the work package to where it is. ``waits_for`` are dependencies whose review has not passed.
+    ``holder`` is the actor of the last move. ``waits_for`` are dependencies whose review has not passed.
     """
 
     actor: str = ""
@@ -62,7 +62,7 @@ class MoveFacts:
 
 
 def _has_actor(facts: MoveFacts) -> str:
-    return "" if facts.actor.strip() else "It is not said who makes the move. Pass --actor."
+    return "" if facts.actor.strip() else "No actor given. Pass `--actor`."
 
 
 def _may_start(facts: MoveFacts) -> str:
@@ -75,41 +75,41 @@ def _has_workspace(facts: MoveFacts) -> str:
     return facts.workspace_problem
 
 
-def _may_go_on(facts: MoveFacts) -> str:
-    """Hold what was blocked to what any start needs: it may never have begun."""
+def _may_continue(facts: MoveFacts) -> str:
+    """Require of blocked work what any start needs: it may never have started."""
     return _may_start(facts) or _has_workspace(facts)
 
 
 def _is_ready(facts: MoveFacts) -> str:
     if facts.open_subtasks:
-        return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish them, and tick them."
+        return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish and tick them."
     if facts.evidence_problem and not (facts.feedback or facts.review_ref):
-        return f"{facts.evidence_problem} Commit the work, or say in --feedback what there is to review."
+        return f"{facts.evidence_problem} Commit the work, or describe it with `--feedback`."
     return ""
 
 
 def _says_why(facts: MoveFacts) -> str:
-    return "" if facts.reason or facts.feedback else "It is not said why. Pass --reason or --feedback."
+    return "" if facts.reason or facts.feedback else "No reason given. Pass `--reason` or `--feedback`."
 
 
 def _has_review(facts: MoveFacts) -> str:
-    return "" if facts.review_ref else "The review that decided it is not named. Pass --review-ref."
+    return "" if facts.review_ref else "No review given. Pass `--review-ref`."
 
 
 def _has_findings(facts: MoveFacts) -> str:
-    is_said = facts.review_ref or facts.feedback or facts.reason
-    return "" if is_said else "What the review found is not said. Pass --review-ref or --feedback."
+    has_findings = facts.review_ref or facts.feedback or facts.reason
+    return "" if has_findings else "No review findings given. Pass `--review-ref` or `--feedback`."
 
 
 def _has_evidence(facts: MoveFacts) -> str:
-    is_said = facts.review_ref or facts.feedback
-    return "" if is_said else "It skips the review. Pass --review-ref or --feedback as evidence of a review."
+    has_evidence = facts.review_ref or facts.feedback
+    return "" if has_evidence else "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
 
 
 def _is_complete(facts: MoveFacts) -> str:
     if not facts.merge_problem or facts.override_reason:
         return ""
-    return f"{facts.merge_problem} Or say in --override-reason why it is done without; --force does not help."
+    return f"{facts.merge_problem} `--override-reason TEXT` allows it without a merge; `--force` does not."
 
 
 WORK_PACKAGE: Machine[MoveFacts] = Machine(
@@ -131,7 +131,7 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
         Edge("approved", "in_progress", "review reference", _has_review),
         Edge("approved", "planned", "review reference", _has_review),
         *(Edge(source, "blocked") for source in STATUSES[: STATUSES.index("approved") + 1]),
-        Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_go_on),
+        Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_continue),
         *(Edge(source, "canceled") for source in (*STATUSES[: STATUSES.index("approved") + 1], "blocked")),
     ),
 )
@@ -140,10 +140,10 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 def plan_move(
     source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool = False
 ) -> tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...]:
-    """Judge a move; return its steps, none when the work package is there already.
+    """Return the steps of a move, none when the work package has that status already.
 
-    Raises BrokenContract ``illegal-move``, naming the legal moves. Force takes any edge for an actor with a reason,
-    and is no way around the merge that ``done`` needs.
+    Raises BrokenContract ``illegal-move`` with the legal moves. Force allows any edge to an actor with a reason, but
+    does not replace the merge that ``done`` needs.
     """
     refusal = _refusal(source, target, facts, is_forced=is_forced)
     if refusal:
@@ -153,24 +153,28 @@ def plan_move(
         return ()
     if is_forced:
         return ((source, target),)
-    return tuple((cast("WorkPackageStatus", a), cast("WorkPackageStatus", b)) for a, b in _way(source, target))
+    return tuple((cast("WorkPackageStatus", a), cast("WorkPackageStatus", b)) for a, b in _steps(source, target))
 
 
 def _refusal(source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool) -> str:
     if source == target:
-        is_taken = source in THROUGH and facts.holder and facts.actor != facts.holder and not is_forced
-        return f"{facts.holder} has it already. Take another one, or pass --force with --reason." if is_taken else ""
+        is_claimed = source in THROUGH and facts.holder and facts.actor != facts.holder and not is_forced
+        return (
+            f"{facts.holder} has claimed it. Choose another work package, or pass `--force` with `--reason`."
+            if is_claimed
+            else ""
+        )
     if _has_actor(facts):
         return _has_actor(facts)
     if is_forced:
-        unsaid = "" if facts.reason else "Force needs a reason. Pass --reason."
-        return unsaid or (_is_complete(facts) if target == "done" else "")
-    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _way(source, target))
+        missing = "" if facts.reason else "`--force` needs a reason. Pass `--reason`."
+        return missing or (_is_complete(facts) if target == "done" else "")
+    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _steps(source, target))
     return next((refusal for refusal in refusals if refusal), "")
 
 
-def _way(source: str, target: str) -> tuple[tuple[str, str], ...]:
-    """Find the one or two edges of a move; without a way the move itself, which the machine refuses."""
+def _steps(source: str, target: str) -> tuple[tuple[str, str], ...]:
+    """Return the one or two edges of a move; an illegal move is returned as it is, for the machine to refuse."""
     if target not in WORK_PACKAGE.targets(source):
         for between in THROUGH:
             if between in WORK_PACKAGE.targets(source) and target in WORK_PACKAGE.targets(between):
@@ -183,7 +187,7 @@ _FIRST_WORD = re.compile(r"\W*(\w+)")
 
 @dataclass(frozen=True)
 class MoveRequest:
-    """What is asked for: where the work package goes, who says so, and why."""
+    """A requested move: the work package, its new status, the actor and the reasons."""
 
     wp_id: str
     target: WorkPackageStatus
@@ -196,8 +200,8 @@ class MoveRequest:
 
 
 @dataclass(frozen=True)
-class Moved:
-    """A move that was made, or was made already: then there are no ``events``."""
+class MoveResult:
+    """A move and its events; there are none where it was done already."""
 
     source: WorkPackageStatus
     target: WorkPackageStatus
@@ -207,48 +211,48 @@ class Moved:
 def move(
     root: Path,
     slug: str,
-    order: MoveRequest,
+    request: MoveRequest,
     clock: Clock,
     *,
     redact: Callable[[str], str],
     legacy_default: ExecutionMode | None = None,
     is_dry_run: bool = False,
-) -> Moved:
+) -> MoveResult:
     """Move a work package. Raises BrokenContract when the move is illegal; then nothing is written."""
     folder = load_mission(root, slug, legacy_default).folder
     if log_path(folder).is_symlink():
-        raise Refused(f"{log_path(folder)} is a symbolic link, which is not written through.", hint="Make it a file.")
+        raise Refused(f"{log_path(folder)} is a symbolic link.", hint="Replace it with a regular file.")
     storage = Storage(clock)
     with locked(folder, storage):
         mission = load_mission(root, slug, legacy_default)
-        source = mission.status_of(order.wp_id)
-        facts = _facts(mission, order, source)
-        steps = plan_move(source, order.target, facts, is_forced=order.is_forced)
-        events = _events(mission, order, steps, clock.now(), redact)
+        source = mission.status_of(request.wp_id)
+        facts = _facts(mission, request, source)
+        steps = plan_move(source, request.target, facts, is_forced=request.is_forced)
+        events = plan_events(mission, request, steps, clock.now(), redact)
         for event in events if not is_dry_run else ():
             append_once(log_path(folder), json.dumps(event, sort_keys=True).encode(), storage)
-    return Moved(source, order.target, events)
+    return MoveResult(source, request.target, events)
 
 
-def _facts(mission: Mission, order: MoveRequest, source: WorkPackageStatus) -> MoveFacts:
-    """Gather what the guards look at; git is asked only for what this move needs."""
-    work_package = mission.work_package(order.wp_id)
+def _facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus) -> MoveFacts:
+    """Gather the facts of a move; git reads only what this move needs."""
+    work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
-    latest = mission.log.latest.get(order.wp_id)
+    latest = mission.log.latest.get(request.wp_id)
     branch, workspace_problem = "", ""
     try:
-        branch = resolve_workspace(mission, order.wp_id).branch_name or ""
+        branch = resolve_workspace(mission, request.wp_id).branch_name or ""
     except BrokenContract as broken:
         workspace_problem = broken.message
-    needs_evidence = is_code and order.target == "for_review" and source == "in_progress" and not order.is_forced
-    needs_merge = is_code and order.target == "done" and source != "done"
-    git = git_of(mission, order.wp_id)
+    needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
+    needs_merge = is_code and request.target == "done" and source != "done"
+    git = git_of(mission, request.wp_id)
     return MoveFacts(
-        actor=order.actor,
-        reason=order.reason,
-        feedback=order.feedback,
-        review_ref=order.review_ref,
-        override_reason=order.override_reason,
+        actor=request.actor,
+        reason=request.reason,
+        feedback=request.feedback,
+        review_ref=request.review_ref,
+        override_reason=request.override_reason,
         holder=latest.actor if latest else "",
         workspace_problem=workspace_problem,
         open_subtasks=open_subtasks(mission, work_package.head.subtasks),
@@ -261,11 +265,11 @@ def _facts(mission: Mission, order: MoveRequest, source: WorkPackageStatus) -> M
 def _evidence_problem(own: OwnCommits, branch: str) -> str:
     if own.error:
         return own.error
-    return "" if own.count else f"The branch {branch} has no commit of its own."
+    return "" if own.count else f"The branch {branch} has no own commit."
 
 
 def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
-    """Return the subtasks whose box in ``tasks.md`` is not ticked; a box begins with the name of its subtask."""
+    """Return the subtasks whose box in ``tasks.md`` is not ticked; a box begins with its subtask's name."""
     path = mission.folder / "tasks.md"
     if not subtasks or not path.is_file():
         return ()
@@ -277,17 +281,17 @@ def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _events(
+def plan_events(
     mission: Mission,
-    order: MoveRequest,
+    request: MoveRequest,
     steps: tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...],
     now: datetime,
     redact: Callable[[str], str],
 ) -> tuple[dict[str, Any], ...]:
-    """Write the events of a move, each strictly later than all before it, whatever the clock says."""
-    before = max((event.at for event in mission.log.events if event.wp_id == order.wp_id), default=None)
+    """Return the events of a move, each strictly later than all before it, whatever the clock says."""
+    before = max((event.at for event in mission.log.events if event.wp_id == request.wp_id), default=None)
     at = max(now, before.astimezone(UTC) + timedelta(microseconds=1)) if before else now
-    strategy = "worktree" if mission.work_package(order.wp_id).mode.value == "code_change" else "direct_repo"
+    strategy = "worktree" if mission.work_package(request.wp_id).mode.value == "code_change" else "direct_repo"
     events = []
     for i, (source, target) in enumerate(steps):
         is_last = i == len(steps) - 1
@@ -295,39 +299,39 @@ def _events(
             {
                 "event_id": ulid(at),
                 "mission_slug": mission.slug,
-                "wp_id": order.wp_id,
+                "wp_id": request.wp_id,
                 "from_lane": source,
                 "to_lane": target,
                 "at": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
-                "actor": redact(order.actor),
-                "force": order.is_forced,
+                "actor": redact(request.actor),
+                "force": request.is_forced,
                 "execution_mode": strategy,
-                "reason": _reason(order, redact) if is_last else f"on the way to {order.target}",
-                "review_ref": (redact(order.review_ref) or None) if is_last else None,
-                "evidence": _evidence(order, source, redact) if is_last else None,
-                "policy_metadata": _policy(order, redact) if is_last else None,
+                "reason": _reason(request, redact) if is_last else f"on the way to {request.target}",
+                "review_ref": (redact(request.review_ref) or None) if is_last else None,
+                "evidence": _evidence(request, source, redact) if is_last else None,
+                "policy_metadata": _policy(request, redact) if is_last else None,
             }
         )
         at += timedelta(microseconds=1)
     return tuple(events)
 
 
-def _reason(order: MoveRequest, redact: Callable[[str], str]) -> str | None:
-    return redact(order.reason or order.feedback or order.override_reason) or None
+def _reason(request: MoveRequest, redact: Callable[[str], str]) -> str | None:
+    return redact(request.reason or request.feedback or request.override_reason) or None
 
 
-def _evidence(order: MoveRequest, source: WorkPackageStatus, redact: Callable[[str], str]) -> dict[str, Any] | None:
-    """Return the review that a move rests on."""
-    is_accepted = order.target in ("approved", "done")
-    is_sent_back = source in ("for_review", "in_review", "approved") and order.target in ("in_progress", "planned")
+def _evidence(request: MoveRequest, source: WorkPackageStatus, redact: Callable[[str], str]) -> dict[str, Any] | None:
+    """Return the review that a move is based on."""
+    is_accepted = request.target in ("approved", "done")
+    is_sent_back = source in ("for_review", "in_review", "approved") and request.target in ("in_progress", "planned")
     if not is_accepted and not is_sent_back:
         return None
     verdict = "approved" if is_accepted else "changes_requested"
-    reference = redact(order.review_ref or order.feedback) or None
-    return {"review": {"reviewer": redact(order.actor), "verdict": verdict, "reference": reference}}
+    reference = redact(request.review_ref or request.feedback) or None
+    return {"review": {"reviewer": redact(request.actor), "verdict": verdict, "reference": reference}}
 
 
-def _policy(order: MoveRequest, redact: Callable[[str], str]) -> dict[str, Any] | None:
-    if order.target != "done" or not order.override_reason:
+def _policy(request: MoveRequest, redact: Callable[[str], str]) -> dict[str, Any] | None:
+    if request.target != "done" or not request.override_reason:
         return None
-    return {"merge_ancestry": "overridden", "override_reason": redact(order.override_reason)}
+    return {"merge_ancestry": "overridden", "override_reason": redact(request.override_reason)}

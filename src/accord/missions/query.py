@@ -1,4 +1,4 @@
-"""Where a mission stands, as one answer that changes nothing. Source: mission contracts, next-query-response."""
+"""The state of a mission: the answer of ``next`` and the overview. Source: mission contracts, next-query-response."""
 
 from __future__ import annotations
 
@@ -22,33 +22,30 @@ if TYPE_CHECKING:
 
 
 WEIGHTS = {"claimed": 0.05, "in_progress": 0.3, "for_review": 0.6, "in_review": 0.7, "approved": 0.8, "done": 1.0}
-"""How much of a work package is done in a status; all other statuses count nothing."""
+"""The share of a work package that is done in a status; all other statuses count zero."""
 
 
 def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQueryResponse:
-    """Tell where a mission stands. Raises BrokenContract where what is kept of it cannot be read.
-
-    What the contract's schema refuses is never answered.
-    """
-    mission.need("meta.json")
-    kept = read_run(mission)
-    steps, origin = steps_of(mission, kept)
-    standing = position_of(steps, kept.state or RunState(), kept.mission_type)
-    decision = standing.decision
+    """Return the state of a mission. Raises BrokenContract where it cannot be read, or breaks the contract's schema."""
+    mission.check_readable("meta.json")
+    run = read_run(mission)
+    steps, origin = steps_of(mission, run)
+    position = position_of(steps, run.state or RunState(), run.mission_type)
+    decision = position.decision
     answer = {
         "kind": "query",
         "agent": agent,
         "mission_slug": mission.slug,
-        "mission": kept.mission_type,
-        "mission_state": standing.mission_state,
-        "preview_step": standing.preview_step,
+        "mission": run.mission_type,
+        "mission_state": position.mission_state,
+        "preview_step": position.preview_step,
         "timestamp": timestamp(now),
-        "reason": standing.reason,
-        "guard_failures": guard_failures(mission, standing.step_id) if kept.mission_type == DEFAULT_TYPE else [],
+        "reason": position.reason,
+        "guard_failures": guard_failures(mission, position.step_id) if run.mission_type == DEFAULT_TYPE else [],
         "progress": progress(mission),
         "origin": origin,
-        "run_id": kept.run_id,
-        "step_id": standing.step_id,
+        "run_id": run.run_id,
+        "step_id": position.step_id,
         "decision_id": decision.id if decision else None,
         "input_key": decision.input_key if decision else None,
         "question": decision.question if decision else None,
@@ -59,16 +56,16 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
 
 
 def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
-    """Say what is still missing for the step that is issued to be complete."""
+    """Return what is still missing to complete the issued step."""
     files = {"specify": "spec.md", "plan": "plan.md", "tasks_outline": "tasks.md"}
     if step_id in files:
         name = files[step_id]
         return [] if (mission.folder / name).is_file() else [f"{name} is missing"]
     if step_id == "tasks_packages":
-        return [] if mission.files else ["there is no work package under tasks/"]
+        return [] if mission.files else ["tasks/ has no work package"]
     if step_id == "tasks_finalize":
         return [
-            f"{wp_id} does not say its dependencies"
+            f"{wp_id} does not declare its dependencies"
             for wp_id in mission.files
             if wp_id not in mission.work_packages or not mission.work_packages[wp_id].has_dependencies
         ]
@@ -85,7 +82,7 @@ def _not_yet(mission: Mission, reached: set[str], wanted: str) -> list[str]:
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
-    """Count the work packages that have files, by their status; None before there are any."""
+    """Return the number of work packages with files, by status; None where there are none."""
     if not mission.files:
         return None
     counts = Counter(_status(mission, wp_id) for wp_id in mission.files)
@@ -99,14 +96,14 @@ def progress(mission: Mission) -> dict[str, Any] | None:
 
 
 def _status(mission: Mission, wp_id: str) -> str:
-    """Tell a status; one that the log does not tell is in the total and in no count of a status."""
+    """Return the status of a work package; one that cannot be read counts only in the total."""
     try:
         return mission.status_of(wp_id)
     except BrokenContract:
         return "unknown"
 
 
-_NOWHERE = (
+_LOCATION = (
     "execution_mode",
     "mode_source",
     "resolution_kind",
@@ -136,22 +133,22 @@ def _entry(mission: Mission, wp_id: str, git: MissionGit, now: datetime, thresho
     except BrokenContract as broken:
         status = None
         errors.append(broken.message)
-    place: dict[str, Any] = dict.fromkeys(_NOWHERE) | {"lane_wp_ids": [], "workspace_exists": False}
+    location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
         found = resolve_workspace(mission, wp_id)
         known = found.as_json()
-        place = {name: known[name] for name in (*_NOWHERE, "lane_wp_ids")}
-        place["workspace_exists"] = Path(found.workspace_path).is_dir()
+        location = {name: known[name] for name in (*_LOCATION, "lane_wp_ids")}
+        location["workspace_exists"] = Path(found.workspace_path).is_dir()
     except BrokenContract as broken:
         errors.append(broken.message)
         if work_package:
-            place |= {"execution_mode": work_package.mode.value, "mode_source": work_package.mode.source}
+            location |= {"execution_mode": work_package.mode.value, "mode_source": work_package.mode.source}
     stale = stale_of(mission, wp_id, git, now, threshold_minutes)
     return {
         "wp_id": wp_id,
         "title": work_package.title if work_package else "",
         "status": status,
-        **place,
+        **location,
         "dependencies": work_package.head.dependencies if work_package else [],
         "stale": stale.status.model_dump(),
         "stale_error": stale.error or None,
@@ -160,9 +157,9 @@ def _entry(mission: Mission, wp_id: str, git: MissionGit, now: datetime, thresho
 
 
 def _diagnostics(mission: Mission) -> list[str]:
-    """Say what is inferred, and what of the mission itself cannot be used."""
+    """Return inferred modes, and parts of the mission itself that cannot be used."""
     found = [str(error) for name, error in mission.broken.items() if not name.startswith("WP")]
     found += [text for work_package in mission.work_packages.values() for text in work_package.mode.diagnostics]
     if mission.log.torn_at:
-        found.append("The last line of the log was cut off by a crash; it counts for nothing.")
+        found.append("A crash cut off the last line of the log. The line is ignored.")
     return found

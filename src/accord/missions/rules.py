@@ -1,4 +1,4 @@
-"""What is wrong with a mission's files, file by file: for who reviews a change to them."""
+"""Rules of a mission's files: the findings of each file, for reviewers of a change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning, with_lines
 from accord.core.graph import find_cycle
+from accord.core.suggest import did_you_mean
 from accord.missions.load import FILE, lines_of
 from accord.missions.runs import RunBroken, RunState, position_of, read_run, steps_of
 from accord.missions.workspace import resolve_workspace
@@ -15,13 +16,14 @@ from accord.missions.workspace import resolve_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.missions.load import Mission
+    from accord.core.suggest import did_you_mean
+from accord.missions.load import Mission
 
 
 def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
-    """Map each file of a mission, relative to the project, to what is wrong with it; sound ones to nothing.
+    """Return the findings of each file of a mission, by its path in the project; valid files have none.
 
-    A code change without a lane is wrong only once there are lanes: they are computed after the work packages.
+    A code change without a lane is an error only once ``lanes.json`` exists: lanes follow the work packages.
     """
     names = ["meta.json", "lanes.json", FILE]
     found: dict[Path, list[Finding]] = {
@@ -38,29 +40,31 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
         found[mission.folder / FILE] += _of_log(mission)
     cycle = _cycle(mission)
     if cycle:
-        way = " → ".join([*cycle, cycle[0]])
-        message = f"Work packages wait for each other in a circle: {way}. Remove one dependency."
+        names_of_cycle = " → ".join([*cycle, cycle[0]])
+        message = f"The work packages depend on each other in a cycle: {names_of_cycle}. Remove one dependency."
         found[mission.files[cycle[0]]].append(Finding("work-package-cycle", message, pointer("dependencies")))
     for path, findings in _of_run(mission).items():
         found.setdefault(path, []).extend(findings)
-    return {path.relative_to(mission.root).as_posix(): _placed(path, findings) for path, findings in found.items()}
+    return {
+        path.relative_to(mission.root).as_posix(): _with_lines_of(path, findings) for path, findings in found.items()
+    }
 
 
-def _placed(path: Path, findings: list[Finding]) -> list[Finding]:
-    """Give findings the lines of the file that they are about, as far as it can be read."""
+def _with_lines_of(path: Path, findings: list[Finding]) -> list[Finding]:
+    """Return findings with the lines of their file, as far as it can be read."""
     return with_lines(findings, lines_of(path)) if any(item.line is None for item in findings) else findings
 
 
 def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
-    """Find what keeps ``next`` from answering, or makes the answer doubtful; a broken ``meta.json`` is said already."""
+    """Find problems that stop ``next`` or make its answer doubtful; a broken ``meta.json`` is reported elsewhere."""
     found: dict[Path, list[Finding]] = {}
     file = mission.folder / "meta.json"
     try:
-        kept = read_run(mission)
-        found |= kept.findings
-        steps, origin = steps_of(mission, kept)
+        run = read_run(mission)
+        found |= run.findings
+        steps, origin = steps_of(mission, run)
         file = mission.root / origin["template"] if origin else file
-        position_of(steps, kept.state or RunState(), kept.mission_type)
+        position_of(steps, run.state or RunState(), run.mission_type)
     except BrokenContract as broken:
         found.setdefault(broken.file if isinstance(broken, RunBroken) else file, []).extend(broken.findings)
     return found
@@ -69,7 +73,7 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
 def _of_log(mission: Mission) -> list[Finding]:
     found = sorted((item for items in mission.log.problems.values() for item in items), key=_line)
     if mission.log.torn_at:
-        torn = warning("event-torn", "The last line was cut off; the next move takes it away.")
+        torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
     return found
 
@@ -85,7 +89,8 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     findings = []
     for i, name in enumerate(mission.work_packages[wp_id].head.dependencies):
         if name not in mission.files:
-            message = f'It depends on "{name}", which has no file under tasks/. Correct the name, or write the file.'
+            hint = did_you_mean(name, mission.files) or "Write the file."
+            message = f"The dependency `{name}` has no file under tasks/. {hint}"
             findings.append(Finding("work-package-unknown", message, pointer("dependencies", i)))
     if mission.lanes:
         try:
@@ -100,17 +105,17 @@ def _of_lanes(mission: Mission) -> list[Finding]:
     for i, lane in enumerate(mission.lanes.lanes if mission.lanes else ()):
         for j, wp_id in enumerate(lane.wp_ids):
             if wp_id not in mission.files:
-                message = f"The lane {lane.lane_id} has {wp_id}, which has no file under tasks/. Remove it."
+                message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/. Remove it."
                 findings.append(Finding("work-package-unknown", message, pointer("lanes", i, "wp_ids", j)))
     return findings
 
 
 def _cycle(mission: Mission) -> list[str]:
-    """Return the names of one circle of dependencies."""
+    """Return the names of one cycle of dependencies."""
     names = list(mission.work_packages)
-    places = {name: i for i, name in enumerate(names)}
+    positions = {name: i for i, name in enumerate(names)}
     blockers = {
-        i: [places[other] for other in mission.work_packages[name].head.dependencies if other in places]
-        for name, i in places.items()
+        i: [positions[other] for other in mission.work_packages[name].head.dependencies if other in positions]
+        for name, i in positions.items()
     }
     return [names[i] for i in find_cycle(blockers)]

@@ -1,4 +1,4 @@
-"""Where a mission's run stands: the steps of its type, and what is known of a run that began. Pure."""
+"""The run of a mission: the steps of its type, its recorded state, and its position in the steps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class MissionStep(MissionFileModel):
 
 
 class Template(MissionFileModel):
-    """``mission-runtime.yaml``: the steps of a mission type, in their order."""
+    """``mission-runtime.yaml``: the steps of a mission type, in order."""
 
     steps: list[MissionStep]
 
@@ -72,7 +72,7 @@ SOFTWARE_DEV = tuple(MissionStep(id=name, depends_on=list(_LINE[max(0, i - 1) : 
 
 @dataclass(frozen=True)
 class MissionDecision:
-    """A question that a run waits for."""
+    """A question that a run waits for an answer to."""
 
     id: str
     input_key: str | None = None
@@ -83,7 +83,7 @@ class MissionDecision:
 
 @dataclass(frozen=True)
 class RunPosition:
-    """Where a run stands. ``preview_step`` is the step that would be issued next."""
+    """The position of a run. ``preview_step`` is the step that would be issued next."""
 
     mission_state: str
     step_id: str | None = None
@@ -93,9 +93,9 @@ class RunPosition:
 
 
 def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str) -> RunPosition:
-    """Tell where a run stands. Raises BrokenContract ``no-first-step`` for a fresh one that cannot begin.
+    """Return the position of a run. Raises BrokenContract ``no-first-step`` for a fresh one that cannot start.
 
-    A block comes before a question, and a question before the next step.
+    A block precedes a question, and a question the next step.
     """
     done = set(state.completed_steps)
     issued = state.issued_step_id if state.issued_step_id and state.issued_step_id not in done else None
@@ -116,11 +116,11 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
             return RunPosition("not_started", None, preview, None, missing)
         return RunPosition(following.id, None, preview, None, missing)
     if not done:
-        message = f'The mission type "{mission_type}" has no issuable first step. Fix the steps in its template.'
+        message = f"The mission type `{mission_type}` has no issuable first step. Fix the steps in its template."
         raise BrokenContract(message, findings=[Finding("no-first-step", message)])
     if all(step.id in done for step in steps):
         return RunPosition("done")
-    return RunPosition("blocked", reason="No step can be issued: each waits for one that never comes.")
+    return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")
 
 
 def _pending(state: RunState) -> MissionDecision | None:
@@ -129,15 +129,15 @@ def _pending(state: RunState) -> MissionDecision | None:
         return None
     name = min(state.pending_decisions)
     value = state.pending_decisions[name]
-    told = value if isinstance(value, dict) else {"question": value}
-    options = told.get("options")
-    key = told.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
+    fields = value if isinstance(value, dict) else {"question": value}
+    options = fields.get("options")
+    key = fields.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
     return MissionDecision(
         name,
         _text(key),
-        _text(told.get("question")),
+        _text(fields.get("question")),
         tuple(str(option) for option in options) if isinstance(options, list) else None,
-        _text(told.get("step_id")),
+        _text(fields.get("step_id")),
     )
 
 
@@ -149,7 +149,7 @@ def _missing_input(step: MissionStep, state: RunState) -> MissionDecision | None
     missing = next((name for name in step.requires_inputs if name not in state.inputs), None)
     if missing is None:
         return None
-    return MissionDecision(f"input:{missing}", missing, f'The step {step.id} needs the input "{missing}". What is it?')
+    return MissionDecision(f"input:{missing}", missing, f"The step {step.id} needs the input `{missing}`. What is it?")
 
 
 _TYPE = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
@@ -157,7 +157,7 @@ _TYPES = (Path(".kittify", "overrides", "missions"), Path(".kittify", "missions"
 
 
 class RunBroken(BrokenContract):
-    """What is kept of a run or of a mission type cannot be used; ``file`` is the one to fix."""
+    """The files of a run or of a mission type cannot be used; ``file`` is the one to fix."""
 
     def __init__(self, message: str, file: Path, finding: Finding) -> None:
         super().__init__(message, findings=[finding])
@@ -173,9 +173,9 @@ class _RunEntry(MissionFileModel):
 
 @dataclass(frozen=True)
 class StoredRun:
-    """The run that is kept of a mission, None where there is none, and the mission's type with the place that names it.
+    """The recorded run of a mission (``state`` is None without one), and its type with the file and key that name it.
 
-    ``findings`` are doubts about the run's files, by file; sound ones have none.
+    ``findings`` are warnings about the run's files, by file.
     """
 
     state: RunState | None
@@ -187,7 +187,7 @@ class StoredRun:
 
 
 def read_run(mission: Mission) -> StoredRun:
-    """Read what is kept of a mission's run. Raises RunBroken: ``run-invalid`` or ``run-mismatch``."""
+    """Read the recorded run of a mission. Raises RunBroken: ``run-invalid`` or ``run-mismatch``."""
     index = mission.root / ".kittify" / "runtime" / "feature-runs.json"
     entries = _read(index) if index.is_file() else {}
     if mission.slug not in entries:
@@ -199,15 +199,15 @@ def read_run(mission: Mission) -> StoredRun:
     state = _shaped(RunState, _read(path), path)
     if state.run_id and state.run_id != entry.run_id:
         message = (
-            f'{path.parent.name}/{path.name} says that it is of the run "{shown(state.run_id)}", and {index.name} '
-            f'that it is of "{entry.run_id}". Correct one, or remove the entry: the answer would be of another run.'
+            f"{path.parent.name}/{path.name} belongs to the run `{shown(state.run_id)}`, but {index.name} "
+            f"expects `{entry.run_id}`. Correct one of them, or remove the entry."
         )
         raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id"))
-    return _kept(mission, index, entry, path, state)
+    return _with_type(mission, index, entry, path, state)
 
 
-def _kept(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: RunState) -> StoredRun:
-    """Settle the mission's type: as the run's entry says, else its state, else ``meta.json``."""
+def _with_type(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: RunState) -> StoredRun:
+    """Return the run with the mission's type: from the run's entry, else its state, else ``meta.json``."""
     own, key = _own_type(mission)
     named = [
         (entry.mission_type, index, pointer(mission.slug, "mission_type")),
@@ -215,29 +215,29 @@ def _kept(mission: Mission, index: Path, entry: _RunEntry, path: Path, state: Ru
         (state.mission_key, path, "/mission_key"),
         (own, mission.folder / "meta.json", pointer(key)),
     ]
-    said = [place for place in named if place[0]] or [(DEFAULT_TYPE, *named[-1][1:])]
-    kind, file, place = said[0]
+    given = [source for source in named if source[0]] or [(DEFAULT_TYPE, *named[-1][1:])]
+    kind, file, key_path = given[0]
     findings: dict[Path, list[Finding]] = {index: [], path: []}
-    for other, where, at in said[1:]:
+    for other, where, at in given[1:]:
         if other != kind:
             message = (
-                f'The type is "{shown(other)}" here and "{shown(kind)}" in {file.name}, which counts. Correct one.'
+                f"The type is `{shown(other)}` here, but `{shown(kind)}` in {file.name} counts. Correct one of them."
             )
             findings.setdefault(where, []).append(warning("run-type-differs", message, at))
-    return StoredRun(state, entry.run_id, kind, file, place, findings)
+    return StoredRun(state, entry.run_id, kind, file, key_path, findings)
 
 
 def _own_type(mission: Mission) -> tuple[str, str]:
-    """Return the type that ``meta.json`` names, and the key that names it."""
+    """Return the type in ``meta.json``, and its key."""
     own = mission.meta.mission_type
     return (own, "mission_type") if own else (mission.meta.mission, "mission")
 
 
 def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:
-    """Find a run's state: by its id, else where the index says, if that is inside of the project."""
+    """Return the file of a run's state: by its id, else from the index, if that is inside the project."""
     own = root / ".kittify" / "runtime" / "runs" / entry.run_id / "state.json"
     for path in (own, root / entry.run_dir / "state.json"):
-        with suppress(OSError, ValueError, RuntimeError):  # no path at all, or a circle of links
+        with suppress(OSError, ValueError, RuntimeError):  # not a path, or a loop of links
             if path.is_file() and path.resolve().is_relative_to(root.resolve()):
                 return root / path.resolve().relative_to(root.resolve())
     message = f"The run {entry.run_id} has no state.json. Restore it, or remove the entry."
@@ -251,27 +251,27 @@ def _read(path: Path) -> dict[str, Any]:
         raise _unreadable(path, broken) from None
 
 
-def _shaped(model: type[Model], value: Any, path: Path, place: str = "") -> Model:
+def _shaped(model: type[Model], value: Any, path: Path, path_in: str = "") -> Model:
     try:
         return read_shape(model, value)
     except BrokenContract as broken:
-        raise _unreadable(path, broken, place) from None
+        raise _unreadable(path, broken, path_in) from None
 
 
-def _unreadable(path: Path, broken: BrokenContract, place: str = "") -> RunBroken:
+def _unreadable(path: Path, broken: BrokenContract, path_in: str = "") -> RunBroken:
     first = broken.findings[0]
-    place += first.path
-    message = f"{path} keeps no run that can be read{place and f' at {place}'}: {first.message}"
-    return RunBroken(message, path, Finding("run-invalid", first.message, place, line=first.line))
+    path_in += first.path
+    message = f"{path} cannot be read as a run{path_in and f' at {path_in}'}: {first.message}"
+    return RunBroken(message, path, Finding("run-invalid", first.message, path_in, line=first.line))
 
 
-def steps_of(mission: Mission, kept: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
-    """Return the steps of a mission's type, and where they come from.
+def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
+    """Return the steps of a mission's type, and their origin.
 
-    Raises RunBroken: ``run-invalid`` for a template that cannot be read, ``mission-type-unknown`` where there is none.
+    Raises RunBroken: ``run-invalid`` for a template that cannot be read, ``mission-type-unknown`` without one.
     """
-    for folder in _TYPES if _TYPE.fullmatch(kept.mission_type) else ():
-        path = mission.root / folder / kept.mission_type / "mission-runtime.yaml"
+    for folder in _TYPES if _TYPE.fullmatch(run.mission_type) else ():
+        path = mission.root / folder / run.mission_type / "mission-runtime.yaml"
         if path.is_file():
             try:
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
@@ -280,11 +280,11 @@ def steps_of(mission: Mission, kept: StoredRun) -> tuple[Sequence[MissionStep], 
                 problem = Finding("run-invalid", first.message, first.path, line=first.line)
                 raise RunBroken(f"{path} cannot be read: {first.message}", path, problem) from None
             return template.steps, {"template": str(path.relative_to(mission.root))}
-    if kept.mission_type == DEFAULT_TYPE:
+    if run.mission_type == DEFAULT_TYPE:
         return SOFTWARE_DEV, {}
-    name = shown(kept.mission_type)
+    name = shown(run.mission_type)
     message = (
-        f'The mission type "{name}" is not known, so it has no issuable first step. '
-        f"Correct it, or put its steps into .kittify/missions/{name}/mission-runtime.yaml."
+        f"Unknown mission type `{name}`, so it has no issuable first step. "
+        f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."
     )
-    raise RunBroken(message, kept.named_in, Finding("mission-type-unknown", message, kept.named_at))
+    raise RunBroken(message, run.named_in, Finding("mission-type-unknown", message, run.named_at))

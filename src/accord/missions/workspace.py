@@ -1,7 +1,7 @@
-"""Where a work package runs: the one resolver that every command asks. Source: mission contracts, "Resolution Matrix".
+"""The workspace and the mode of a work package: one resolver for every command.
 
-Code changes run in the work tree of their lane, on its branch. Planning artifacts run in the root of the repository,
-which is no lane: they have no branch, no lane and no context file, and none is made up for them.
+Source: mission contracts, "Resolution Matrix". Code changes run in the work tree of their lane, on its branch. Planning
+artifacts run in the root of the repository, without branch, lane and context file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from accord.core.documents import shown
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
+from accord.core.suggest import did_you_mean
 from accord.missions.models import ExecutionMode
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _BRANCHES = "kitty/mission-"
 
 @dataclass(frozen=True)
 class ResolvedWorkspace:
-    """Where one work package runs. Paths are absolute; ``context_file`` only where there is one."""
+    """The workspace of one work package. Paths are absolute; ``context_file`` is None without one."""
 
     mission_slug: str
     wp_id: str
@@ -51,7 +52,7 @@ class ResolvedWorkspace:
 
 @dataclass(frozen=True)
 class _Lane:
-    """The lane of a work package, from whichever file names it."""
+    """The lane of a work package, with the file that names it."""
 
     id: str
     wp_ids: tuple[str, ...]
@@ -61,7 +62,7 @@ class _Lane:
 
 
 def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
-    """Tell where a work package runs. Raises BrokenContract where the files do not say it."""
+    """Return the workspace of a work package. Raises BrokenContract where the files do not tell."""
     work_package = mission.work_package(wp_id)
     mode = work_package.mode
     if mode.value == "planning_artifact":
@@ -98,34 +99,34 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
 
 
 def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
-    """Find the lane: a context file is asked before ``lanes.json``."""
-    remembered = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
+    """Return the lane: from a context file, else from ``lanes.json``."""
+    recorded = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
     planned = (
         next((lane for lane in mission.lanes.lanes if work_package.id in lane.wp_ids), None) if mission.lanes else None
     )
-    if len(remembered) > 1:
-        files = " and ".join(path.name for path, _ in remembered)
-        raise _broken("lane-unclear", f"{work_package.id} is in two context files, {files}. Remove the old one.")
-    if remembered:
-        path, context = remembered[0]
+    if len(recorded) > 1:
+        files = " and ".join(path.name for path, _ in recorded)
+        raise _broken("lane-unclear", f"{work_package.id} is in two context files: {files}. Remove the older one.")
+    if recorded:
+        path, context = recorded[0]
         notes = []
         if planned and planned.lane_id != context.lane_id:
-            notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {planned.lane_id}; the first counts.")
+            notes.append(f"{path.name} has it in {context.lane_id}, lanes.json in {planned.lane_id}. The first counts.")
         branch = lane_branch(mission.slug, context.lane_id)
         if context.branch_name.startswith(_BRANCHES):
             branch = context.branch_name
         elif context.branch_name:
-            notes.append(f"{path.name} names a branch that is none of a mission; {branch} counts.")
+            notes.append(f"{path.name} names a branch that is not a mission's. {branch} counts.")
         is_same = planned is not None and planned.lane_id == context.lane_id
         wp_ids = planned.wp_ids if planned and is_same else context.lane_wp_ids or [work_package.id]
         return _Lane(context.lane_id, tuple(wp_ids), branch, path, tuple(notes))
-    mission.need("lanes.json")
+    mission.check_readable("lanes.json")
     if planned is None:
-        why = "is in no lane of lanes.json" if mission.lanes else "needs a lane, and the mission has no lanes.json"
+        why = "is not in a lane of lanes.json" if mission.lanes else "needs a lane, but the mission has no lanes.json"
         raise _broken(
             "lane-missing",
-            f"{work_package.id} is a code_change and {why}. Put it into a lane, or declare it "
-            "execution_mode: planning_artifact if it changes no code.",
+            f"{work_package.id} is a code_change and {why}. Add it to a lane, or set "
+            "`execution_mode: planning_artifact` if it changes no code.",
         )
     return _Lane(
         planned.lane_id,
@@ -136,7 +137,7 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
 
 
 def _context(mission: Mission, lane_id: str) -> Path | None:
-    """Return the context file of a lane that was written before it took up the work package."""
+    """Return the context file of a lane, written before the lane got the work package."""
     return mission.contexts[lane_id][0] if lane_id in mission.contexts else None
 
 
@@ -145,7 +146,7 @@ def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
 
 
 def lane_branch(slug: str, lane_id: str) -> str:
-    """Name the branch of a lane."""
+    """Return the branch of a lane."""
     return f"{_BRANCHES}{slug}-{lane_id}"
 
 
@@ -163,7 +164,7 @@ _CODE = re.compile(r"(?<![\w-])(?:src|tests?)/|\.(?:py|ts|js)(?![\w-])")
 
 @dataclass(frozen=True)
 class ModeFacts:
-    """What tells the mode of one work package. ``lane_ids`` are the execution lanes that list it."""
+    """The facts that decide the mode of one work package. ``lane_ids`` are the execution lanes that list it."""
 
     wp_id: str
     declared: str
@@ -175,7 +176,7 @@ class ModeFacts:
 
 @dataclass(frozen=True)
 class Mode:
-    """An execution mode, where it comes from, and what decided."""
+    """An execution mode, its source, and the reason where it was inferred."""
 
     value: ExecutionMode
     source: ModeSource
@@ -183,11 +184,12 @@ class Mode:
 
 
 def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -> Mode:
-    """Tell the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
+    """Return the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
     if facts.declared and facts.declared not in MODES:
         raise _broken_modes(
             "mode-invalid",
-            f'{facts.wp_id} has the execution_mode "{shown(facts.declared)}". Write {" or ".join(MODES)}.',
+            f"{facts.wp_id} has the unknown execution_mode `{shown(facts.declared)}`. "
+            f"{did_you_mean(facts.declared, MODES) or f'Use {MODES[0]} or {MODES[1]}.'}",
         )
     _check_contradictions(facts)
     if facts.declared:
@@ -197,47 +199,49 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
 
 
 def _check_contradictions(facts: ModeFacts) -> None:
-    said: list[tuple[ExecutionMode, str]] = []
+    signals: list[tuple[ExecutionMode, str]] = []
     if facts.declared:
-        said.append(("code_change" if facts.declared == "code_change" else "planning_artifact", "its file says so"))
+        signals.append(
+            ("code_change" if facts.declared == "code_change" else "planning_artifact", "its file declares it")
+        )
     if facts.is_listed_as_planning:
-        said.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
+        signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
     if facts.lane_ids:
-        said.append(("code_change", f"lanes.json has it in {facts.lane_ids[0]}"))
-    if len({mode for mode, _ in said}) > 1:
-        sides = "; ".join(f"{mode}, because {why}" for mode, why in said)
+        signals.append(("code_change", f"lanes.json lists it in {facts.lane_ids[0]}"))
+    if len({mode for mode, _ in signals}) > 1:
+        sides = "; ".join(f"{mode}, because {why}" for mode, why in signals)
         raise _broken_modes(
             "mode-contradiction", f"{facts.wp_id} has two execution modes: {sides}. Correct one of them."
         )
     if len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
-        raise _broken_modes("mode-contradiction", f"lanes.json has {facts.wp_id} in {lanes}. Keep it in one lane.")
+        raise _broken_modes("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}. Keep it in one lane.")
 
 
 def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
     if facts.is_listed_as_planning:
         return "planning_artifact", "lanes.json lists it under planning_artifact_wps"
     if facts.lane_ids:
-        return "code_change", f"lanes.json has it in {facts.lane_ids[0]}"
+        return "code_change", f"lanes.json lists it in {facts.lane_ids[0]}"
     if facts.owned_files and all(map(is_planning_path, facts.owned_files)):
-        return "planning_artifact", "all files that it owns are below kitty-specs/"
+        return "planning_artifact", "all its owned_files are below kitty-specs/"
     text = "\n".join([*facts.owned_files, facts.text])
     code, planning = _CODE.search(text), _PLANNING.search(text)
     if code:
-        return "code_change", f'its text speaks of code ("{code.group()}")'
+        return "code_change", f"its text mentions code (`{code.group()}`)"
     if planning:
-        return "planning_artifact", f'its text speaks of planning ("{planning.group()}") and of no code'
+        return "planning_artifact", f"its text mentions planning (`{planning.group()}`) and no code"
     if legacy_default:
-        return legacy_default, "nothing tells it and that is the default given for such cases"
+        return legacy_default, "no signal was found and `--legacy-default` says so"
     raise _broken_modes(
         "mode-unknown",
-        f"{facts.wp_id} has no execution_mode, and nothing in it or in lanes.json tells which it is. "
-        f"Add execution_mode: {' or '.join(MODES)} to its file, or pass --legacy-default MODE.",
+        f"{facts.wp_id} has no execution_mode, and neither its file nor lanes.json implies one. "
+        f"Add `execution_mode: {' or '.join(MODES)}` to its file, or pass `--legacy-default MODE`.",
     )
 
 
 def is_planning_path(path: str) -> bool:
-    """Tell whether a path of a repository, or a pattern of paths, stays below ``kitty-specs/``."""
+    """Return whether a path of a repository, or a pattern of paths, is below ``kitty-specs/``."""
     return posixpath.normpath(path.replace("\\", "/") + "/").split("/")[0] == "kitty-specs"
 
 
