@@ -99,7 +99,7 @@ def test_without_an_answer_nobody_is_accused_and_the_reason_is_said(project: Pro
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
     project.event("WP01", "claimed", "in_progress")
-    for prepare, said in ((lambda: None, "no git repository"), (project.repository, "lane-a is not there")):
+    for prepare, said in ((lambda: None, "not a git repository"), (project.repository, "lane-a is not there")):
         prepare()
         found = stale(project)
         assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)
@@ -111,7 +111,7 @@ def test_a_branch_with_another_history_has_no_answer(project: Project) -> None:
     begun(project)
     project.git("checkout", "--quiet", "--orphan", "kitty/mission-078-ships-lane-a")
     project.commit("work", at=OLD)
-    assert "in common" in stale(project).error
+    assert "shares no commit" in stale(project).error
 
 
 @pytest.mark.parametrize("status", ["planned", "for_review", "approved", "done", "blocked", "claimed"])

@@ -87,7 +87,7 @@ def test_a_context_file_cannot_pass_a_merged_branch_off_as_that_of_a_lane(projec
     remember(project, "lane-a", lane_wp_ids=["WP01"], branch_name="main")
     found = resolve_workspace(project.load(), "WP01")
     assert found.branch_name == "kitty/mission-078-ships-lane-a"
-    assert "none of a mission" in found.diagnostics[0]
+    assert "not a mission's" in found.diagnostics[0]
 
 
 def test_context_files_of_other_missions_and_broken_ones_remember_nothing(project: Project) -> None:
