@@ -11,8 +11,8 @@ from support.act import ROOT, read_yaml, steps_of
 
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_mapping
-from accord.workflows.conform import INPUTS, OUTPUTS, described_outputs, runner_findings
-from accord.workflows.files import Workflow
+from accord.workflows.models import Workflow
+from accord.workflows.rules import INPUTS, OUTPUTS, described_outputs, runner_findings
 
 FOLDER = ROOT / ".github/workflows"
 EXPECTED = {f"reusable-{agent}-run.yml" for agent in ("agent", "codex", "claude", "gemini")}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_mapping
-from accord.workflows.conform import runner_findings
-from accord.workflows.files import Workflow
+from accord.workflows.models import Workflow
+from accord.workflows.rules import runner_findings
 
 SHA = "3d3c42e5aac5ba805825da76410c181273ba90b1"
 

@@ -11,9 +11,9 @@ from support.runner_workflows import CALLED, INPUTS, OUTPUTS, RUNNER, SHA, THIN,
 from accord.core.schemas import json_schema
 from accord.files.yaml import read_yaml
 from accord.runner.models import RunOutputs
-from accord.workflows import conform as contract
-from accord.workflows.compare import breaking_findings
-from accord.workflows.files import Workflow
+from accord.workflows import rules as contract
+from accord.workflows.models import Workflow
+from accord.workflows.rules import breaking_findings
 
 STEP = "      - id: run\n"
 RUN = 'run: agent < "$PROMPT"'
@@ -104,18 +104,18 @@ UNWIRED = [
     (OUTPUT_VALUE, "value: ''", "comes from no job"),
     (OUTPUT_VALUE, "value: ${{ inputs.mode }}", "comes from no job"),
     (OUTPUT_VALUE, "description: none", "no value"),
-    (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs. }}", "no expression"),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs. }}", "not a valid expression"),
     (OUTPUT_VALUE, "value: ${{ jobs.agents.outputs.exit-code }}", 'no job "agents"'),
     (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs.exit_code }}", 'no output "exit_code"'),
     (OUTPUT_VALUE, "value: ${{ jobs.agent.outputs.exit-code || jobs.other.outputs.x }}", 'no job "other"'),
     (OUTPUT_VALUE, "value: ${{ steps.run.outputs.exit-code }}", "only outputs of jobs"),
-    (OUTPUT_VALUE, "value: ${{ jobs.agent.exit-code }}", "no output of a job"),
+    (OUTPUT_VALUE, "value: ${{ jobs.agent.exit-code }}", "not an output of a job"),
     (JOB_VALUE, "", 'no output "exit-code"'),
     (JOB_VALUE, "      exit-code: '0'\n", "comes from no step"),
     (JOB_VALUE, "      exit-code: ${{ steps.agent.outputs.exit-code }}\n", 'id "agent"'),
     (JOB_VALUE, "      exit-code: ${{ steps }}\n", 'id ""'),
     (JOB_VALUE, "      exit-code: ${{ needs.first.outputs.exit-code }}\n", 'not need a job "first"'),
-    (JOB_VALUE, "      exit-code: ${{ steps.run.outputs. }}\n", "no expression"),
+    (JOB_VALUE, "      exit-code: ${{ steps.run.outputs. }}\n", "not a valid expression"),
 ]
 
 
@@ -162,7 +162,7 @@ def test_a_value_may_fall_back_and_be_computed(old: str, new: str) -> None:
 def test_an_output_that_holds_what_another_one_means_is_found(old: str, new: str, path: str) -> None:
     (finding,) = found(edited(RUNNER, (old, new)))
     assert (finding.code, finding.path) == ("output-unwired", path)
-    assert 'steps.run.outputs.changes-made is what the output "changes-made" holds' in finding.message
+    assert "steps.run.outputs.changes-made is the source of the output `changes-made`" in finding.message
 
 
 def test_a_thin_runner_that_swaps_two_outputs_is_found() -> None:
@@ -458,7 +458,7 @@ def test_an_output_that_becomes_a_constant_breaks_callers(old: str, new: str, pa
 def test_a_renamed_output_is_called_renamed() -> None:
     new = edited(RUNNER, ("exit-code:\n        value", "exit-status:\n        value"))
     message = breaking_findings(workflow(RUNNER), workflow(new))[0].message
-    assert 'renamed to "exit-status"' in message
+    assert "renamed to `exit-status`" in message
 
 
 def test_secrets_of_callers_are_kept_too() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accord import __version__
 from accord.kit.manifest import with_pin
 from accord.text.markdown import table
-from accord.workflows import conform as contract
+from accord.workflows import rules as contract
 from reference.text import default, plain
 
 if TYPE_CHECKING:

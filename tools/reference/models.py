@@ -10,7 +10,7 @@ from accord.git.paths import PROTECTED
 from accord.results.label_sync import shipped_labels
 from accord.runner.models import RunOutputs
 from accord.text.markdown import table
-from accord.workflows.conform import OUTPUTS
+from accord.workflows.rules import OUTPUTS
 from reference.text import as_json, default, plain
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import YamlDocument, read_mapping
-from accord.workflows.compare import breaking_findings
-from accord.workflows.conform import runner_findings
-from accord.workflows.files import Workflow
+from accord.workflows.models import Workflow
+from accord.workflows.rules import breaking_findings, runner_findings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

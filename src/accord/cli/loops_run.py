@@ -23,7 +23,7 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accord.cli.sources import Way
+    from accord.cli.sources import Connection
     from accord.loops.facts import Loop, LoopContext
     from accord.loops.models import TokenFacts
     from accord.loops.run import Turn
@@ -56,7 +56,7 @@ def add_run(group: click.Group, name: str) -> None:
     group.command("run")(turn_options(format_option(repository_options(run))))
 
 
-def _run(name: str, options: LoopOptions, connection: Way, output_format: str) -> None:
+def _run(name: str, options: LoopOptions, connection: Connection, output_format: str) -> None:
     from accord.loops.run import LOOPS
     from accord.loops.state import write_history
 
@@ -80,7 +80,7 @@ def _new_run_dir() -> Path:
     return root / f"accord-loop-{secrets.token_hex(4)}"
 
 
-def _context(options: LoopOptions, connection: Way, run_dir: Path) -> LoopContext:
+def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> LoopContext:
     """Return the context of the turn. At a terminal, the directory names the run."""
     from accord.loops.facts import LoopContext
     from accord.runner.registry import load_registry, repository_registry
@@ -122,7 +122,7 @@ def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_dependabots))
 
 
-def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connection: Way, run_dir: Path) -> Turn:
+def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path) -> Turn:
     from accord.loops.run import begin, end
 
     if options.phase == "end":
@@ -224,7 +224,7 @@ def _claim(run_dir: Path) -> None:
         raise WrongUsage(message, hint="Pass a writable directory with `--run-dir`.") from None
 
 
-def _run_agent(turn: Turn, options: LoopOptions, connection: Way, run_dir: Path) -> RunOutputs:
+def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir: Path) -> RunOutputs:
     """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published.
 
     The caller's working tree stays unchanged.

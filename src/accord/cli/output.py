@@ -1,4 +1,4 @@
-"""Printing: text for people, JSON for programs, and nothing of either that a terminal or a runner would obey."""
+"""Printing: text for people, JSON for programs, without control sequences, runner commands and secrets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accord.core.findings import Finding
+    from accord.kit.sync import SyncResult
+    from accord.results.label_sync import LabelAction
 
 
 @dataclass
 class Printed:
-    """What stands on stdout already. It lives as long as one call of the command line."""
+    """Whether stdout already holds a whole JSON document, in one call of the command line."""
 
     is_whole: bool = False
 
@@ -32,17 +34,17 @@ _SEVERITY_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
 def one_line(text: str) -> str:
-    """Make a text safe for a line of a terminal or a log: no control characters, secrets, line breaks or commands."""
+    """Return a text as one safe line: without control characters, secrets, line breaks and runner commands."""
     return inert(redactor_for(os.environ)(as_seen(text)))
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document, without secrets, and without what a runner would read as a command."""
+    """Print one JSON document without secrets and runner commands."""
     print_clean_json(redacted(document, redactor_for(os.environ)))
 
 
 def print_clean_json(document: Any) -> None:
-    """Print the same of a document that holds no secrets any more."""
+    """Print a JSON document that is already redacted."""
     click.echo(json.dumps(document, indent=2, ensure_ascii=False).replace("##[", "#\\u0023["))
     context = click.get_current_context(silent=True)
     if context and isinstance(context.obj, Printed):
@@ -50,7 +52,7 @@ def print_clean_json(document: Any) -> None:
 
 
 def print_findings(findings: Sequence[Finding], file: str) -> None:
-    """Print findings the way compilers do: place, severity, code, sentence."""
+    """Print findings like a compiler: place, severity, code, message, hint."""
     for finding in findings:
         place = f"{file}:{finding.line}" if finding.line else file
         severity = click.style(finding.severity.value, fg=_SEVERITY_COLORS[finding.severity], bold=True)
@@ -62,37 +64,28 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
 
 
 def tell_wait(seconds: float, reason: str) -> None:
-    """Say on stderr that a wait begins, and why, so that silence is never a riddle."""
+    """Report the start of a wait and its reason on stderr."""
     click.echo(f"waiting {seconds:.0f} s: {one_line(reason)}", err=True)
 
 
-class Step(Protocol):
-    """What progress is told of: anything with a name."""
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        ...
-
-
 class Progress:
-    """A line on a terminal's stderr that tells how far the work is; nothing where nobody watches."""
+    """A progress bar on stderr; nothing when stderr is not a terminal."""
 
     def __init__(self, total: int = 0) -> None:
         self._shows = sys.stderr.isatty()
         self._total = total
         self._ended = 0
 
-    def __call__(self, step: Step) -> None:
-        """Count a step that ended."""
+    def __call__(self, step: LabelAction | SyncResult) -> None:
+        """Count a finished step."""
         self.show(step.name, self._ended + 1, self._total)
 
-    def show(self, what: str, ended: int, total: int) -> None:
-        """Show that so many steps of so many ended."""
+    def show(self, name: str, ended: int, total: int) -> None:
+        """Show that ``ended`` of ``total`` steps are done."""
         self._ended = ended
         if self._shows:
             bar = "█" * (20 * ended // max(total, 1))
-            sys.stderr.write(f"\r\x1b[K{bar:<20} {ended}/{total} {one_line(what)[:60]}")
+            sys.stderr.write(f"\r\x1b[K{bar:<20} {ended}/{total} {one_line(name)[:60]}")
             if ended == total:
                 sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

@@ -22,7 +22,7 @@ from accord.text.redaction import redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.cli.sources import Way
+    from accord.cli.sources import Connection
     from accord.runner.models import Classification, RunOutputs
     from accord.runner.record import RunRecord
 
@@ -70,7 +70,7 @@ def _is_appendable(path: Path) -> bool:
     return os.access(path, os.W_OK) and not path.is_dir() if path.exists() else can_be_written(path)
 
 
-def finish_run(run_dir: Path, way: Way | None, record: RunRecord | None = None, **options: Any) -> RunOutputs:
+def finish_run(run_dir: Path, way: Connection | None, record: RunRecord | None = None, **options: Any) -> RunOutputs:
     """Finish the run in a folder. With a connection its changes are pushed and its tasks analyzed."""
     from accord.core.clock import SystemClock
     from accord.runner.finish import FinishOptions, finish

@@ -1,4 +1,4 @@
-"""Where commands read from: files, stdin, and the environment of a runner."""
+"""Where commands read from: files, stdin, and GitHub as the environment names it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def read_bytes(path: str) -> bytes:
-    """Read a file, or stdin for ``-``; one byte more than the limit at most, so that the reader can tell."""
+    """Read a file, or stdin for ``-``: at most one byte more than the limit, so that parsers can refuse it."""
     if path == "-":
         return standard_input().read(MAX_BYTES + 1)
     try:
@@ -35,30 +35,30 @@ def read_bytes(path: str) -> bytes:
 
 
 def standard_input() -> BinaryIO:
-    """Return stdin as bytes. Raises WrongUsage where a process has none."""
+    """Return stdin as bytes. Raises WrongUsage where the process has none."""
     if sys.stdin is None:
-        raise WrongUsage("There is no standard input to read.", hint="Name a file instead of -.")
+        raise WrongUsage("No standard input to read.", hint="Name a file instead of `-`.")
     return sys.stdin.buffer
 
 
 def unreadable(path: str, error: OSError) -> WrongUsage:
-    """Say that a file that the user named cannot be read."""
-    return WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Name a file that exists.")
+    """Return an error for a file that cannot be read."""
+    return WrongUsage(f"Cannot read `{path}`: {error.strerror}.", hint="Name a file that exists.")
 
 
 def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
-    """Import the embedded local GitHub. Raises WrongUsage when what it needs is not installed."""
+    """Import the embedded local GitHub. Raises WrongUsage when a package is missing."""
     try:
         from accord_sandbox.server import serving
     except ImportError as error:
         raise WrongUsage(
-            f"The sandbox needs the package {error.name}, which is not installed.", hint="Install accord[sandbox]."
+            f"The sandbox needs the package `{error.name}`.", hint="Run `pip install 'accord[sandbox]'`."
         ) from None
     return serving
 
 
-class Way(NamedTuple):
-    """The way to a repository: over REST, its name, and where and with which token git finds it."""
+class Connection(NamedTuple):
+    """Access to a repository: its GitHub client, its name, and the server and token that git uses."""
 
     github: GitHub
     repository: str
@@ -66,15 +66,15 @@ class Way(NamedTuple):
     token: str
 
     def remote(self, clock: Clock) -> Remote:
-        """Say where git finds the repository."""
+        """Return the repository as a remote of git."""
         from accord.git.branches import Remote
 
         return Remote(f"{self.server_url.rstrip('/')}/{self.repository}.git", self.server_url, self.token, clock)
 
 
 @contextmanager
-def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Way]:
-    """Open the way to a repository. A sandbox serves as long as it is open."""
+def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: str = "") -> Iterator[Connection]:
+    """Connect to a repository. A sandbox runs as long as the context."""
     from accord.cli.output import tell_wait
     from accord.core.clock import SystemClock
     from accord.github.client import GitHub
@@ -83,30 +83,29 @@ def github_for(repo: str | None, sandbox: str | None, max_wait: int, identity: s
     if sandbox is not None:
         with sandbox_server()(Path(sandbox), repository=repo) as server:
             access = Access(server.repository, server.token, server.url, identity, max_wait)
-            yield Way(GitHub(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
+            yield Connection(GitHub(access, SystemClock(), tell_wait), server.repository, server.url, server.token)
         return
     repository = repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not repository:
-        raise WrongUsage("It is not said which repository.", hint="Pass --repo OWNER/NAME, or set GITHUB_REPOSITORY.")
+        raise WrongUsage("No repository given.", hint="Pass `--repo OWNER/NAME` or set `GITHUB_REPOSITORY`.")
     token = os.environ.get("GITHUB_TOKEN", "").strip()
     api_url, server_url = addresses(os.environ.get("GITHUB_API_URL", ""), os.environ.get("GITHUB_SERVER_URL", ""))
     adapter = GitHub(Access(repository, token, api_url, identity, max_wait), SystemClock(), tell_wait)
-    yield Way(adapter, repository, server_url, token)
+    yield Connection(adapter, repository, server_url, token)
 
 
 def addresses(api_url: str, server_url: str) -> tuple[str, str]:
-    """Tell where the API is and where git finds the repositories: the same GitHub, as one token opens both.
+    """Return the URLs of the API and of git: the same GitHub, because one token opens both.
 
-    What is not given follows from the other; without either it is github.com. Raises WrongUsage when they name two.
+    A missing URL follows from the other one; without both it is github.com. Raises WrongUsage for two servers.
     Source: GitHub documentation, "Network access for GHE.com" and "GitHub Enterprise Server, REST API".
     """
     api_url = api_url or _api_of(server_url or "https://github.com")
     own = _server_of(api_url)
-    if server_url and _place(server_url) != _place(own):
+    if server_url and _host(server_url) != _host(own):
         raise WrongUsage(
-            f"GITHUB_API_URL ({api_url}) and GITHUB_SERVER_URL ({server_url}) name two servers, and the token of one "
-            "is not shown to the other.",
-            hint=f"Set GITHUB_SERVER_URL to {own}, or leave it out.",
+            f"`GITHUB_API_URL` ({api_url}) and `GITHUB_SERVER_URL` ({server_url}) name two servers.",
+            hint=f"Set `GITHUB_SERVER_URL` to {own}, or leave it out.",
         )
     return api_url, server_url or own
 
@@ -127,8 +126,8 @@ def _api_of(server_url: str) -> str:
     return f"{server_url.rstrip('/')}/api/v3"
 
 
-def _place(url: str) -> tuple[str, str]:
-    """Return what a token is sent to: the way, and the host with its port."""
+def _host(url: str) -> tuple[str, str]:
+    """Return the scheme and the host with its port."""
     parts = urlsplit(url)
     port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
     return parts.scheme, parts.netloc.lower().removesuffix(port)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class Severity(StrEnum):
@@ -69,3 +69,24 @@ def with_lines(findings: Iterable[Finding], lines: Mapping[str, int]) -> list[Fi
         finding if finding.line is not None else replace(finding, line=line_of(finding.path)) for finding in findings
     ]
     return sorted(placed, key=lambda finding: finding.line or 0)
+
+
+PlacedFinding = tuple[str, Finding]
+"""A path below the repository's root, and a finding in that file."""
+
+
+@dataclass(frozen=True)
+class DoctorCheck:
+    """One check: its subject or the reason to skip it, and its findings, each with a path in the repository."""
+
+    name: str
+    note: str = ""
+    findings: Sequence[PlacedFinding] = ()
+    is_skipped: bool = False
+
+    @property
+    def status(self) -> str:
+        """One of ok, warning, error and skipped."""
+        if self.findings:
+            return "error" if has_errors(finding for _, finding in self.findings) else "warning"
+        return "skipped" if self.is_skipped else "ok"

@@ -222,7 +222,7 @@ _TABLE = """
 planner-result       json   results.models:PlannerResult         results.planner.rules:result_findings
 implementor-result   json   results.models:ImplementorResult     results.implementor.rules:implementor_findings
 reviewer-result      json   results.models:ReviewerResult        results.reviewer.rules:reviewer_findings
-runner-workflow      yaml   workflows.files:Workflow             workflows.conform:runner_findings
+runner-workflow      yaml   workflows.models:Workflow            workflows.rules:runner_findings
 agent-registry       yaml   runner.registry:Registry             runner.registry:own_findings
 autofix-facts        json   loops.autofix:AutofixFacts           -
 thread-answers       json   loops.bot_comments:ThreadAnswers     loops.bot_comments:answer_findings
@@ -246,7 +246,7 @@ _MARKS: dict[str, Mapping[str, Any]] = {
     "planner-result": {"role": "planner"},
     "implementor-result": {"role": "implementor"},
     "reviewer-result": {"role": "reviewer"},
-    "runner-workflow": {"on": _later("accord.workflows.conform:is_reusable")},
+    "runner-workflow": {"on": _later("accord.workflows.rules:is_reusable")},
     "agent-registry": {"agents": _is_given},
     "autofix-facts": {"kind": "autofix-facts"},
     "thread-answers": {"role": "bot-comments"},

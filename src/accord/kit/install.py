@@ -8,16 +8,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accord.core.errors import WrongUsage
+from accord.core.errors import AccordError, WrongUsage
+from accord.core.findings import DoctorCheck, Finding, warning
 from accord.files.store import can_be_written, write_whole
-from accord.kit.manifest import PLACE, Manifest, Pending, check_version, digest_of, manifest_text, read_manifest
-from accord.kit.plan import KitPlan, merge_texts, plan_kit
+from accord.kit.manifest import (
+    PLACE,
+    Manifest,
+    Pending,
+    Pin,
+    check_version,
+    digest_of,
+    manifest_text,
+    read_manifest,
+    shipped_kit,
+)
+from accord.kit.plan import Action, KitPlan, merge_texts, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from accord.kit.manifest import Kit, Pin
+    from accord.kit.manifest import Kit
 
 
 def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
@@ -38,6 +49,32 @@ def read_installed(root: Path) -> Manifest | None:
     """Read the manifest of a repository's folder; None where there is none."""
     held = _read(root, PLACE)
     return None if held is None else read_manifest(held)
+
+
+def kit_check(root: Path) -> DoctorCheck:
+    """Compare the kit in a directory with this version's at the same pin: a finding for each file behind.
+
+    Edited files are only counted.
+    """
+    try:
+        manifest = read_installed(root)
+        if manifest is None:
+            return DoctorCheck("kit", "none; `accord init` installs it")
+        kit = shipped_kit()
+        plan = plan_folder(root, kit, Pin(manifest.commit, kit.version))
+    except AccordError as error:
+        return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", str(error)))])
+    behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
+    findings = [(file.path, warning("kit-drift", _drift_message(file.action))) for file in behind]
+    note = f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out"
+    return DoctorCheck("kit", note, findings)
+
+
+def _drift_message(action: Action) -> str:
+    problem = (
+        "conflicts with the template's changes" if action is Action.CONFLICT else f"is behind the kit ({action.value})"
+    )
+    return f"This file {problem}. Run `accord init` to see the difference."
 
 
 def install_kit(root: Path, plan: KitPlan, tell: Callable[[str], None]) -> None:

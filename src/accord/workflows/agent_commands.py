@@ -1,7 +1,7 @@
-"""Whether a script starts an agent: the programs of its commands, behind whatever starts them, against the registry's.
+"""Find agents in scripts: the programs that its commands start, also behind `sudo`, `npx` and the like.
 
-A script is read the way a shell would split it, without running anything. Where it is unclear whether a word is the
-value of an option or the command, both are taken, for a missed agent costs more than one that was seen too often.
+A script is split like a shell would, without running anything. Where a word may be the value of an option or the
+command, both are tried: a missed agent costs more than a false alarm.
 """
 
 from __future__ import annotations
@@ -19,75 +19,28 @@ if TYPE_CHECKING:
 
 
 _OTHER_AGENTS = frozenset({"opencode"})
-_HARMLESS = frozenset(
-    {
-        "agents",
-        "auth",
-        "completion",
-        "config",
-        "doctor",
-        "extensions",
-        "features",
-        "help",
-        "install",
-        "login",
-        "logout",
-        "mcp",
-        "models",
-        "plugin",
-        "plugins",
-        "setup-token",
-        "uninstall",
-        "update",
-        "upgrade",
-    }
+_SETUP_WORDS = (
+    "agents auth completion config doctor extensions features help install login logout mcp models plugin plugins "
+    "setup-token uninstall update upgrade"
 )
-"""First words after an agent's name that only look at it or set it up."""
+_HARMLESS = frozenset(_SETUP_WORDS.split())
+"""First words after an agent's name that only set it up or look at it."""
 
 _ASKS = frozenset({"-v", "-V", "--version", "-h", "--help"})
 _KEYWORDS = frozenset(
     {"if", "then", "elif", "else", "do", "while", "until", "!", "time", "coproc", "exec", "builtin", "nohup", "eval"}
 )
-_WRAPPERS: dict[str, tuple[str, int]] = {
-    "bash": ("oO", 0),
-    "bun": ("", 0),
-    "bunx": ("p", 0),
-    "chroot": ("", 1),
-    "command": ("vV", 0),
-    "dash": ("o", 0),
-    "doas": ("uC", 0),
-    "docker": ("", 2),
-    "env": ("uC", 0),
-    "flock": ("wE", 1),
-    "ionice": ("cnp", 0),
-    "nice": ("n", 0),
-    "node": ("r", 0),
-    "npm": ("wp", 0),
-    "npx": ("wp", 0),
-    "parallel": ("jS", 0),
-    "pipx": ("", 0),
-    "pnpm": ("C", 0),
-    "pnpx": ("", 0),
-    "podman": ("", 2),
-    "python": ("WX", 0),
-    "python3": ("WX", 0),
-    "runuser": ("uglw", 0),
-    "script": ("IOBTm", 0),
-    "setsid": ("", 0),
-    "sh": ("o", 0),
-    "ssh": ("iplFoJ", 1),
-    "stdbuf": ("ioe", 0),
-    "su": ("sgG", 1),
-    "sudo": ("CDRTUghpru", 0),
-    "timeout": ("ks", 1),
-    "unbuffer": ("", 0),
-    "uv": ("", 0),
-    "uvx": ("p", 0),
-    "xargs": ("EILPadns", 0),
-    "yarn": ("", 0),
-    "zsh": ("o", 0),
+_WRAPPER_TABLE = """
+bash:oO:0 bun::0 bunx:p:0 chroot::1 command:vV:0 dash:o:0 doas:uC:0 docker::2 env:uC:0 flock:wE:1 ionice:cnp:0
+nice:n:0 node:r:0 npm:wp:0 npx:wp:0 parallel:jS:0 pipx::0 pnpm:C:0 pnpx::0 podman::2 python:WX:0 python3:WX:0
+runuser:uglw:0 script:IOBTm:0 setsid::0 sh:o:0 ssh:iplFoJ:1 stdbuf:ioe:0 su:sgG:1 sudo:CDRTUghpru:0 timeout:ks:1
+unbuffer::0 uv::0 uvx:p:0 xargs:EILPadns:0 yarn::0 zsh:o:0
+"""
+"""Programs that start another one, as NAME:OPTIONS:WORDS: short options with a value, words before that program."""
+
+_WRAPPERS = {
+    name: (options, int(words)) for name, options, words in (entry.split(":") for entry in _WRAPPER_TABLE.split())
 }
-"""Programs that start another: their short options that take a value, and how many words stand before the other."""
 
 _RUNNING = {
     "bun": {"x", "run"},
@@ -116,7 +69,7 @@ _DEEPEST = 8
 
 
 def agent_programs(registry: Registry) -> frozenset[str]:
-    """Name the programs that start the agents of a registry, and their packages as ``npx`` takes them."""
+    """Return the programs of a registry's agents, and their packages as ``npx`` names them."""
     named = set(_OTHER_AGENTS)
     for agent in registry.agents.values():
         words = [word for word in agent.command if not word.startswith("{")]
@@ -130,12 +83,12 @@ def agent_programs(registry: Registry) -> frozenset[str]:
 
 @cache
 def shipped_programs() -> frozenset[str]:
-    """Name the programs of the agents that accord ships."""
+    """Return the programs of the agents that accord ships."""
     return agent_programs(shipped_registry())
 
 
 def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
-    """Tell whether any command of a script starts one of these programs, or ``accord run``, to do its work."""
+    """Return whether a command of a script starts one of these programs, or ``accord run``, to do work."""
     if depth > _DEEPEST:
         return False
     for words in _split(_CASE.sub("", script)):
@@ -152,7 +105,7 @@ def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
 
 
 def _split(script: str) -> Iterator[list[str]]:
-    """Split a script into simple commands, without redirections and comments; words keep their quotes."""
+    """Split a script into simple commands without redirections and comments; words keep their quotes."""
     words: list[str] = []
     is_target = False
     for token in _TOKEN.finditer(script):
@@ -173,7 +126,7 @@ def _unquoted(word: str) -> str:
 
 
 def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield what one simple command may start: itself, and behind each wrapper what that starts, innermost first."""
+    """Yield the commands that a simple command may start: behind each wrapper the inner one, innermost first."""
     start = 0
     while start < len(words) and (words[start] in _KEYWORDS or words[start] in "{}" or _is_assignment(words[start])):
         start += 1
@@ -187,7 +140,7 @@ def _commands_in(words: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _behind(wrapper: str, words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield where the command behind a wrapper may begin."""
+    """Yield the words from where the command behind a wrapper may begin."""
     valued, before = _WRAPPERS[wrapper]
     running = _RUNNING.get(wrapper)
     is_value, may_be_value = False, False
@@ -220,7 +173,7 @@ def _is_assignment(word: str) -> bool:
 
 
 def _program(word: str) -> str:
-    """Name a program without its folder, its npm scope and its version."""
+    """Return a program's name without its folder, npm scope and version."""
     at = word.rfind("@")
     return (word[:at] if at > 0 else word).replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
 

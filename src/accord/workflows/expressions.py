@@ -1,26 +1,29 @@
-"""GitHub's expressions: which contexts a text takes in, and which of them can end up in it.
+"""GitHub's expressions: what they read, what their value can be, and where an output of a workflow comes from.
 
-``${{ inputs.skip && 'a' || 'b' }}`` reads an input and can only ever become ``a`` or ``b``. A check that cannot tell
-this from ``${{ inputs.appendix }}`` is one that people turn off. Source: GitHub documentation, "Evaluate expressions in
-workflows and actions".
+``${{ inputs.skip && 'a' || 'b' }}`` reads an input, but its value is only ever ``a`` or ``b``. Source: GitHub
+documentation, "Evaluate expressions in workflows and actions".
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from accord.core.findings import pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
+
+    from accord.workflows.models import Job, Workflow
 
 
 Reference = tuple[str, ...]
-"""A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``; GitHub ignores case, so do we."""
+"""A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""
 
 _EMBEDDED = re.compile(r"\$\{\{((?:[^'}]++|'[^']*+'|\}(?!\}))*+)(?:\}\}|(?P<open>))")
-"""Two texts side by side cover one with a quotation mark in it. What has no end is passed over, not read again."""
+"""A doubled quotation mark is two texts side by side. An expression without an end is skipped in one step."""
 
 _TOKEN = re.compile(
     r"\s*(?P<text>'(?:[^']|'')*'|[-+]?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?![\w.])"
@@ -28,18 +31,18 @@ _TOKEN = re.compile(
 )
 _LITERALS = frozenset({"true", "false", "null", "nan", "infinity"})
 _VERDICTS = frozenset({"contains", "startswith", "endswith", "hashfiles", "success", "failure", "always", "cancelled"})
-"""Functions whose result is true, false or a digest, whatever they are asked about."""
+"""Functions whose result is true, false or a digest."""
 
 
 @dataclass(frozen=True)
 class Expression:
-    """What an expression reads (``reads``), and what of it can be its value, whole or in part (``yields``)."""
+    """The references that an expression reads, and those that can be in its value (``yields``)."""
 
     reads: frozenset[Reference] = frozenset()
     yields: frozenset[Reference] = frozenset()
 
     def and_reads(self, *others: Expression) -> Expression:
-        """Return the same value, with what others read besides."""
+        """Return the same value with the references of other expressions added to ``reads``."""
         return Expression(self.reads.union(*(other.reads for other in others)), self.yields)
 
 
@@ -53,7 +56,7 @@ def embedded(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def parse(expression: str) -> Expression | None:
-    """Read one expression; None when it is none."""
+    """Parse an expression; None when it is invalid."""
     tokens = []
     end = 0
     expression = expression.rstrip()
@@ -159,7 +162,7 @@ class _Reader:
                 return beside, names
 
     def _literal_index(self) -> str:
-        """Take an index that is a text, up to the bracket; ``*``, and nothing taken, when it is anything else."""
+        """Take an index that is a text; return ``*`` and take nothing for any other index."""
         ahead = self._tokens[self._next : self._next + 2]
         if len(ahead) == 2 and ahead[0][0] == "'" and ahead[1] == "]":
             self._next += 1
@@ -181,3 +184,137 @@ class _Reader:
             raise SyntaxError("end")
         self._next += 1
         return self._tokens[self._next - 1]
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where and why an output is not connected. The job ``job``, if any, should set the output ``name`` from a step."""
+
+    path: str
+    reason: str
+    job: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """A workflow and the available workflows that it calls, by their value of ``uses``."""
+
+    workflow: Workflow
+    called: Mapping[str, Workflow]
+
+    def break_of(self, value: Any, path: str) -> Break | None:
+        """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
+        if value is None:
+            return Break(path, "it has no value")
+        references = reads(value)
+        if references is None:
+            return Break(path, f"its value {value!r} is not a valid expression")
+        if stray := [ref for ref in references if ref[0] in {"steps", "needs"}]:
+            return Break(path, f"{written(stray[0])} is not available there, only outputs of jobs are")
+        jobs = [reference for reference in references if reference[0] == "jobs"]
+        if not jobs:
+            return Break(path, f"its value {value!r} comes from no job")
+        return next((found for ref in jobs if (found := self._of_job(ref, path, frozenset()))), None)
+
+    def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
+        """Find where an output is connected to another output's source instead of its own."""
+        ends = list(self._ends(name, value, (path, ""), frozenset()))
+        if any(ref[-1] == name for ref, _, _ in ends):
+            return None
+        wrong = next((end for end in ends if end[0][-1] in others), None)
+        if wrong is None:
+            return None
+        ref, place, job = wrong
+        reason = f"{written(ref)} is the source of the output `{ref[-1]}`"
+        return Break(place, reason, job, name if job else "")
+
+    def _ends(
+        self, own: str, value: Any, at: tuple[str, str], above: frozenset[Reference]
+    ) -> Iterator[tuple[Reference, str, str]]:
+        """Yield the last outputs that a value reads, each with the last pointer and job under its own name."""
+        for ref in reads(value) or ():
+            if len(ref) != 4 or ref[2] != "outputs" or ref in above:
+                continue
+            found = self.workflow.job(ref[1]) if ref[0] in {"jobs", "needs"} else None
+            name = next((key for key in found[1].outputs if key.lower() == ref[3]), None) if found else None
+            if found is None or name is None or found[1].uses:
+                yield ref, *at
+            else:
+                place = (pointer("jobs", found[0], "outputs", name), found[0]) if ref[3] == own else at
+                yield from self._ends(own, found[1].outputs[name], place, above | {ref})
+
+    def _of_job(self, ref: Reference, path: str, above: frozenset[Reference]) -> Break | None:
+        """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``, named at ``path``."""
+        if len(ref) == 3 and ref[2] == "result":
+            return None
+        if len(ref) != 4 or ref[2] != "outputs":
+            return Break(path, f"{written(ref)} is not an output of a job")
+        found = self.workflow.job(ref[1])
+        if found is None:
+            return Break(path, f'there is no job "{ref[1]}"')
+        job_id, job = found
+        if job.uses:
+            return self._of_call(job, ref, path)
+        name = next((key for key in job.outputs if key.lower() == ref[3]), None)
+        if name is None:
+            return Break(path, f'the job "{job_id}" has no output "{ref[3]}"', job_id, ref[3])
+        if ref in above:
+            return Break(path, f"{written(ref)} comes from itself")
+        found_break = self._of_steps(job, job.outputs[name], pointer("jobs", job_id, "outputs", name), above | {ref})
+        return (
+            replace(found_break, job=found_break.job or job_id, name=found_break.name or name) if found_break else None
+        )
+
+    def _of_call(self, job: Job, ref: Reference, path: str) -> Break | None:
+        target = self.called.get(job.uses)
+        call = target.on.workflow_call if target else None
+        if call is None or ref[3] in {name.lower() for name in call.outputs}:
+            return None
+        return Break(path, f'{job.uses} has no output "{ref[3]}"')
+
+    def _of_steps(self, job: Job, value: Any, path: str, above: frozenset[Reference]) -> Break | None:
+        references = reads(value)
+        if references is None:
+            return Break(path, f"its value {value!r} is not a valid expression")
+        sources = [ref for ref in references if ref[0] in {"steps", "needs"}]
+        if not sources:
+            return Break(path, f"its value {value!r} comes from no step")
+        steps = {step.id.lower() for step in job.steps if step.id}
+        for ref in sources:
+            if ref[0] == "steps" and (len(ref) < 3 or ref[1] not in steps):
+                return Break(path, f'no step of that job has the id "{(*ref, "")[1]}"')
+            if ref[0] == "needs" and (len(ref) < 3 or ref[1] not in {name.lower() for name in job.needs}):
+                return Break(path, f'that job does not need a job "{(*ref, "")[1]}"')
+            if ref[0] == "needs" and (found := self._of_job(ref, path, above)):
+                return found
+        return None
+
+
+def reads(value: Any) -> list[Reference] | None:
+    """Return the references that the expressions in a value read; None when one of them is invalid."""
+    found: set[Reference] = set()
+    for expression in embedded(str(value)):
+        parsed = parse(expression)
+        if parsed is None:
+            return None
+        found |= parsed.reads
+    return sorted(found)
+
+
+def written(reference: Reference) -> str:
+    """Return a reference as workflows write it."""
+    return ".".join(reference)
+
+
+def all_reads(node: Any) -> Iterator[Reference]:
+    """Yield all references in a part of a workflow, also in conditions without ``${{``."""
+    if isinstance(node, dict):
+        for key, child in node.items():
+            bare = parse(child) if key == "if" and isinstance(child, str) and "${{" not in child else None
+            yield from bare.reads if bare else all_reads(child)
+    elif isinstance(node, list):
+        for child in node:
+            yield from all_reads(child)
+    elif isinstance(node, str):
+        yield from reads(node) or ()

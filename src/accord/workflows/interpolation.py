@@ -1,7 +1,7 @@
-"""Text that becomes code: expressions inside a script, whose values others may choose.
+"""Untrusted text in scripts, and actions that are not pinned to a commit.
 
-GitHub puts the value of ``${{ … }}`` into a script before the shell reads it, so a title of ``$(…)`` runs. Values reach
-a script safely as variables only. Source: GitHub documentation, "Script injections".
+GitHub inserts the value of ``${{ … }}`` into a script before the shell reads it, so a title of ``$(…)`` runs. Source:
+GitHub documentation, "Script injections".
 """
 
 from __future__ import annotations
@@ -11,44 +11,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.core.findings import Finding, pointer, warning
-from accord.workflows.expressions import Reference, embedded, parse
-from accord.workflows.wiring import written
+from accord.workflows.expressions import Reference, embedded, parse, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.workflows.files import Job, Step, Workflow
+    from accord.workflows.models import Job, Step, Workflow
 
 
 _OWN = frozenset({"runner", "job", "strategy", "vars", "secrets"})
 """Contexts that the runner or the repository's maintainers fill."""
 
-# fmt: off
-_OWN_GITHUB = frozenset(
-    {
-        "action", "action_path", "action_repository", "action_status", "actor", "actor_id", "api_url",
-        "event_name", "event_path", "graphql_url", "job", "job_workflow_sha", "path", "ref_protected",
-        "ref_type", "repository", "repository_id", "repository_owner", "repository_owner_id", "repositoryurl",
-        "retention_days", "run_attempt", "run_id", "run_number", "secret_source", "server_url", "sha", "token",
-        "triggering_actor", "workflow", "workflow_ref", "workflow_sha", "workspace",
-    }
+_SAFE_PROPERTIES = (
+    "action action_path action_repository action_status actor actor_id api_url event_name event_path graphql_url "
+    "job job_workflow_sha path ref_protected ref_type repository repository_id repository_owner "
+    "repository_owner_id repositoryurl retention_days run_attempt run_id run_number secret_source server_url sha "
+    "token triggering_actor workflow workflow_ref workflow_sha workspace"
 )
-# fmt: on
-"""Properties of ``github`` that nobody outside can shape; names of branches, and whatever an event tells, are not."""
+_OWN_GITHUB = frozenset(_SAFE_PROPERTIES.split())
+"""Properties of ``github`` that outsiders cannot shape. They can shape names of branches and parts of an event."""
 
 _NUMBERS = frozenset({"id", "number", "sha"})
 _FREE = (("github", "event", "inputs"), ("github", "event", "client_payload"))
 _GITHUB_SCRIPT = "actions/github-script"
 _SCRIPTS = frozenset({"script", "command", "commands", "cmd", "run"})
-"""Inputs of actions that mostly are scripts."""
+"""Inputs of actions that usually are scripts."""
 
 _CHECKED = frozenset({"boolean", "number"})
-"""Types of inputs that GitHub checks: no text gets through."""
+"""Types of inputs that GitHub checks, so they cannot hold text."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """A script: its text, its pointer, and how a variable is read there."""
+class _Script:
+    """A script with its pointer and the way to read a variable in it."""
 
     text: str
     path: str
@@ -57,47 +52,47 @@ class _Place:
 
 
 def interpolation_findings(workflow: Workflow) -> list[Finding]:
-    """Find expressions in scripts through which somebody else's text could become code."""
+    """Find expressions in scripts that insert untrusted text."""
     return [
         finding
         for job_id, job in workflow.jobs.items()
         for i, step in enumerate(job.steps)
-        for place in _scripts(step, pointer("jobs", job_id, "steps", i))
-        for finding in _findings(place, _Scope(workflow, job, step))
+        for script in _scripts(step, pointer("jobs", job_id, "steps", i))
+        for finding in _findings(script, _Scope(workflow, job, step))
     ]
 
 
-def _scripts(step: Step, path: str) -> Iterator[_Place]:
+def _scripts(step: Step, path: str) -> Iterator[_Script]:
     if step.run:
-        yield _Place(step.run, path + "/run", '"${}"')
+        yield _Script(step.run, path + "/run", '"${}"')
     if step.shell:
-        yield _Place(step.shell, path + "/shell", '"${}"')
+        yield _Script(step.shell, path + "/shell", '"${}"')
     action = step.uses.partition("@")[0].lower()
     for name, value in step.given.items():
         where = path + pointer("with", name)
         if action == _GITHUB_SCRIPT and name == "script":
-            yield _Place(str(value), where, "process.env.{}")
+            yield _Script(str(value), where, "process.env.{}")
         elif action.startswith("docker:") and name in {"args", "entrypoint"}:
-            yield _Place(str(value), where, '"${}"')
+            yield _Script(str(value), where, '"${}"')
         elif name.lower() in _SCRIPTS and not action.startswith(("./", "$/")):
-            yield _Place(str(value), where, '"${}"', is_surely_code=False)
+            yield _Script(str(value), where, '"${}"', is_surely_code=False)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """What an expression in a step can see of its workflow."""
+    """The contexts around an expression in a step."""
 
     workflow: Workflow
     job: Job
     step: Step
 
-    def is_chosen_by_others(self, ref: Reference) -> bool:
-        """Tell whether somebody other than the workflow's maintainers can choose what a reference stands for."""
+    def is_untrusted(self, ref: Reference) -> bool:
+        """Return whether people other than the maintainers can choose the value of a reference."""
         match ref:
             case ("inputs", name):
                 return not self._is_checked(name)
             case ("env", name):
-                return self._is_foreign_variable(name)
+                return self._is_untrusted_variable(name)
             case ("matrix", *_):
                 return "${{" in str(self.job.strategy)
             case ("github", name):
@@ -119,12 +114,12 @@ class _Scope:
         ]
         return bool(named) and all(kind in _CHECKED for kind in named)
 
-    def _is_foreign_variable(self, name: str) -> bool:
-        """Tell whether a variable holds others' text; one that the file does not set comes from an earlier step."""
+    def _is_untrusted_variable(self, name: str) -> bool:
+        """Return whether a variable may hold untrusted text. Unknown ones come from a step."""
         for env in (self.step.env, self.job.env, self.workflow.env):
             value = _named(env, name)
             if value is not None:
-                return any(self.is_chosen_by_others(ref) for found in embedded(value) for ref in _yields(found))
+                return any(self.is_untrusted(ref) for found in embedded(value) for ref in _yields(found))
         return True
 
 
@@ -136,29 +131,26 @@ def _named(env: Mapping[str, Any] | str, name: str) -> str | None:
 
 def _yields(expression: str) -> list[Reference]:
     parsed = parse(expression)
-    return sorted(parsed.yields) if parsed else [("an expression that cannot be read",)]
+    return sorted(parsed.yields) if parsed else [("an unreadable expression",)]
 
 
-def _findings(place: _Place, scope: _Scope) -> Iterator[Finding]:
-    """Report each expression of a script once, with the variable to use in its stead."""
-    for expression in dict.fromkeys(embedded(place.text)):
-        foreign = [ref for ref in _yields(expression) if scope.is_chosen_by_others(ref)]
-        if not foreign:
+def _findings(script: _Script, scope: _Scope) -> Iterator[Finding]:
+    """Report each untrusted expression of a script once, with the variable to use instead."""
+    for expression in dict.fromkeys(embedded(script.text)):
+        untrusted = [ref for ref in _yields(expression) if scope.is_untrusted(ref)]
+        if not untrusted:
             continue
-        variable = _variable(foreign[0])
-        hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {place.read.format(variable)}"
-        message = (
-            f"{written(foreign[0])} is put into the script as it is, so whoever chooses its text chooses what runs. "
-            "Hand it over as a variable."
-        )
-        if place.is_surely_code:
-            yield Finding("unsafe-interpolation", message, place.path, hint=hint)
+        variable = _variable(untrusted[0])
+        hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
+        message = f"`{written(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
+        if script.is_surely_code:
+            yield Finding("unsafe-interpolation", message, script.path, hint=hint)
         else:
-            yield warning("unsafe-interpolation", message, place.path, hint=hint)
+            yield warning("unsafe-interpolation", message, script.path, hint=hint)
 
 
 def _variable(ref: Reference) -> str:
-    """Name a variable after a reference, in two words, so that none is called PATH."""
+    """Return a variable's name of two words, so that it is never PATH."""
     words = [part for part in ref if part not in {"*", "outputs"}]
     return re.sub(r"\W", "_", "_".join(words[-2:])).upper()
 
@@ -166,7 +158,7 @@ def _variable(ref: Reference) -> str:
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}\Z", re.IGNORECASE)
 _LOCAL = ("./", "../", "$/")
-"""``$/`` is the repository of the workflow itself at its own commit (GitHub, 2026-07)."""
+"""``$/`` is the workflow's own repository at its own commit (GitHub, 2026-07)."""
 
 
 def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
@@ -180,12 +172,11 @@ def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
 
 
 def pin_findings(workflow: Workflow) -> list[Finding]:
-    """Find what is used by a name that its owner can move to other code."""
+    """Find actions, workflows and images that are not pinned."""
     return [
         Finding(
             "unpinned-action",
-            f'"{uses}" is not pinned: its owner, or whoever takes over the account, can change what runs here. '
-            f"Name {_wanted(uses)}.",
+            f"`{uses}` is not pinned, so its owner can change what runs here. Pin {_pin_of(uses)}.",
             path,
             hint=_hint(uses),
         )
@@ -195,7 +186,7 @@ def pin_findings(workflow: Workflow) -> list[Finding]:
 
 
 def is_pinned(uses: str) -> bool:
-    """Tell whether ``uses`` names code that cannot change: of this repository, of one commit, of one image."""
+    """Return whether ``uses`` names code that cannot change: local, at a commit, or an image by digest."""
     if uses.startswith(_LOCAL) or uses == ".":
         return True
     if uses.startswith("docker://"):
@@ -203,8 +194,8 @@ def is_pinned(uses: str) -> bool:
     return _COMMIT.fullmatch(uses.rpartition("@")[2]) is not None and "@" in uses
 
 
-def _wanted(uses: str) -> str:
-    return "the digest of the image" if uses.startswith("docker://") else "the commit by its 40 digits"
+def _pin_of(uses: str) -> str:
+    return "the image by its digest" if uses.startswith("docker://") else "the commit by its 40 digits"
 
 
 def _hint(uses: str) -> str:

@@ -1,0 +1,118 @@
+"""Facts of a repository's directory: its workflows, its agent registry and its owner."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding, has_errors, with_lines
+from accord.core.kinds import KINDS, read_shape
+from accord.files.inside import LINK_OUT, is_inside, read_inside
+from accord.files.yaml import read_mapping
+from accord.git.program import Git
+from accord.runner.registry import REGISTRY_PATH, load_registry
+from accord.workflows.agent_commands import agent_programs, shipped_programs
+from accord.workflows.models import Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from accord.core.findings import PlacedFinding
+    from accord.runner.registry import Registry
+
+WORKFLOWS = ".github/workflows"
+REGISTRY = REGISTRY_PATH.as_posix()
+
+_ORIGIN = re.compile(r"[:/](?P<owner>[\w.-]+)/[\w.-]+?(?:\.git)?/?\Z")
+
+
+@dataclass(frozen=True)
+class AgentSecrets:
+    """The secrets that an agent needs: all of them, or any one."""
+
+    names: Sequence[str]
+    needs_all: bool = True
+
+
+@dataclass(frozen=True)
+class RepositoryFacts:
+    """Workflows by path, the owner, the agents of the repository's own registry, and the programs of all agents."""
+
+    workflows: Mapping[str, Workflow]
+    owner: str = ""
+    agents: Mapping[str, AgentSecrets] = field(default_factory=dict)
+    registry: str = ""
+    programs: frozenset[str] = field(default_factory=shipped_programs)
+
+
+@dataclass
+class RepositoryFiles:
+    """How the files were read: findings, and the line of each JSON pointer by path."""
+
+    lines: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    unreadable: list[PlacedFinding] = field(default_factory=list)
+    registry_note: str = "none; the agents that accord ships apply"
+    registry_findings: list[PlacedFinding] = field(default_factory=list)
+
+
+def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, RepositoryFiles]:
+    """Read the workflows and the registry of a repository. The owner comes from git's `origin` when not given."""
+    files = RepositoryFiles()
+    workflows = _read_workflows(root, files)
+    registry, names = _read_registry(root, files)
+    agents = {name: registry.agents[name] for name in names} if registry else {}
+    secrets = {
+        name: AgentSecrets(agent.required_secrets, agent.required_secrets_mode == "all")
+        for name, agent in agents.items()
+    }
+    programs = agent_programs(registry) if registry else shipped_programs()
+    return RepositoryFacts(workflows, owner or _owner_of_origin(root), secrets, REGISTRY, programs), files
+
+
+def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:
+    workflows: dict[str, Workflow] = {}
+    folder = root / WORKFLOWS
+    if not is_inside(root, folder):
+        files.unreadable.append((WORKFLOWS, Finding("file-unreadable", LINK_OUT)))
+        return workflows
+    for file in sorted(folder.glob("*.y*ml")):
+        path = file.relative_to(root).as_posix()
+        try:
+            document = read_mapping(read_inside(root, path))
+            files.lines[path] = document.lines
+            workflows[path] = read_shape(Workflow, document.value)
+        except BrokenContract as broken:
+            findings = with_lines(broken.findings, files.lines.get(path, {}))
+            files.unreadable += [(path, finding) for finding in findings]
+    return workflows
+
+
+def _read_registry(root: Path, files: RepositoryFiles) -> tuple[Registry | None, list[str]]:
+    """Return the repository's registry merged with the shipped one, and the enabled agents of its own."""
+    if not (root / REGISTRY_PATH).exists():
+        return None, []
+    files.registry_note = REGISTRY
+    try:
+        document = read_mapping(read_inside(root, REGISTRY))
+        files.lines[REGISTRY] = document.lines
+        findings = KINDS["agent-registry"].check(document)
+        files.registry_findings = [(REGISTRY, finding) for finding in findings]
+        if has_errors(findings):
+            return None, []
+        registry = load_registry(root / REGISTRY_PATH)
+    except BrokenContract as broken:
+        files.registry_findings = [(REGISTRY, finding) for finding in broken.findings]
+        return None, []
+    names = [name for name in document.value["agents"] if registry.agents[name].enabled]
+    files.registry_note = f"{len(names)} agents in {REGISTRY}, merged with those that accord ships"
+    return registry, names
+
+
+def _owner_of_origin(root: Path) -> str:
+    """Return the owner in the URL of git's remote `origin`; an empty string without one."""
+    done = Git(root).attempt("remote", "get-url", "origin")
+    origin = _ORIGIN.search(done.stdout.decode("utf-8", "replace").strip())
+    return origin["owner"] if origin else ""

@@ -1,0 +1,351 @@
+"""Rules of agent-runner workflows: inputs, outputs, untrusted text in scripts, and changes that break callers.
+
+Source: runner output contract, "Required Inputs", "Required Outputs", "Implementation Checklist" and "Versioning and
+Evolution".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from accord.core.findings import Finding, pointer, warning
+from accord.runner.models import RunOutputs
+from accord.workflows.expressions import Wiring, all_reads, reads
+from accord.workflows.interpolation import interpolation_findings, pin_findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from accord.workflows.models import Input, Output, Secret, Workflow, WorkflowCall
+
+
+InputType = Literal["string", "boolean", "number"]
+
+
+@dataclass(frozen=True)
+class RunnerInput:
+    """An input of every runner, with the contract's default where it names one."""
+
+    name: str
+    type: InputType
+    description: str
+    is_required: bool = False
+    default: str | int | None = None
+
+
+INPUTS = (
+    RunnerInput("skip", "boolean", "Run nothing and succeed."),
+    RunnerInput("prompt_file", "string", "Path of the prompt that the agent reads.", is_required=True),
+    RunnerInput("mode", "string", "Purpose of the run: keepalive, autofix or verifier."),
+    RunnerInput("pr_number", "string", "Number of the pull request."),
+    RunnerInput("pr_ref", "string", "Branch to check out and to push to."),
+    RunnerInput("base_ref", "string", "Branch to merge the work into."),
+    RunnerInput("workflows_ref", "string", "Ref to take the runner's scripts from.", default="main"),
+    RunnerInput("max_runtime_minutes", "number", "Time limit of the agent in minutes.", default=45),
+    RunnerInput("environment", "string", "GitHub environment of the agent's job."),
+    RunnerInput("sandbox", "string", "Sandbox mode of the agent."),
+    RunnerInput("safety_strategy", "string", "Safety strategy of the agent."),
+    RunnerInput("appendix", "string", "Text to add after the prompt."),
+    RunnerInput("iteration", "string", "Number of the loop's iteration."),
+)
+
+OUTPUTS = (
+    "final-message",
+    "final-message-summary",
+    "exit-code",
+    "changes-made",
+    "commit-sha",
+    "files-changed",
+    "error-summary",
+    "error-category",
+    "error-type",
+    "error-recovery",
+    "llm-analysis-run",
+    "llm-provider",
+    "llm-model",
+    "llm-confidence",
+    "llm-completed-tasks",
+    "llm-has-completions",
+)
+"""The outputs that the contract requires. A runner may leave out other fields of ``RunOutputs``."""
+
+
+def described_outputs() -> dict[str, str]:
+    """Return the description of every output, the contract's and the extra ones."""
+    return {str(field.alias): field.description or "" for field in RunOutputs.model_fields.values()}
+
+
+_CALL = pointer("on", "workflow_call")
+_DEPRECATED = re.compile(r"\bdeprecated\b", re.IGNORECASE)
+_LEFT_OUT = {"string": "", "boolean": False, "number": 0}
+"""GitHub's value of an input that has no default and is left out."""
+
+_LEVELS = {"none": 0, "read": 1, "write": 2}
+
+_INPUTS = _CALL + "/inputs"
+_OUTPUTS = _CALL + "/outputs"
+_CONTRACT = {wanted.name: wanted for wanted in INPUTS}
+
+
+def is_reusable(triggers: Any) -> bool:
+    """Return whether a workflow with this value of ``on`` can be called."""
+    return triggers == "workflow_call" or (isinstance(triggers, (dict, list)) and "workflow_call" in triggers)
+
+
+def runner_findings(workflow: Workflow, called: Mapping[str, Workflow] | None = None) -> list[Finding]:
+    """Check a workflow against the runner contract.
+
+    ``called`` maps each value of ``uses`` to the reusable workflow it names; workflows that are missing there are
+    not checked.
+    """
+    call = workflow.on.workflow_call
+    if call is None:
+        message = "The workflow cannot be called. Add the trigger `workflow_call`."
+        return [Finding("schema", message, "/on", hint="on:\n  workflow_call:")]
+    return [
+        *_input_findings(call),
+        *_output_findings(workflow, call, called or {}),
+        *_call_findings(workflow, call, called or {}),
+        *interpolation_findings(workflow),
+        *pin_findings(workflow),
+    ]
+
+
+def _input_findings(call: WorkflowCall) -> Iterator[Finding]:
+    for wanted in INPUTS:
+        path = _INPUTS + pointer(wanted.name)
+        if wanted.name not in call.inputs:
+            message = f"The input `{wanted.name}` of the runner contract is missing. Add it."
+            yield Finding("missing-input", message, _INPUTS, hint=_input_yaml(wanted))
+            continue
+        given = call.inputs[wanted.name]
+        if given.type != wanted.type:
+            actual = f"has the type {given.type}" if given.type else "has no type"
+            message = f"The input `{wanted.name}` {actual}. The contract requires {wanted.type}."
+            yield Finding("input-type", message, path, hint=f"type: {wanted.type}")
+        if given.required != wanted.is_required:
+            must = "must be required" if wanted.is_required else "must be optional, because callers may leave it out"
+            message = f"The input `{wanted.name}` {must}."
+            yield Finding("input-required", message, path, hint=f"required: {str(wanted.is_required).lower()}")
+    for name, given in call.inputs.items():
+        if name not in _CONTRACT and given.required:
+            message = (
+                f"The required input `{name}` is not in the runner contract, so callers of any runner cannot call this "
+                "workflow. Make it optional with a default."
+            )
+            hint = 'required: false\ndefault: ""'
+            yield Finding("agent-input-required", message, _INPUTS + pointer(name), hint=hint)
+
+
+def _input_yaml(wanted: RunnerInput) -> str:
+    lines = [f"{wanted.name}:", f"  description: {_quoted(wanted.description)}", f"  type: {wanted.type}"]
+    lines += [f"  required: {str(wanted.is_required).lower()}"]
+    return "\n".join(lines if wanted.default is None else [*lines, f"  default: {wanted.default}"])
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _output_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
+    source = _source(workflow, call)
+    texts = described_outputs()
+    for name in OUTPUTS:
+        if name not in call.outputs:
+            message = f"The output `{name}` of the runner contract is missing. Add it."
+            hint = f"{name}:\n  description: {_quoted(texts[name])}\n  value: ${{{{ jobs.{source}.outputs.{name} }}}}"
+            yield Finding("missing-output", message, _OUTPUTS, hint=hint + _job_output(workflow, source, name))
+    wiring = Wiring(workflow, called)
+    for name, output in call.outputs.items():
+        place = _OUTPUTS + pointer(name, "value")
+        found = wiring.break_of(output.value, place)
+        if found is None and name in OUTPUTS:
+            found = wiring.crossed(name, output.value, place, OUTPUTS)
+        if found and (name in OUTPUTS or not _is_constant(output.value)):
+            message = f"The output `{name}` does not come from the run: {found.reason}. Connect it to a step."
+            hint = f"value: ${{{{ jobs.{source}.outputs.{name} }}}}" + _job_output(workflow, source, name)
+            if found.job:
+                hint = _from_step(workflow, found.job, found.name)
+            yield Finding("output-unwired", message, found.path, hint=hint)
+
+
+def _is_constant(value: Any) -> bool:
+    return value is not None and reads(value) == []
+
+
+def _source(workflow: Workflow, call: WorkflowCall) -> str:
+    """Guess the job that the outputs come from: the most frequent one, else the last."""
+    named = Counter(
+        ref[1] for output in call.outputs.values() for ref in reads(output.value) or () if ref[0] == "jobs" and ref[1:]
+    )
+    most = named.most_common(1)
+    found = workflow.job(most[0][0]) if most else None
+    return found[0] if found else next(reversed(workflow.jobs), "run")
+
+
+def _job_output(workflow: Workflow, source: str, name: str) -> str:
+    """Return the lines that the job lacks for an output, where it has steps of its own."""
+    job = workflow.jobs.get(source)
+    return "" if job is None or job.uses or name in job.outputs else "\n" + _from_step(workflow, source, name)
+
+
+def _from_step(workflow: Workflow, job_id: str, name: str) -> str:
+    """Return the output of a job as YAML, from the step that most of its outputs come from."""
+    job = workflow.jobs[job_id]
+    steps = [step.id for step in job.steps if step.id]
+    known = {step.lower() for step in steps}
+    named = Counter(
+        ref[1] for value in job.outputs.values() for ref in reads(value) or () if ref[1:2] and ref[1] in known
+    )
+    step = next((step for step, _ in named.most_common(1)), next(reversed(steps), "STEP"))
+    return f"# in jobs.{job_id}.outputs:\n{name}: ${{{{ steps.{step}.outputs.{name} }}}}"
+
+
+def _call_findings(workflow: Workflow, call: WorkflowCall, called: Mapping[str, Workflow]) -> Iterator[Finding]:
+    """Find inputs that a workflow does not pass on to the runner that it calls."""
+    jobs = [job.model_dump(by_alias=True) for job in workflow.jobs.values()]
+    read = {ref[1:2] for ref in all_reads(jobs) if ref[0] == "inputs"}
+    for job_id, job in workflow.jobs.items():
+        target = called.get(job.uses)
+        inputs = target.on.workflow_call.inputs if target and target.on.workflow_call else {}
+        path = pointer("jobs", job_id, "with")
+        for name, given in inputs.items():
+            hint = f"with:\n  {name}: ${{{{ inputs.{name} }}}}"
+            if name in job.given:
+                continue
+            if given.required:
+                message = f"`{job.uses}` requires the input `{name}`, which is not passed. Pass it on."
+                yield Finding("missing-input", message, path, hint=hint)
+            elif name in call.inputs and name in _CONTRACT and not read & {(name.lower(),), ()}:
+                message = f"The input `{name}` is not passed to `{job.uses}`. Pass it on."
+                yield Finding("input-unused", message, path, hint=hint)
+
+
+def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
+    """Find what breaks callers between two versions. Findings point into the new one."""
+    before, after = old.on.workflow_call, new.on.workflow_call
+    if before is None:
+        return []
+    if after is None:
+        message = "The trigger `workflow_call` was removed, so every caller fails. Keep it."
+        return [Finding("breaking-change", message, "/on", hint="on:\n  workflow_call:")]
+    return [
+        *_removed("input", before.inputs, after.inputs),
+        *_removed("output", before.outputs, after.outputs),
+        *_removed("secret", before.secrets, after.secrets),
+        *_newly_required("input", before.inputs, after.inputs),
+        *_newly_required("secret", before.secrets, after.secrets),
+        *_changed_inputs(before, after),
+        *_unwired_outputs(old, new),
+        *_more_permissions(old, new),
+    ]
+
+
+def is_deprecated(part: Input | Output | Secret) -> bool:
+    """Return whether an input, output or secret is marked as deprecated."""
+    return bool(getattr(part, "deprecation_message", "")) or _DEPRECATED.search(part.description) is not None
+
+
+def _removed(
+    what: str,
+    before: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, Secret],
+    after: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, Secret],
+) -> Iterator[Finding]:
+    """Find removed parts. Names are compared like GitHub does, ignoring case."""
+    kept = {name.lower() for name in after}
+    known = {name.lower() for name in before}
+    path = _CALL + pointer(f"{what}s")
+    for name, part in before.items():
+        if name.lower() in kept:
+            continue
+        heirs = [other for other, given in after.items() if other.lower() not in known and _is_same(part, given)]
+        change = f"was renamed to `{heirs[0]}`" if len(heirs) == 1 else "was removed"
+        if is_deprecated(part):
+            message = f"The deprecated {what} `{name}` {change}, which breaks callers that still use it: major version."
+            yield warning("breaking-change", message, path)
+            continue
+        message = f"The {what} `{name}` {change}, which breaks callers that use it. Keep it."
+        yield Finding("breaking-change", message, path)
+        message = (
+            f"The {what} `{name}` was never deprecated. Keep it and mark it as deprecated for at least three months."
+        )
+        hint = f"{name}:\n  description: 'Deprecated: use … instead. …'"
+        yield Finding("deprecation-missing", message, path, hint=hint)
+
+
+def _is_same(old: Any, new: Any) -> bool:
+    """Return whether a part under another name is the old one: same value, else same description."""
+    if getattr(old, "value", None) is not None:
+        return bool(old.value == new.value)
+    return bool(old.description) and old.description == new.description
+
+
+def _newly_required(
+    what: str, before: Mapping[str, Input] | Mapping[str, Secret], after: Mapping[str, Input] | Mapping[str, Secret]
+) -> Iterator[Finding]:
+    needed = {name.lower() for name, part in before.items() if part.required}
+    for name, part in after.items():
+        if part.required and name.lower() not in needed:
+            message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
+            yield Finding("breaking-change", message, _CALL + pointer(f"{what}s", name), hint="required: false")
+
+
+def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
+    old_inputs = {name.lower(): given for name, given in before.inputs.items()}
+    for name, new in after.inputs.items():
+        old = old_inputs.get(name.lower())
+        if old is None:
+            continue
+        path = _CALL + pointer("inputs", name)
+        if old.type != new.type:
+            message = f"The type of the input `{name}` changed from {old.type} to {new.type}. Keep the type."
+            yield Finding("breaking-change", message, path + "/type", hint=f"type: {old.type}")
+        elif not old.required and not new.required and _default(old) != _default(new):
+            message = f"The default of `{name}` changed from {_default(old)!r} to {_default(new)!r}. Keep the default."
+            yield Finding("breaking-change", message, path + "/default")
+
+
+def _unwired_outputs(old: Workflow, new: Workflow) -> Iterator[Finding]:
+    """Find outputs that came from the run and no longer do."""
+    before = old.on.workflow_call.outputs if old.on.workflow_call else {}
+    after = new.on.workflow_call.outputs if new.on.workflow_call else {}
+    path = _CALL + pointer("outputs")
+    values = {name.lower(): given.value for name, given in before.items()}
+    for name, given in after.items():
+        value = values.get(name.lower())
+        if value is None or Wiring(old, {}).break_of(value, path):
+            continue
+        if found := Wiring(new, {}).break_of(given.value, path + pointer(name, "value")):
+            message = f"The output `{name}` no longer comes from the run: {found.reason}. Keep its source."
+            yield Finding("breaking-change", message, found.path)
+
+
+def _default(given: Input) -> Any:
+    return _LEFT_OUT.get(given.type or "", "") if given.default is None else given.default
+
+
+def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
+    """Find new permissions: GitHub does not start the workflow for callers that do not grant them."""
+    before, after = _permissions_of(old), _permissions_of(new)
+    for scope, (level, path) in after.items():
+        had = before.get(scope, ("none", ""))[0]
+        if _LEVELS.get(level, 0) > _LEVELS.get(had, 0):
+            message = (
+                f"A job now needs `{scope}: {level}` (before: `{had}`), so it does not start for callers that grant "
+                "less. Do without it, or release a major version."
+            )
+            yield Finding("breaking-change", message, path)
+
+
+def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
+    """Return the highest level of each scope in any job, with its pointer."""
+    highest: dict[str, tuple[str, str]] = {}
+    for job_id, job in workflow.jobs.items():
+        if isinstance(job.permissions, dict):
+            for scope, level in job.permissions.items():
+                if _LEVELS.get(level, 0) > _LEVELS.get(highest.get(scope, ("none", ""))[0], 0):
+                    highest[scope] = (level, pointer("jobs", job_id, "permissions", scope))
+    return highest
