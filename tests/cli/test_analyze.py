@@ -58,7 +58,7 @@ def test_people_see_the_tasks_and_who_was_asked(accord: Accord, arguments: list[
     ended = accord(*arguments)
     lines = ended.out.splitlines()
     assert lines[:3] == [
-        "1 of 2 open tasks completed, says regex-fallback (confidence 0.7)", "  [x] Add tests", "  [ ] Fix docs",
+        "1 of 2 open tasks completed, confidence 0.7 (regex-fallback)", "  [x] Add tests", "  [ ] Fix docs",
     ]  # fmt: skip
     assert "retired on 2026-07-30" in lines[3]
     assert "openai failed" in lines[4]
@@ -107,13 +107,13 @@ def test_the_providers_are_chosen_and_ordered_by_name(
     assert not served.seen
     nobody = accord(*arguments, "--providers", "anthropic", "--format=json")
     assert (nobody.code, nobody.document["llm-analysis-run"]) == (0, "false")
-    assert accord(*arguments, "--providers", "anthropic").out.startswith("nobody answered")
+    assert accord(*arguments, "--providers", "anthropic").out.startswith("no provider answered")
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--providers", "gemini"], "No provider is called gemini."),
+        (["--providers", "gemini"], "Unknown provider `gemini`."),
         (["--commands", "nowhere.txt"], "nowhere.txt cannot be read"),
     ],
 )

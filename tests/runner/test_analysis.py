@@ -209,7 +209,7 @@ def test_an_unknown_provider_is_named() -> None:
         (TaskEvidence("", "All done."), "no open task"),
         (TaskEvidence("- [x] Add tests", "All done."), "no open task"),
         (TaskEvidence("```\n- [ ] Add tests\n```", "All done."), "no open task"),
-        (TaskEvidence("- [ ] Add tests", " \n"), "nothing to judge by"),
+        (TaskEvidence("- [ ] Add tests", " \n"), "no evidence to judge by"),
     ],
 )
 def test_nobody_is_paid_where_there_is_nothing_to_ask(openai: ModelServer, question: TaskEvidence, reason: str) -> None:

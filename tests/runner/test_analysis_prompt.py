@@ -78,8 +78,8 @@ def test_no_text_can_leave_its_part_or_hide_in_it(injection: str) -> None:
     assert len(re.findall(FENCE, evidence)) == 2 * len(parts(evidence))
     outside = re.sub(rf"BEGIN {FENCE}\n.*?\nEND {FENCE}", "", evidence, flags=re.DOTALL)
     assert set(outside.split("\n")) == {
-        "", "The tasks that are open:", "What the agent said at the end:", "Commands that the agent ran:",
-        "What changed, as git tells it:",
+        "", "The open tasks:", "The agent's final message:", "The agent's commands:",
+        "The changes, from git:",
     }  # fmt: skip
     assert not re.search("[\u200b\u202e\U000e0000-\U000e007f]|<!-- system", evidence)
 
@@ -112,7 +112,7 @@ def test_what_is_too_long_is_cut_with_a_notice_and_the_tasks_come_first() -> Non
     assert listed.split("\n")[len(found.tasks) - 1].startswith(f"{len(found.tasks)}. ")
     assert message.startswith("begin ")
     assert message.endswith(" end")
-    assert all("characters are left out here" in part for part in (message, *others))
+    assert all("characters were left out here" in part for part in (message, *others))
     assert len(found.prompt.evidence) < BUDGET + 2_000
 
 

@@ -1,4 +1,4 @@
-"""``accord analyze``: which tasks of a pull request an agent's run completed, as the outputs ``llm-*``."""
+"""``accord analyze`` and ``accord classify``: the tasks that a run completed, and why a run failed."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 _SIGNS = {"answered": "✓", "failed": "✗", "skipped": "-"}
 
 
-@click.command()
-@click.option("--pr-body", required=True, metavar="FILE", help="The body of the pull request, with its checklist.")
-@click.option("--message", required=True, metavar="FILE", help="What the agent said at the end of its run.")
+@click.command(short_help="Find the tasks that an agent completed.")
+@click.option("--pr-body", required=True, metavar="FILE", help="The pull request's body with its tasks.")
+@click.option("--message", required=True, metavar="FILE", help="The agent's final message.")
 @click.option(
-    "--providers", default=",".join(ALL), show_default=True, metavar="NAMES", help="Who is asked, in this order."
+    "--providers", default=",".join(ALL), show_default=True, metavar="NAMES", help="Providers to ask, in this order."
 )
-@click.option("--commands", default="", metavar="FILE", help="Commands that the agent ran, one a line.")
-@click.option("--diff-stat", default="", metavar="FILE", help="What the run changed, as git diff --stat prints it.")
+@click.option("--commands", default="", metavar="FILE", help="Commands that the agent ran, one per line.")
+@click.option("--diff-stat", default="", metavar="FILE", help="The run's changes, as printed by `git diff --stat`.")
 @format_option
 def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat: str, output_format: str) -> None:
-    """Find out which open tasks of a pull request an agent completed; - is stdin.
+    """Find the open tasks of a pull request that an agent completed. Use - for stdin.
 
-    Asks the providers for which there is a key, one after the other until one answers, and reads the agent's own words
-    last. Exits 0 whoever answered; the outputs tell who did.
+    Asks the providers that have a key, one after the other until one answers, and reads the agent's own words last.
+    Exits 0 even if no provider answered; the outputs name the one that did.
     """
     from accord.cli.run_step import report_analysis
     from accord.core.clock import SystemClock
@@ -49,15 +49,15 @@ def analyze(pr_body: str, message: str, providers: str, commands: str, diff_stat
 
     body = _text(pr_body)
     ran = tuple(line for line in _text(commands).splitlines() if line.strip())
-    question = TaskEvidence(body, _text(message), ran, _text(diff_stat))
+    evidence = TaskEvidence(body, _text(message), ran, _text(diff_stat))
     names = [name for name in providers.replace(",", " ").split() if name]
-    found = analyse(question, environment=os.environ, providers=names, clock=SystemClock())
+    found = analyse(evidence, environment=os.environ, providers=names, clock=SystemClock())
     warnings: list[str] = []
     outputs = analysis_outputs(found, redactor_for(os.environ), warnings)
     if output_format == "json":
         print_json(outputs)
     else:
-        _print(found, _open_tasks(body))
+        _print_analysis(found, _open_tasks(body))
     report_analysis(outputs, warnings)
 
 
@@ -71,13 +71,11 @@ def _open_tasks(body: str) -> list[str]:
     return [task.text for task in tasks(body) if task.text and not task.is_checked]
 
 
-def _print(found: Analysis, open_tasks: list[str]) -> None:
+def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:
     completed = list(found.completed)
-    told = f"{len(completed)} of {len(open_tasks)} open tasks completed"
-    by = f"{found.provider} {found.model}".strip()
-    click.echo(
-        f"{told}, says {one_line(by)} (confidence {found.confidence:.2g})" if found.provider else "nobody answered"
-    )
+    name = one_line(f"{found.provider} {found.model}".strip())
+    summary = f"{len(completed)} of {len(open_tasks)} open tasks completed, confidence {found.confidence:.2g} ({name})"
+    click.echo(summary if found.provider else "no provider answered")
     for text in open_tasks:
         is_done = text in completed
         if is_done:
@@ -98,22 +96,22 @@ NO_ERROR: dict[str, Any] = {
     "retry_after_seconds": None,
     "evidence": {"rule": "", "source": "", "line": ""},
 }
-"""What is printed for a run without an error: all keys, empty, as the contract's outputs are."""
+"""The output for a run without an error: all keys, empty, like the contract's outputs."""
 
 
-@click.command()
+@click.command(short_help="Explain why an agent's run failed.")
 @click.argument("log", metavar="LOG", envvar="ACCORD_CLASSIFY_LOG")
 @click.option(
-    "--agent", default="", metavar="NAME", help="Whose log it is: codex, claude, gemini. Recognised when not given."
+    "--agent", default="", metavar="NAME", help="Agent of the log: codex, claude or gemini. Default: detected."
 )
-@click.option("--exit-code", type=click.IntRange(0, 255), help="What the agent exited with, if known.")
-@click.option("--stderr", metavar="FILE", help="What it printed to stderr.")
+@click.option("--exit-code", type=click.IntRange(0, 255), help="Exit code of the agent, if known.")
+@click.option("--stderr", metavar="FILE", help="The agent's standard error.")
 @format_option
 def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, output_format: str) -> None:
-    """Tell why an agent's run failed: category, origin, what helps, and the line that decided.
+    """Explain why an agent's run failed: category, origin, recovery, and the line that decided.
 
-    LOG is what the agent printed to stdout, as events or as plain text; - is stdin. A run without an error has an empty
-    category. Without --exit-code, plain text has an error only when a line of it reports one.
+    LOG is the agent's standard output, as events or as plain text; use - for stdin. A run without an error has an empty
+    category. Without --exit-code, plain text has an error only if a line of it reports one.
     """
     from accord.cli.run_step import report_classification
     from accord.runner.classify import classify as classify_run
@@ -126,11 +124,11 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     if output_format == "json":
         print_json(found.model_dump() if found else NO_ERROR)
     else:
-        _print_classify(found)
+        _print_classification(found)
     report_classification(found)
 
 
-def _print_classify(found: Classification | None) -> None:
+def _print_classification(found: Classification | None) -> None:
     if found is None:
         click.echo("no error")
         return
@@ -143,7 +141,7 @@ def _print_classify(found: Classification | None) -> None:
 
 @contextmanager
 def _file(path: str) -> Iterator[Path]:
-    """Give a file to read more than once; stdin is kept in one for that long."""
+    """Yield a file that can be read more than once; stdin is copied into a temporary one."""
     if path != "-":
         yield _existing(path)
         return

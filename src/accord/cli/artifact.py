@@ -1,4 +1,4 @@
-"""``accord artifact``: what another job of a workflow run uploaded, as a folder."""
+"""``accord artifact``: an artifact of a workflow run, unpacked into a folder."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ if TYPE_CHECKING:
     from accord.github.artifacts import Fetched
 
 
-@click.command()
+@click.command(short_help="Download an artifact of a workflow run.")
 @click.argument("name", metavar="NAME", envvar="ACCORD_ARTIFACT_NAME")
-@click.option("--into", type=click.Path(path_type=Path), required=True, help="The folder to make; it must be new.")
-@click.option("--file", "wanted", default="", metavar="PATH", help="A file that must be in it; else its only one.")
-@click.option("--run-id", type=click.IntRange(min=1), metavar="N", help="The run; GITHUB_RUN_ID when not given.")
+@click.option("--into", type=click.Path(path_type=Path), required=True, help="The folder to create.")
+@click.option(
+    "--file", "wanted", default="", metavar="PATH", help="A file that it must contain. Default: its only one."
+)
+@click.option("--run-id", type=click.IntRange(min=1), metavar="N", help="The workflow run. Default: `GITHUB_RUN_ID`.")
 @reading_options
 @format_option
 def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_format: str, **access: Any) -> None:
-    """Fetch the newest artifact NAME of a workflow run, and unpack it into a new folder.
+    """Download the newest artifact NAME of a workflow run and unpack it into a new folder.
 
-    The folder appears with everything in it, or not at all. Links, paths that lead out of the folder, and archives that
-    unfold without end are refused. The token needs actions: read.
+    The folder appears complete or not at all. Links, paths outside the folder and archive bombs are refused. The token
+    needs `actions: read`.
     """
     from accord.cli.step import report_artifact
     from accord.github.artifacts import fetch_artifact
 
-    run = run_id or _own_run()
+    run = run_id or _current_run()
     with github_for(**access) as way:
         fetched = fetch_artifact(way.github, name, run, into, wanted)
     file = str(into / fetched.file) if fetched.file else ""
@@ -46,10 +48,10 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     click.echo(click.style(f"{one_line(name)} of run {run} is in {one_line(str(into))}", bold=True))
 
 
-def _own_run() -> int:
+def _current_run() -> int:
     run_id = os.environ.get("GITHUB_RUN_ID", "")
     if not run_id.isdecimal():
-        raise WrongUsage("It is not said which workflow run.", hint="Pass --run-id N, or set GITHUB_RUN_ID.")
+        raise WrongUsage("No workflow run given.", hint="Pass `--run-id N` or set `GITHUB_RUN_ID`.")
     return int(run_id)
 
 

@@ -152,7 +152,7 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
     from accord.runner.run import JobContext, run_agent
 
     def show(line: str) -> None:
-        with suppress(OSError):  # a closed stderr is no reason to end the agent
+        with suppress(OSError):  # a closed stderr must not end the agent
             click.echo(inert(line), err=True)
 
     is_step = os.environ.get("GITHUB_ACTIONS") == "true"

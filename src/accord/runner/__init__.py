@@ -1,1 +1,1 @@
-"""What an agent run did: contract ro, for any agent CLI."""
+"""Running agent CLIs and reporting their runs (contract ro)."""

@@ -76,7 +76,7 @@ _TOKENS = "The run pushed files with texts that look like tokens. Revoke the rea
 
 @dataclass(frozen=True)
 class FinishOptions:
-    """What finishing needs besides the folder. Without a ``remote`` nothing is pushed.
+    """Options of finishing a run. Without a ``remote`` nothing is pushed.
 
     Tasks are read from ``pr_body``, or from the pull request if there is a ``github``. ``environment`` holds the
     endpoints and keys of the analysis. ``lender`` is a checkout that no agent could write to.
@@ -98,7 +98,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     """Publish the run's changes, find the tasks it completed, and conclude its outputs.
 
     A failed run publishes nothing; its patch stays in the folder. ``record`` replaces the folder's own, which the
-    agent may have changed. Raises BrokenContract if there is no record.
+    agent may have changed. Raises BrokenContract without a record.
     """
     from accord.runner.classify import contract_exit_code
     from accord.runner.transcripts.read import read_evidence

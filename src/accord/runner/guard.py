@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.05
 _WAIT_SECONDS = 5
 _PR_SET_CHILD_SUBREAPER = 36
 _KILL_SECONDS = 10
-"""A process that is still there so long after SIGKILL hangs in the kernel, and nothing can end it."""
+"""A process that still exists so long after SIGKILL hangs in a system call, and nothing can end it."""
 
 
 class Process(NamedTuple):
@@ -172,7 +172,7 @@ class Termination:
         return is_new or number == signal.SIGKILL
 
     def _remaining(self) -> list[int]:
-        """Return what is left to end, and reap adopted orphans that ended."""
+        """Return the processes that still have to end, and reap adopted orphans that ended."""
         remaining = []
         for process in descendants():
             if process.pid in self.spared:

@@ -35,7 +35,7 @@ InternalErrorKind = Literal[
     "push-unreachable",
     "disk-full",
 ]
-"""What accord itself saw go wrong.
+"""Kinds of errors that accord itself detects.
 
 ``record-missing``: the agent's job ended before it wrote a record. ``push-refused``: a permission or a protection that
 a person must change. ``push-conflict``: the branch kept moving, or the patch no longer applies. ``push-unreachable``:
@@ -44,7 +44,7 @@ a network or server failure.
 
 
 class RunContext(BaseModel):
-    """Where a run stands in its loop and its repository, as the caller gave it; empty where nothing was given."""
+    """The purpose of a run and its place in a loop and a repository, as given by the caller; empty if not given."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -144,7 +144,7 @@ class RunOutputs(BaseModel):
     changes_made: str = Field("false", description="true when changes were committed and the push was confirmed.")
     commit_sha: str = Field("", description="The commit that was pushed.")
     files_changed: str = Field("0", description="Number of changed paths in the push; a renamed file counts once.")
-    error_summary: str = Field("", description="What failed, in one line that is safe in comments and scripts.")
+    error_summary: str = Field("", description="The failure in one line that is safe in comments and scripts.")
     error_category: str = Field("", description="transient, auth, resource, logic, infrastructure or unknown.")
     error_type: str = Field("", description="agent, infrastructure, auth or unknown.")
     error_recovery: str = Field("", description="retry, manual or ignore.")

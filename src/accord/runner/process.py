@@ -208,7 +208,7 @@ def _disk_full() -> InternalError:
 
 
 def _pass_on(selector: selectors.BaseSelector) -> None:
-    """Wait a moment for output and pass it on; without an open source, just wait."""
+    """Wait shortly for output and pass it on; without an open source, just wait."""
     if not selector.get_map():
         time.sleep(_POLL_SECONDS)
         return

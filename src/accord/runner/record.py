@@ -39,7 +39,7 @@ class RunRecord(BaseModel):
     """The facts of one run. ``exit_code`` is None if no process ended.
 
     ``base_sha`` is the commit checked out before the agent started, empty outside a repository. ``secret_names`` are
-    the variables that the registry declares as secrets. ``patch_sha256`` is empty if there is no patch.
+    the variables that the registry declares as secrets. ``patch_sha256`` is empty without a patch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -60,7 +60,7 @@ class RunRecord(BaseModel):
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Open a file of the folder for reading. Raises FileNotFoundError unless it is a regular file; links count as none.
+    """Open a file of the folder for reading. Raises FileNotFoundError for links and other irregular files.
 
     The agent, or anyone who can write to the artifact, may have put a link to a secret there, or an endless pipe.
     """

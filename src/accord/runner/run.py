@@ -55,7 +55,7 @@ _SECRET_VARIABLE = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSW
 _PATHS_SHOWN = 10
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
-"""A file that is deleted to make room for the record on a full disk."""
+"""A file that is deleted to free space for the record on a full disk."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class JobContext:
 
 @dataclass
 class _Progress:
-    """What is known so far; the record is made of it, however the run ends."""
+    """The facts known so far; the record is made of them, however the run ends."""
 
     agent: str
     codec: str = "plain"

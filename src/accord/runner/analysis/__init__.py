@@ -1,1 +1,1 @@
-"""Judging which tasks of a pull request a run completed: by models, and last by the agent's own words."""
+"""Analyzing which tasks of a pull request a run completed: by models, then by the agent's own words."""

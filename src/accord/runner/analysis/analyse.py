@@ -1,7 +1,7 @@
-"""Which tasks of a pull request a run completed: models are asked in turn, and a narrow reading of words comes last.
+"""Which tasks of a pull request a run completed: models are asked in turn, last the agent's own words count.
 
 Source: runner output contract, "LLM Analysis Requirements". A provider either gives an answer that fits the list of
-tasks, or its try failed and the next one is asked; there is nothing in between. Every try is told of.
+tasks, or its attempt failed and the next one is asked. Every attempt is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from accord.core.errors import BrokenContract
 from accord.core.schemas import strict_schema
 from accord.runner.analysis.checkbox_evidence import completed_by_words
 from accord.runner.analysis.prompt import task_prompt
-from accord.runner.analysis.providers import ALL, REGEX_FALLBACK, ProviderFailed, Unavailable, ask, chosen, endpoint
+from accord.runner.analysis.providers import (
+    ALL,
+    REGEX_FALLBACK,
+    ProviderFailed,
+    Unavailable,
+    endpoint_of,
+    request_answer,
+    select_providers,
+)
 from accord.text.checklists import tasks as tasks_of
 from accord.text.redaction import redactor_for
 
@@ -30,15 +38,21 @@ if TYPE_CHECKING:
     from accord.runner.analysis.providers import Endpoint, Provider
     from accord.runner.transcripts.events import Todo
     from accord.text.checklists import ChecklistTask
-    from accord.text.redaction import Redactor
+
+DEADLINE_SECONDS = 60
+REQUEST_SECONDS = 20.0
+"""The time limit of one request, so that a provider that hangs leaves time for the others."""
+
+LONGEST_WAIT_SECONDS = 15.0
+"""With a longer wait before a second attempt, the next provider is faster."""
+
+_ATTEMPTS = 2
+_SHORTEST_REQUEST_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class TaskEvidence:
-    """The evidence: the pull request's body with its tasks, and what the agent said, ran and changed. All untrusted.
-
-    ``todos`` is the to-do list that the agent kept for itself, where its CLI has one.
-    """
+    """The pull request's body with its tasks, and the agent's message, commands, changes and to-dos. All untrusted."""
 
     pr_body: str
     message: str
@@ -49,7 +63,7 @@ class TaskEvidence:
 
 @dataclass(frozen=True)
 class ProviderAttempt:
-    """One try of a provider; ``milliseconds`` is its wall time."""
+    """One attempt of a provider; ``milliseconds`` is its wall time."""
 
     provider: str
     outcome: Literal["answered", "failed", "skipped"]
@@ -59,9 +73,9 @@ class ProviderAttempt:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Who answered, and which of the unchecked tasks are done, in the wording and order of the body.
+    """The completed tasks among the unchecked ones, in the body's wording and order, and the provider that answered.
 
-    ``provider`` is empty when nobody answered, ``model`` when no model did.
+    ``provider`` is empty without an answer, ``model`` without a model's answer.
     """
 
     provider: str
@@ -71,19 +85,8 @@ class Analysis:
     attempts: tuple[ProviderAttempt, ...]
 
 
-DEADLINE_SECONDS = 60
-REQUEST_SECONDS = 20.0
-"""The longest that one request may take, so that one provider that hangs leaves time for the others."""
-
-LONGEST_WAIT_SECONDS = 15.0
-"""Longer waits before a second try are not worth it: the next provider answers sooner."""
-
-_TRIES = 2
-_SHORTEST_REQUEST_SECONDS = 0.5
-
-
 class TaskAnswer(BaseModel):
-    """What a model must answer: the numbers of the completed tasks, and how sure it is."""
+    """A model's answer: the numbers of the completed tasks, and its confidence."""
 
     model_config = ConfigDict(strict=True)
 
@@ -91,68 +94,51 @@ class TaskAnswer(BaseModel):
     confidence: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 
-@dataclass(frozen=True)
-class _Found:
-    model: str
-    confidence: float
-    completed: tuple[str, ...]
-
-
-class _Time:
-    """What is left of the deadline, by a clock that only goes forward."""
-
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        self.clock = clock
-        self._end = clock.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        return self._end - self.clock.monotonic()
-
-
 def analyse(
-    question: TaskEvidence,
+    evidence: TaskEvidence,
     *,
     environment: Mapping[str, str],
     providers: Sequence[str] = ALL,
     deadline_seconds: float = DEADLINE_SECONDS,
     clock: Clock,
 ) -> Analysis:
-    """Ask the providers in this order which open tasks are done; the first that answers is believed.
+    """Ask the providers in this order which open tasks are completed; the first answer counts.
 
-    Nobody is asked when there is no open task or nothing to judge by: those who would be are skipped with that reason.
-    ``provider`` of the result is empty when nobody answered, which cannot be with the fallback among the providers.
-    Raises WrongUsage for a provider that is not known.
+    Without open tasks or evidence no model is asked: its attempt is skipped with that reason. Raises WrongUsage for an
+    unknown provider.
     """
     redact = redactor_for(environment)
-    tasks = tasks_of(question.pr_body)
+    tasks = tasks_of(evidence.pr_body)
     open_tasks = [task for task in tasks if task.text and not task.is_checked]
-    needless = _why_needless(question, open_tasks)
-    time = _Time(clock, deadline_seconds)
-    asked = task_prompt(question, open_tasks, fence=secrets.token_hex(12), secrets=redact)
-    attempts: list[ProviderAttempt] = []
-    for provider in chosen(providers):
-        name = provider.name if provider else REGEX_FALLBACK
+    needless = _why_needless(evidence, open_tasks)
+    prompt = task_prompt(evidence, open_tasks, fence=secrets.token_hex(12), secrets=redact)
+    asking = _Asking(environment, prompt, clock, clock.monotonic() + deadline_seconds, [])
+    found = Analysis("", "", 0.0, (), ())
+    for provider in select_providers(providers):
         if provider is None:
-            found: _Found | None = _by_words(question, tasks, attempts, clock)
+            found = asking.by_words(evidence, tasks)
         elif needless:
-            attempts.append(ProviderAttempt(name, "skipped", needless))
-            found = None
+            asking.attempts.append(ProviderAttempt(provider.name, "skipped", needless))
         else:
-            found = _by_model(provider, environment, asked, attempts, time)
-        if found:
-            return Analysis(name, found.model, found.confidence, found.completed, _safe(attempts, redact))
-    return Analysis("", "", 0.0, (), _safe(attempts, redact))
+            found = asking.by_model(provider) or found
+        if found.provider:
+            break
+    attempts = tuple(replace(attempt, reason=redact(attempt.reason)) for attempt in asking.attempts)
+    return replace(found, attempts=attempts)
 
 
 def llm_outputs(analysis: Analysis | None, redact: Callable[[str], str]) -> dict[str, str]:
-    """Write an analysis as the ``llm-*`` outputs; None is an analysis that was not run.
+    """Return an analysis as the ``llm-*`` outputs; None is an analysis that was not run.
 
-    Texts are redacted here, since afterwards the escapes of JSON would hide a secret from the search.
+    Texts are redacted here, since the escapes of JSON would hide a secret from a later search.
     """
     attempts = analysis.attempts if analysis else ()
     completed = [redact(text) for text in analysis.completed] if analysis else []
     is_run = bool(analysis and analysis.provider)
+    written = [
+        {"provider": entry.provider, "outcome": entry.outcome, "reason": entry.reason, "ms": entry.milliseconds}
+        for entry in attempts
+    ]
     return {
         "llm-analysis-run": str(is_run).lower(),
         "llm-provider": analysis.provider if analysis else "",
@@ -160,80 +146,86 @@ def llm_outputs(analysis: Analysis | None, redact: Callable[[str], str]) -> dict
         "llm-confidence": str(round(float(analysis.confidence), 2)) if analysis and is_run else "",
         "llm-completed-tasks": json.dumps(completed),
         "llm-has-completions": str(bool(completed)).lower(),
-        "llm-attempts": json.dumps([_attempt_json(attempt) for attempt in attempts]) if analysis else "",
+        "llm-attempts": json.dumps(written) if analysis else "",
     }
 
 
-def _attempt_json(attempt: ProviderAttempt) -> dict[str, Any]:
-    return {
-        "provider": attempt.provider,
-        "outcome": attempt.outcome,
-        "reason": attempt.reason,
-        "ms": attempt.milliseconds,
-    }
-
-
-def _safe(attempts: Sequence[ProviderAttempt], redact: Redactor) -> tuple[ProviderAttempt, ...]:
-    return tuple(replace(attempt, reason=redact(attempt.reason)) for attempt in attempts)
-
-
-def _why_needless(question: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
+def _why_needless(evidence: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
     if not open_tasks:
         return "The body has no open task."
-    evidence = (question.message, *question.commands, question.diff_stat, *(todo.text for todo in question.todos))
-    return "" if any(text.strip() for text in evidence) else "The run left nothing to judge by."
+    texts = (evidence.message, *evidence.commands, evidence.diff_stat, *(todo.text for todo in evidence.todos))
+    return "" if any(text.strip() for text in texts) else "The run left no evidence to judge by."
 
 
-def _by_words(
-    question: TaskEvidence, tasks: Sequence[ChecklistTask], attempts: list[ProviderAttempt], clock: Clock
-) -> _Found:
-    began = clock.monotonic()
-    positions, confidence = completed_by_words(question, tasks)
-    attempts.append(ProviderAttempt(REGEX_FALLBACK, "answered", "", _milliseconds(clock, began)))
-    return _Found("", confidence, tuple(tasks[position].text for position in positions))
+@dataclass(frozen=True)
+class _Asking:
+    """One analysis under way: its prompt, its deadline by ``clock.monotonic()``, and the attempts so far."""
 
+    environment: Mapping[str, str]
+    prompt: TaskPrompt
+    clock: Clock
+    deadline: float
+    attempts: list[ProviderAttempt]
 
-def _by_model(
-    provider: Provider, environment: Mapping[str, str], asked: TaskPrompt, attempts: list[ProviderAttempt], time: _Time
-) -> _Found | None:
-    """Ask one provider; a second time where its first answer was a passing refusal and there is time to wait."""
-    try:
-        target = endpoint(provider, environment)
-    except Unavailable as why:
-        attempts.append(ProviderAttempt(provider.name, "skipped", str(why)))
-        return None
-    for number in range(_TRIES):
-        if time.left < _SHORTEST_REQUEST_SECONDS:
-            attempts.append(ProviderAttempt(provider.name, "skipped", "No time is left of the deadline."))
-            return None
-        began = time.clock.monotonic()
+    def by_words(self, evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> Analysis:
+        began = self.clock.monotonic()
+        positions, confidence = completed_by_words(evidence, tasks)
+        self._add(REGEX_FALLBACK, "answered", "", began)
+        return Analysis(REGEX_FALLBACK, "", confidence, tuple(tasks[position].text for position in positions), ())
+
+    def by_model(self, provider: Provider) -> Analysis | None:
+        """Ask one provider, a second time after a temporary failure if there is time to wait."""
         try:
-            found = _ask(target, asked, min(time.left, REQUEST_SECONDS))
-        except ProviderFailed as failed:
-            wait = _wait(failed, time) if number + 1 < _TRIES else None
-            reason = _reason(failed, will_wait=wait is not None)
-            attempts.append(ProviderAttempt(provider.name, "failed", reason, _milliseconds(time.clock, began)))
-            if wait is None:
+            endpoint = endpoint_of(provider, self.environment)
+        except Unavailable as why:
+            self._add(provider.name, "skipped", str(why))
+            return None
+        for number in range(1, _ATTEMPTS + 1):
+            if self._seconds_left() < _SHORTEST_REQUEST_SECONDS:
+                self._add(provider.name, "skipped", "The deadline of the analysis has passed.")
                 return None
-            time.clock.sleep(wait)
-        else:
-            attempts.append(ProviderAttempt(provider.name, "answered", "", _milliseconds(time.clock, began)))
-            return found
-    return None
+            began = self.clock.monotonic()
+            try:
+                answered = self._answer(provider, endpoint)
+            except ProviderFailed as failed:
+                wait = self._wait_after(failed) if number < _ATTEMPTS else None
+                again = "" if wait is None else f" Tried again after {wait:.3g} s."
+                self._add(provider.name, "failed", failed.reason + again, began)
+                if wait is None:
+                    return None
+                self.clock.sleep(wait)
+            else:
+                self._add(provider.name, "answered", "", began)
+                return answered
+        return None
 
+    def _answer(self, provider: Provider, endpoint: Endpoint) -> Analysis:
+        seconds = min(self._seconds_left(), REQUEST_SECONDS)
+        reply = request_answer(endpoint, self.prompt.prompt, strict_schema(TaskAnswer), seconds)
+        answer = answer_in(reply.text, self.prompt.tasks)
+        completed = tuple(self.prompt.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
+        return Analysis(provider.name, reply.model or endpoint.model, answer.confidence, completed, ())
 
-def _ask(target: Endpoint, asked: TaskPrompt, seconds: float) -> _Found:
-    reply = ask(target, asked.prompt, strict_schema(TaskAnswer), seconds)
-    answer = answer_in(reply.text, asked.tasks)
-    completed = (asked.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
-    return _Found(reply.model or target.model, answer.confidence, tuple(completed))
+    def _wait_after(self, failed: ProviderFailed) -> float | None:
+        wait = failed.retry_after
+        longest = min(LONGEST_WAIT_SECONDS, self._seconds_left() - _SHORTEST_REQUEST_SECONDS)
+        return wait if wait is not None and wait <= longest else None
+
+    def _seconds_left(self) -> float:
+        return self.deadline - self.clock.monotonic()
+
+    def _add(
+        self, provider: str, outcome: Literal["answered", "failed", "skipped"], reason: str, began: float | None = None
+    ) -> None:
+        milliseconds = 0 if began is None else round((self.clock.monotonic() - began) * 1000)
+        self.attempts.append(ProviderAttempt(provider, outcome, reason, milliseconds))
 
 
 def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
-    """Read a model's answer and hold it against the list that it was shown, numbered from 1.
+    """Parse a model's answer and check it against the list that it was shown, numbered from 1.
 
-    A task may be named by its number, or, as servers that enforce no schema let a model do, by its exact text. One
-    that is not in the list makes the whole answer void: it was not given by reading the list. Raises Failed.
+    A task may be named by its number or, where no schema is enforced, by its exact text. A task that is not in the list
+    invalidates the whole answer: the model did not read the list. Raises ProviderFailed.
     """
     try:
         document = read_object(text.encode("utf-8", "surrogatepass")).value
@@ -253,7 +245,7 @@ def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
 
 
 def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
-    """Put numbers in the place of texts; of tasks with the same text, one after the other."""
+    """Replace texts by numbers; tasks with the same text are used one after the other."""
     free: dict[str, list[int]] = {}
     for number, task in enumerate(tasks, 1):
         free.setdefault(task, []).append(number)
@@ -264,20 +256,3 @@ def _numbers(named: Sequence[Any], tasks: Sequence[str]) -> list[Any]:
             raise ProviderFailed("The answer names a task that is not in the list.")
         numbers.append(free[text].pop(0) if text is not None else entry)
     return numbers
-
-
-def _wait(failed: ProviderFailed, time: _Time) -> float | None:
-    """Return how long to wait before the second try; None for no second try."""
-    wait = failed.retry_after
-    fits = wait is not None and wait <= min(LONGEST_WAIT_SECONDS, time.left - _SHORTEST_REQUEST_SECONDS)
-    return wait if fits else None
-
-
-def _reason(failed: ProviderFailed, *, will_wait: bool) -> str:
-    if will_wait and failed.retry_after is not None:
-        return f"{failed.reason} Tried again after {failed.retry_after:.3g} s."
-    return failed.reason
-
-
-def _milliseconds(clock: Clock, began: float) -> int:
-    return round((clock.monotonic() - began) * 1000)

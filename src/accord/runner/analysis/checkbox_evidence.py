@@ -1,11 +1,11 @@
-"""Completed tasks without a model: what the agent's own words say, read narrowly.
+"""Completed tasks without a model, from a narrow reading of the agent's own words.
 
-Strong evidence is a checked box of exactly the task's text in what the agent wrote. Weaker is a box in almost these
-words, a done entry of the agent's to-do list, or a sentence that names the task and calls it done. Where something
-near a task says "not", nothing counts for it: a task that is wrongly taken for done is never looked at again.
+Strong evidence is a checked box with exactly the task's text. Weaker evidence is a box in almost the same words, a done
+entry of the agent's to-do list, or a sentence that names the task and calls it done. A "not" near a task overrules all
+evidence, because a task wrongly ticked is never looked at again.
 
-The last boxes of a text count, since agents print their plan first and its end state last. Where the body has several
-tasks of one text, boxes go to them in order, to the first ones when there are fewer.
+The last boxes of a text count, since agents print their plan first and its end state last. Several tasks with the same
+text get their boxes in order.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ EXACT, LOOSE, NOTHING = 0.7, 0.5, 0.0
 """The confidences of the fallback (runner output contract, "Confidence scoring")."""
 
 LONGEST_MESSAGE = 65_536
-"""Characters of a message that are read, from its end; no body that GitHub takes is longer."""
+"""Characters read from the end of a message; GitHub accepts no longer body."""
 
 _SHORTEST_NAME = 8
-"""Shorter names of one word occur in any sentence; as boxes they count all the same."""
+"""Shorter names of one word occur in any sentence, so they count only as boxes."""
 
 _MARKUP = re.compile(r"[*`~]+|(?<!\w)_+|_+(?!\w)|(?<=\])\([^()\s]*\)|[\[\]]")
 _BOX = re.compile(r"\[[ xX]\]\s+")
@@ -56,7 +56,7 @@ _NOT_DONE = re.compile(
     r"|\b(?:pending|remaining|remains|outstanding|incomplete|unfinished|undone|todo|to-do|to do|still open|left"
     r"|deferred|postponed|skipped|blocked|failed|wip|in progress)\b|\u274c"
 )
-"""What a heading or an introduction must say to speak against what stands below it; "not" alone may be of others."""
+"""Words of a heading or an introduction that refute the text below it; a mere "not" may be about something else."""
 
 _HEDGED = re.compile(
     r"\b(?:will|would|should|could|can|may|might|must|if|once|when|until|before|after|next|later|soon|plan|plans"
@@ -67,7 +67,7 @@ _HEDGED = re.compile(
 
 @dataclass(frozen=True)
 class _Block:
-    """A paragraph, a heading or an entry of a list, with what introduces it; ``box`` is the one it begins with."""
+    """A paragraph, a heading or a list entry, with its introduction; ``box`` is the checkbox that it begins with."""
 
     content: str
     lead: str = ""
@@ -80,7 +80,7 @@ class _Block:
 
 @dataclass(frozen=True)
 class _Mention:
-    """A place that names a task. ``own`` is the rest of its sentence, ``near`` that and what belongs to it."""
+    """A mention of a task. ``own`` is the rest of its sentence, ``near`` also has the text that belongs to it."""
 
     block: _Block
     own: str
@@ -93,41 +93,41 @@ class _Mention:
     @property
     def is_confirmed(self) -> bool:
         is_bare = not re.search(r"\w", self.own)
-        told = f"{self.block.lead} {self.own}" if is_bare else self.own
-        return bool(_DONE.search(told)) and not _HEDGED.search(f"{told} {self.near}") and not self.is_refuted
+        text = f"{self.block.lead} {self.own}" if is_bare else self.own
+        return bool(_DONE.search(text)) and not _HEDGED.search(f"{text} {self.near}") and not self.is_refuted
 
 
-def completed_by_words(question: TaskEvidence, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:
-    """Say which of the tasks of a body were completed, by position, and how sure that is. Checked ones are not new."""
+def completed_by_words(evidence: TaskEvidence, tasks: Sequence[ChecklistTask]) -> tuple[list[int], float]:
+    """Return the positions of the newly completed tasks and the confidence."""
     names: defaultdict[str, list[int]] = defaultdict(list)
     for position, task in enumerate(tasks):
         if task.text:
             names[_name(task.text)].append(position)
-    boxes, prose = _sorted_out(question, list(names))
+    boxes, prose = _mentions(evidence, list(names))
     done: dict[int, bool] = {}
     for number, (name, positions) in enumerate(names.items()):
         of_positions = dict(zip(positions, boxes[number][-len(positions) :], strict=False))
         if any(mention.is_refuted for mention in prose[number]):
             continue
-        said = positions[: sum(mention.is_confirmed for mention in prose[number])]
+        confirmed = positions[: sum(mention.is_confirmed for mention in prose[number])]
         for position in (position for position in positions if not tasks[position].is_checked):
             box = of_positions.get(position)
             if box and box.block.box and box.block.box.is_checked and not box.is_refuted:
                 done[position] = box.block.box.text == tasks[position].text and not box.block.is_own_list
-            elif not boxes[number] and _is_telling(name) and position in said:
+            elif not boxes[number] and _is_telling(name) and position in confirmed:
                 done[position] = False
     confidence = EXACT if all(done.values()) else LOOSE
     return sorted(done), confidence if done else NOTHING
 
 
-def _sorted_out(
-    question: TaskEvidence, names: Sequence[str]
+def _mentions(
+    evidence: TaskEvidence, names: Sequence[str]
 ) -> tuple[defaultdict[int, list[_Mention]], defaultdict[int, list[_Mention]]]:
-    """Return the boxes and the sentences that name each task, in the order of the text."""
+    """Return the boxes and the sentences that mention each task, in the order of the text."""
     boxes: defaultdict[int, list[_Mention]] = defaultdict(list)
     prose: defaultdict[int, list[_Mention]] = defaultdict(list)
-    message = strip_hidden(question.message[-LONGEST_MESSAGE:]).replace("\x00", "")
-    found = [*_todo_blocks(question), *_blocks(message)]
+    message = strip_hidden(evidence.message[-LONGEST_MESSAGE:]).replace("\x00", "")
+    found = [*_todo_blocks(evidence), *_blocks(message)]
     pattern = _any_of(names)
     numbers = {name: number for number, name in enumerate(names)}
     marked = [_marked(_content(block, numbers), pattern, numbers) for block in found]
@@ -146,12 +146,12 @@ def _sorted_out(
 
 
 def _content(block: _Block, numbers: dict[str, int]) -> str:
-    """Return what a block says; a box that is wrapped as one line where that is a task."""
+    """Return a block's text; a wrapped box as one line if that names a task."""
     return block.box.text if block.box and _name(block.box.text) in numbers else block.content
 
 
-def _todo_blocks(question: TaskEvidence) -> Iterator[_Block]:
-    for todo in question.todos:
+def _todo_blocks(evidence: TaskEvidence) -> Iterator[_Block]:
+    for todo in evidence.todos:
         yield _Block(todo.text, box=ChecklistTask(todo.text, todo.is_done, 0, 0), is_own_list=True)
 
 
@@ -187,7 +187,7 @@ def _blocks(message: str) -> Iterator[_Block]:
 
 
 def _following(found: Sequence[_Block], marked: Sequence[str], i: int) -> Iterator[str]:
-    """Yield what belongs to an entry and follows it: its further paragraphs, and entries below it that name no task."""
+    """Yield the texts that belong to an entry: its further paragraphs, and entries below it that name no task."""
     for k in range(i + 1, len(found)):
         block, text = found[k], marked[k]
         is_below = block.depth > found[i].depth or (0 < block.depth == found[i].depth and not block.begins_item)
@@ -209,12 +209,12 @@ def _any_of(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _marked(content: str, pattern: re.Pattern[str], numbers: dict[str, int]) -> str:
-    """Put a mark in the place of each name of a task, so that its words are not taken for words about it."""
+    """Replace each task's name by a mark, so that its words do not count as words about it."""
     return pattern.sub(lambda hit: f"\x00{numbers[hit[0]]}\x00", _plain(content))
 
 
 def _plain(text: str) -> str:
-    """Make texts comparable: no markup, one case, one kind of apostrophe and of blank; line breaks stay."""
+    """Normalize a text for comparison: no markup, one case, one apostrophe, single blanks; line breaks stay."""
     lines = _MARKUP.sub("", text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")).casefold().split("\n")
     return "\n".join(" ".join(line.split()) for line in lines)
 

@@ -1,6 +1,8 @@
-"""Who can be asked which tasks are done: a table of providers, and what the environment says about each.
+"""Providers of models: which ones exist, how to reach them, and one request to one of them.
 
-Another endpoint that speaks one of the two formats is one more entry of ``PROVIDERS``.
+A request is bounded in time and size, never redirected, and never prints the key. It runs on its own thread, because
+name resolution and headers that arrive byte by byte ignore timeouts; a late thread is left to end by itself. Another
+endpoint that speaks one of the two formats is one more entry of ``PROVIDERS``.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
+from accord.core.suggest import did_you_mean
 from accord.core.urls import is_web_address
 
 if TYPE_CHECKING:
@@ -24,16 +27,28 @@ if TYPE_CHECKING:
 
     import requests
 
-
 Wire = Literal["chat-completions", "anthropic-messages"]
-"""How a provider is spoken to; see ``accord.runner.analysis.providers``."""
+"""The format of a provider's requests and responses."""
+
+ANTHROPIC_VERSION = "2023-06-01"
+MOST_ANSWER_TOKENS = 4096
+"""The messages API requires a limit. The answer is one line; the rest is for models that think first."""
+
+LARGEST_RESPONSE = 1024 * 1024
+PAUSE_SECONDS = 1.0
+"""The wait before a second attempt if the provider names none."""
+
+_PASSING = frozenset({408, 500, 502, 503, 504, 529})
+_CHUNK = 64 * 1024
+_MODEL = re.compile(r"[\w.:/@-]{1,100}")
+_CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
 
 
 @dataclass(frozen=True)
 class Provider:
-    """One entry: which variables say where it is, with which key and which model, and what holds without them.
+    """A provider and the variables for its URL, key and model, with their defaults.
 
-    The first of ``key_variables`` that is set counts. ``without_url`` is said where no address is known.
+    The first of ``key_variables`` that is set counts. ``without_url`` is the reason to skip it without a URL.
     """
 
     name: str
@@ -54,7 +69,7 @@ PROVIDERS = (
         key_variables=("GITHUB_TOKEN",),
         model_variable="ACCORD_GITHUB_MODELS_MODEL",
         model="gpt-4o",
-        without_url="GitHub Models was retired on 2026-07-30, and ACCORD_GITHUB_MODELS_URL names no other endpoint.",
+        without_url="GitHub Models was retired on 2026-07-30, and ACCORD_GITHUB_MODELS_URL is not set.",
     ),
     Provider(
         name="openai",
@@ -78,82 +93,15 @@ PROVIDERS = (
 
 REGEX_FALLBACK = "regex-fallback"
 ALL = (*(provider.name for provider in PROVIDERS), REGEX_FALLBACK)
-"""All providers, in the order in which they are asked (runner output contract, "Provider priority")."""
+"""All providers in their order (runner output contract, "Provider priority")."""
 
 
 class Unavailable(Exception):
-    """A provider that cannot be asked; the text says why."""
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where to ask, which model, with which key. The key is never printed."""
-
-    wire: Wire
-    url: str
-    model: str
-    key: str = field(repr=False)
-
-
-def chosen(names: Sequence[str]) -> list[Provider | None]:
-    """Look providers up by name, in this order; None is the fallback, which asks nobody. Raises WrongUsage."""
-    table = {provider.name: provider for provider in PROVIDERS}
-    unknown = [name for name in names if name not in ALL]
-    if unknown:
-        raise WrongUsage(f"No provider is called {unknown[0]}.", hint=f"Choose from {', '.join(ALL)}.")
-    return [table.get(name) for name in dict.fromkeys(names)]
-
-
-def endpoint(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
-    """Say how to reach a provider. Raises Unavailable."""
-    url = environment.get(provider.url_variable, "").strip() or provider.url
-    if not url:
-        raise Unavailable(provider.without_url)
-    if not is_web_address(url):
-        raise Unavailable(f"{provider.url_variable} is no http or https address.")
-    name = next((name for name in provider.key_variables if environment.get(name, "").strip()), None)
-    if name is None:
-        raise Unavailable(f"{' or '.join(provider.key_variables)} is not set.")
-    key = environment[name].strip()
-    if not (key.isascii() and key.isprintable()) or " " in key:
-        raise Unavailable(f"{name} holds characters that are in no key.")
-    return Endpoint(provider.wire, url.rstrip("/"), environment.get(provider.model_variable) or provider.model, key)
-
-
-ANTHROPIC_VERSION = "2023-06-01"
-MOST_ANSWER_TOKENS = 4096
-"""The messages API wants a limit. The answer is a line; the rest is for models that think before they write it."""
-
-_MODEL = re.compile(r"[\w.:/@-]{1,100}")
-_CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
-
-
-@dataclass(frozen=True)
-class Prompt:
-    """What is asked: our instructions, and apart from them the evidence that others wrote."""
-
-    instructions: str
-    evidence: str
-
-
-@dataclass(frozen=True)
-class ProviderRequest:
-    """One POST, without the headers that let it in."""
-
-    url: str
-    body: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ProviderReply:
-    """The text that the model wrote, and the model as the provider names it (empty where it does not)."""
-
-    text: str
-    model: str
+    """A provider that cannot be used; the text says why."""
 
 
 class ProviderFailed(Exception):
-    """A try that gave no answer. ``retry_after`` is how many seconds later the same request may do better, if ever."""
+    """An attempt without an answer. ``retry_after`` is the wait before a second attempt in seconds, None for none."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -162,41 +110,173 @@ class ProviderFailed(Exception):
 
 
 @dataclass(frozen=True)
-class _Format:
-    path: str
-    headers: Callable[[str], dict[str, str]]
-    body: Callable[[str, Prompt, dict[str, Any]], dict[str, Any]]
-    read: Callable[[dict[str, Any]], str]
+class Endpoint:
+    """The URL, model and key of a provider. The key is never printed."""
+
+    wire: Wire
+    url: str
+    model: str
+    key: str = field(repr=False)
 
 
-def request_for(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any]) -> ProviderRequest:
-    """Write the request that asks for an answer of this schema."""
-    wire = _FORMATS[endpoint.wire]
-    url = endpoint.url if endpoint.url.endswith(wire.path) else endpoint.url + wire.path
-    return ProviderRequest(url, wire.body(endpoint.model, prompt, schema))
+@dataclass(frozen=True)
+class Prompt:
+    """accord's instructions and, separately, the untrusted evidence."""
+
+    instructions: str
+    evidence: str
 
 
-def key_headers(endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers that let a request in."""
-    return _FORMATS[endpoint.wire].headers(endpoint.key)
+@dataclass(frozen=True)
+class ProviderReply:
+    """The text that the model wrote, and the model's name if the provider sends it."""
+
+    text: str
+    model: str
 
 
-def reply_in(wire: Wire, document: dict[str, Any]) -> ProviderReply:
-    """Take the model's words out of a response with status 200. Raises Failed where there are none, or not all."""
+def select_providers(names: Sequence[str]) -> list[Provider | None]:
+    """Return the providers of these names, in this order; None is the fallback. Raises WrongUsage."""
+    table = {provider.name: provider for provider in PROVIDERS}
+    for name in names:
+        if name not in ALL:
+            hint = f"{did_you_mean(name, ALL)} Choose from: {', '.join(ALL)}.".strip()
+            raise WrongUsage(f"Unknown provider `{name}`.", hint=hint)
+    return [table.get(name) for name in dict.fromkeys(names)]
+
+
+def endpoint_of(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
+    """Return the provider's endpoint. Raises Unavailable."""
+    url = environment.get(provider.url_variable, "").strip() or provider.url
+    if not url:
+        raise Unavailable(provider.without_url)
+    if not is_web_address(url):
+        raise Unavailable(f"{provider.url_variable} is not an http or https URL.")
+    name = next((name for name in provider.key_variables if environment.get(name, "").strip()), None)
+    if name is None:
+        raise Unavailable(f"{' or '.join(provider.key_variables)} is not set.")
+    key = environment[name].strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise Unavailable(f"{name} contains characters that a key cannot have. Set it again without them.")
+    return Endpoint(provider.wire, url.rstrip("/"), environment.get(provider.model_variable) or provider.model, key)
+
+
+def request_answer(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> ProviderReply:
+    """Ask a model for an answer of this schema and wait at most so many seconds. Raises ProviderFailed."""
+    answers: SimpleQueue[ProviderReply | ProviderFailed] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(reply_in(endpoint.wire, _post(endpoint, prompt, schema, seconds)))
+        except ProviderFailed as failed:
+            answers.put(failed)
+        except Exception as error:  # its message may quote the key
+            answers.put(_failure_of(error, seconds))
+
+    threading.Thread(target=work, name="accord-ask", daemon=True).start()
     try:
-        text = _FORMATS[wire].read(document)
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise ProviderFailed("The response is not of the form that this provider's interface describes.") from None
-    model = document.get("model")
-    return ProviderReply(text, model if isinstance(model, str) and _MODEL.fullmatch(model) else "")
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise _timeout(seconds) from None
+    if isinstance(answer, ProviderFailed):
+        raise answer
+    return answer
 
 
-def error_code(document: dict[str, Any]) -> str:
-    """Return the short name of an error (``invalid_api_key``); its message may quote a key, so nothing of that."""
+def _post(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> dict[str, Any]:
+    import requests
+
+    wire = _FORMATS[endpoint.wire]
+
+    def authorize(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+        prepared.headers.update(wire.headers(endpoint.key))
+        return prepared
+
+    response = requests.post(
+        endpoint.url if endpoint.url.endswith(wire.path) else endpoint.url + wire.path,
+        data=json.dumps(wire.body(endpoint.model, prompt, schema)).encode(),
+        headers={"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"},
+        auth=authorize,  # with an auth argument requests ignores ~/.netrc
+        timeout=seconds,
+        allow_redirects=False,
+        stream=True,
+    )
+    with closing(response):
+        status = response.status_code
+        if 300 <= status < 400:
+            raise ProviderFailed(f"The provider redirects (HTTP {status}). Redirects are not followed with a key.")
+        document = _document(_body(response), status)
+        if status == 200:
+            return document
+        code = _error_code(document)
+        reason = f"HTTP {status}{f' ({code})' if code else ''}."
+        if status != 429 and status not in _PASSING:
+            raise ProviderFailed(reason)
+        raise ProviderFailed(reason, retry_after=_retry_after(response.headers.get("Retry-After", "")))
+
+
+def _body(response: requests.Response) -> bytes:
+    received = bytearray()
+    for chunk in response.iter_content(_CHUNK):
+        received += chunk
+        if len(received) > LARGEST_RESPONSE:
+            raise ProviderFailed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
+    return bytes(received)
+
+
+def _document(body: bytes, status: int) -> dict[str, Any]:
+    try:
+        return read_object(body).value
+    except BrokenContract:
+        if status != 200:
+            return {}
+        raise ProviderFailed("The response is not one JSON object.") from None
+
+
+def _error_code(document: dict[str, Any]) -> str:
+    """Return the short name of an error (``invalid_api_key``); its message is not used, as it may quote a key."""
     error = document.get("error")
     fields = error if isinstance(error, dict) else {}
     names = (fields.get("code"), fields.get("type"))
     return next((name for name in names if isinstance(name, str) and _CODE.fullmatch(name)), "")
+
+
+def _retry_after(value: str) -> float:
+    """Return the seconds of a Retry-After, which has seconds or a date (RFC 9110, 10.2.3)."""
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        return max((parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return PAUSE_SECONDS
+
+
+def _failure_of(error: Exception, seconds: float) -> ProviderFailed:
+    import requests
+
+    if isinstance(error, requests.exceptions.SSLError):
+        return ProviderFailed("The provider's certificate is not trusted.")
+    if isinstance(error, requests.exceptions.Timeout):
+        return _timeout(seconds)
+    if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
+        if "timed out" in str(error).lower():
+            return _timeout(seconds)
+        return ProviderFailed("The connection failed or was lost.", retry_after=PAUSE_SECONDS)
+    return ProviderFailed(f"The request could not be sent ({type(error).__name__}).")
+
+
+def _timeout(seconds: float) -> ProviderFailed:
+    return ProviderFailed(f"No answer within {seconds:.3g} s.")
+
+
+def reply_in(wire: Wire, document: dict[str, Any]) -> ProviderReply:
+    """Return the model's text from a response with status 200. Raises ProviderFailed if it is missing or cut."""
+    try:
+        text = _FORMATS[wire].read(document)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise ProviderFailed("The response is not of the form that the provider documents.") from None
+    model = document.get("model")
+    return ProviderReply(text, model if isinstance(model, str) and _MODEL.fullmatch(model) else "")
 
 
 def _chat_body(model: str, prompt: Prompt, schema: dict[str, Any]) -> dict[str, Any]:
@@ -245,6 +325,14 @@ def _text(value: Any) -> str:
     return value
 
 
+@dataclass(frozen=True)
+class _Format:
+    path: str
+    headers: Callable[[str], dict[str, str]]
+    body: Callable[[str, Prompt, dict[str, Any]], dict[str, Any]]
+    read: Callable[[dict[str, Any]], str]
+
+
 _FORMATS: dict[Wire, _Format] = {
     "chat-completions": _Format(
         "/chat/completions", lambda key: {"Authorization": f"Bearer {key}"}, _chat_body, _chat_text
@@ -256,121 +344,3 @@ _FORMATS: dict[Wire, _Format] = {
         _messages_text,
     ),
 }
-
-
-LARGEST_RESPONSE = 1024 * 1024
-PAUSE_SECONDS = 1.0
-"""How long to wait before a second try where the provider does not say."""
-
-_PASSING = frozenset({408, 500, 502, 503, 504, 529})
-_CHUNK = 64 * 1024
-
-
-def ask(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> ProviderReply:
-    """Ask a model, and wait for its answer so many seconds at most. Raises Failed."""
-    request = request_for(endpoint, prompt, schema)
-    answers: SimpleQueue[ProviderReply | ProviderFailed] = SimpleQueue()
-
-    def work() -> None:
-        try:
-            answers.put(reply_in(endpoint.wire, _post(request, key_headers(endpoint), seconds)))
-        except ProviderFailed as failed:
-            answers.put(failed)
-        except Exception as error:  # whatever it says may quote the key
-            answers.put(_failure(error, seconds))
-
-    threading.Thread(target=work, name="accord-ask", daemon=True).start()
-    try:
-        answer = answers.get(timeout=seconds)
-    except Empty:
-        raise _late(seconds) from None
-    if isinstance(answer, ProviderFailed):
-        raise answer
-    return answer
-
-
-def _post(request: ProviderRequest, key: Mapping[str, str], seconds: float) -> dict[str, Any]:
-    import requests
-
-    response = requests.post(
-        request.url,
-        data=json.dumps(request.body).encode(),
-        headers={"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"},
-        auth=_with(key),  # an auth of our own keeps ~/.netrc out
-        timeout=seconds,
-        allow_redirects=False,
-        stream=True,
-    )
-    with closing(response):
-        if 300 <= response.status_code < 400:
-            raise ProviderFailed(
-                f"It redirects (HTTP {response.status_code}), which is not followed: the key stays here."
-            )
-        document = _document(_body(response), response.status_code)
-        if response.status_code != 200:
-            raise _refusal(response, document)
-        return document
-
-
-def _with(key: Mapping[str, str]) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
-    def add(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        prepared.headers.update(key)
-        return prepared
-
-    return add
-
-
-def _body(response: requests.Response) -> bytes:
-    received = bytearray()
-    for chunk in response.iter_content(_CHUNK):
-        received += chunk
-        if len(received) > LARGEST_RESPONSE:
-            raise ProviderFailed(f"The response is larger than {LARGEST_RESPONSE // 1024} KiB.")
-    return bytes(received)
-
-
-def _document(body: bytes, status: int) -> dict[str, Any]:
-    try:
-        return read_object(body).value
-    except BrokenContract:
-        if status != 200:
-            return {}
-        raise ProviderFailed("The response is not one JSON object.") from None
-
-
-def _refusal(response: requests.Response, document: dict[str, Any]) -> ProviderFailed:
-    status, code = response.status_code, error_code(document)
-    reason = f"HTTP {status}{f' ({code})' if code else ''}."
-    if status != 429 and status not in _PASSING:
-        return ProviderFailed(reason)
-    return ProviderFailed(reason, retry_after=_retry_after(response.headers.get("Retry-After", "")))
-
-
-def _retry_after(value: str) -> float:
-    """Read a Retry-After: seconds or a date (RFC 9110, 10.2.3)."""
-    if value.strip().isdecimal():
-        return float(value)
-    try:
-        moment = parsedate_to_datetime(value)
-        return max((moment - datetime.now(UTC)).total_seconds(), 0.0)
-    except (TypeError, ValueError):
-        return PAUSE_SECONDS
-
-
-def _failure(error: Exception, seconds: float) -> ProviderFailed:
-    """Say in our words what went wrong on the way."""
-    import requests
-
-    if isinstance(error, requests.exceptions.SSLError):
-        return ProviderFailed("Its certificate is not accepted.")
-    if isinstance(error, requests.exceptions.Timeout):
-        return _late(seconds)
-    if isinstance(error, (requests.exceptions.ConnectionError, requests.exceptions.ChunkedEncodingError)):
-        if "timed out" in str(error).lower():
-            return _late(seconds)
-        return ProviderFailed("The connection failed or was lost.", retry_after=PAUSE_SECONDS)
-    return ProviderFailed(f"The request could not be sent ({type(error).__name__}).")
-
-
-def _late(seconds: float) -> ProviderFailed:
-    return ProviderFailed(f"No answer within {seconds:.3g} s.")

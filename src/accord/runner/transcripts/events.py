@@ -23,7 +23,7 @@ class AgentWorked:
 
 
 class Slot(Enum):
-    """What a later event replaces: the message by the next one, a command when there are too many."""
+    """The list that an event belongs to: the next message replaces the last one, old commands are dropped."""
 
     MESSAGE = "message"
     COMMAND = "command"
