@@ -82,15 +82,15 @@ def test_only_a_whole_commit_is_a_pin(accord: Accord, root: Path, ref: str) -> N
     ended = accord("init", "--root", root, "--yes", "--ref", ref)
     if ref:
         assert (ended.code, files_of(root)) == (2, {})
-        assert "whole SHA" in ended.err
+        assert "full SHA" in ended.err
 
 
 def test_a_conflict_is_shown_with_what_the_template_changed(accord: Accord, root: Path) -> None:
     for path, text in edited(installed(root, older_kit())).items():
         (root / path).write_text(text)
     ended = accord("init", "--root", root, "--yes", *REF)
-    assert f"{REVIEW} stays as it is" in ended.out
-    assert "+    timeout-minutes: 60" in ended.out.partition("stays as it is")[2]
+    assert f"{REVIEW} stays unchanged" in ended.out
+    assert "+    timeout-minutes: 60" in ended.out.partition("stays unchanged")[2]
 
 
 def test_an_installed_kit_is_in_order_for_doctor_which_tells_later_when_it_is_behind(
@@ -132,7 +132,7 @@ def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(a
 
 def test_a_list_says_which_of_its_entries_are_no_repositories(accord: Accord) -> None:
     ended = accord("sync", "--file", accord.file("list.yml", "- octo/api\n- octo\n"), *REF)
-    assert (ended.code, "Line 2: This is no repository: 'octo'." in ended.err) == (1, True)
+    assert (ended.code, "Line 2: 'octo' is not a repository" in ended.err) == (1, True)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "[octo]", "[octo/a b]", "- 1"])

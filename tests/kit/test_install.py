@@ -24,7 +24,7 @@ AFTER = Kit("0.2.0", {ONE: TEXT.replace("c: 3", "c: 4"), TWO: TEXT.replace("c: 3
 
 def put(root: Path, kit: Kit, pin: Pin) -> str:
     plan = plan_folder(root, kit, pin)
-    install_kit(root, plan, lambda path: None)
+    install_kit(root, plan)
     return " ".join(file.action.value for file in plan.files)
 
 
@@ -130,7 +130,7 @@ def test_one_file_that_cannot_be_written_keeps_all_from_being_written(tmp_path: 
     [
         ({"files": {"../../etc/passwd": {"sha256": "0" * 64, "base": []}}}, "plain names"),
         ({"files": {".github/../x": {"sha256": "0" * 64, "base": []}}}, "plain names"),
-        ({"files": {ONE: {"sha256": "0" * 64, "base": ["x"]}}}, "not the text"),
+        ({"files": {ONE: {"sha256": "0" * 64, "base": ["x"]}}}, "does not match"),
         ({"format": 2}, "format"),
         ({"commit": "main"}, "commit|pattern"),
     ],

@@ -170,7 +170,7 @@ def test_a_commit_that_somebody_pushed_to_the_branch_is_not_overwritten(stage: S
     refused = sync(stage)
     assert refused.outcome is SyncOutcome.REFUSED
     assert refused.error
-    assert "not of accord" in refused.error.message
+    assert "accord did not make" in refused.error.message
     assert seen(stage) == after
 
 
@@ -188,7 +188,7 @@ def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Sta
     ("files", "more", "said"),
     [
         pytest.param({"README.md": "x\n"}, {}, "does not have the kit", id="no kit"),
-        pytest.param({PLACE: "{}\n"}, {}, "cannot be read", id="a broken manifest"),
+        pytest.param({PLACE: "{}\n"}, {}, "Cannot read", id="a broken manifest"),
         pytest.param({"README.md": "x\n"}, {"archived": True}, "archived", id="archived"),
     ],
 )

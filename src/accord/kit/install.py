@@ -1,7 +1,7 @@
-"""The kit in a folder: read what is there, and carry a plan out so that a run that was cut off can be repeated.
+"""Install the kit into a repository's folder, so that an interrupted run can be repeated.
 
-The manifest is written first, with what is about to be written, then the files, then the manifest as it will stay. So
-a second run knows its predecessor's work from a person's, whichever version of accord it is.
+The manifest is written first with the pending files, then the files, then the final manifest. So a second run can tell
+the work of an interrupted one from a person's edits, whatever its version of accord.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from accord.kit.manifest import (
 from accord.kit.plan import Action, KitPlan, merge_texts, plan_kit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from accord.kit.manifest import Kit
 
 
 def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
-    """Read a repository's folder, and plan the kit for it. Writes nothing.
+    """Read a repository's folder, and plan the kit for it.
 
-    Raises BrokenContract for a manifest that cannot be read, WrongUsage where a link or a folder is in the way,
-    Refused for the kit of a later version.
+    Raises BrokenContract for a broken manifest, WrongUsage for a link or a folder at a file's path, Refused for the
+    kit of a later version.
     """
     manifest = read_installed(root)
     if manifest:
@@ -46,7 +46,7 @@ def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
 
 
 def read_installed(root: Path) -> Manifest | None:
-    """Read the manifest of a repository's folder; None where there is none."""
+    """Read the manifest of a repository's folder; None without one."""
     held = _read(root, PLACE)
     return None if held is None else read_manifest(held)
 
@@ -77,11 +77,8 @@ def _drift_message(action: Action) -> str:
     return f"This file {problem}. Run `accord init` to see the difference."
 
 
-def install_kit(root: Path, plan: KitPlan, tell: Callable[[str], None]) -> None:
-    """Write what the plan says; ``tell`` is called with each path that was written or removed.
-
-    Raises WrongUsage before anything is written when one of the files could not be.
-    """
+def install_kit(root: Path, plan: KitPlan) -> None:
+    """Apply a plan. Raises WrongUsage before the first write when one of the files cannot be written."""
     if not plan.is_change:
         return
     _require_writable(root, [*(file.path for file in plan.changes), PLACE])
@@ -92,13 +89,11 @@ def install_kit(root: Path, plan: KitPlan, tell: Callable[[str], None]) -> None:
             (root / file.path).unlink(missing_ok=True)
         else:
             write_whole(root / file.path, file.after)
-        tell(file.path)
     _write_manifest(root, plan.manifest)
-    tell(PLACE)
 
 
 def _with_pending(plan: KitPlan) -> Manifest:
-    """Return the manifest as it was, with what comes now."""
+    """Return the manifest before the run, with the files that the run will write."""
     pending = {
         file.path: Pending(written=digest_of(file.after), entry=plan.manifest.files[file.path])
         for file in plan.changes
@@ -114,7 +109,7 @@ def _write_manifest(root: Path, manifest: Manifest) -> None:
 
 
 def _read(root: Path, path: str) -> str | None:
-    """Read a file as it is, bytes that are no UTF-8 kept. Raises WrongUsage for what is no plain file."""
+    """Read a file and keep bytes that are not UTF-8. Raises WrongUsage for anything but a plain file."""
     place = root
     for part in path.split("/"):
         place = place / part
@@ -127,18 +122,19 @@ def _read(root: Path, path: str) -> str | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError:
-        raise _in_the_way(place.parent, "no folder") from None
+        raise _in_the_way(place.parent, "not a folder") from None
     except OSError as error:
-        raise WrongUsage(f"{place} cannot be read: {error.strerror}.", hint="Make it readable, or remove it.") from None
+        raise WrongUsage(f"Cannot read {place}: {error.strerror}.", hint="Make it readable, or remove it.") from None
 
 
 def _in_the_way(place: Path, what: str) -> WrongUsage:
-    return WrongUsage(f"{place} is {what}, and accord writes a file there.", hint="Move it away, and run this again.")
+    return WrongUsage(f"{place} is {what}, but the kit has a file there.", hint="Move it away, and run this again.")
 
 
 def _require_writable(root: Path, paths: Iterable[str]) -> None:
     for path in paths:
         if not can_be_written(root / path):
             raise WrongUsage(
-                f"{root / path} cannot be written, so nothing was.", hint="Let this user write there, and run it again."
+                f"Cannot write {root / path}, so nothing was written.",
+                hint="Give this user write access to it, and run this again.",
             )

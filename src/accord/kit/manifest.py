@@ -1,7 +1,7 @@
-"""The manifest of a kit: which version a repository has, and each template's text as it was put there.
+"""The shipped kit, and the manifest of an installed one: its version, and each template's text as installed.
 
-The texts are the bases of three-way merges. They lie in the consumer's repository, so that a merge needs neither
-accord's history nor the consumer's; see docs/decisions. Line by line, so that a reviewer can read their diff.
+The texts are the bases of three-way merges. They are in the consumer's repository, so that a merge needs neither
+accord's history nor the consumer's, and stored by line, so that a reviewer can read their diff.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 FOLDER = ".github"
-"""All of the kit lies below it, so that one folder tells whether a repository is in step."""
+"""The folder of all files of the kit, so that reading one folder is enough."""
 
 _PROMPTS = ("autofix", "bot-comments", "implement", "keepalive", "plan", "review", "verifier")
 _ALSO = {
     "results/labels.yml": ".github/labels.yml",
     **{f"runner/prompts/{mode}.md": f".github/prompts/{mode}.md" for mode in _PROMPTS},
 }
-"""Files of the package that consumers get as they are: there is no second copy of them among the templates."""
+"""Files of the package that consumers get unchanged; the templates have no second copy of them."""
 
 
 @dataclass(frozen=True)
 class Kit:
-    """A version's templates by path. Their pins are placeholders, see ``accord.kit.manifest``."""
+    """The templates of a version by path. Their pins are placeholders."""
 
     version: str
     files: Mapping[str, str]
@@ -48,7 +48,7 @@ class Kit:
 
 @cache
 def shipped_kit() -> Kit:
-    """Read the templates that come with this version."""
+    """Return the kit of this version."""
     return Kit(__version__, dict(sorted(_files())))
 
 
@@ -74,12 +74,12 @@ def digest_of(text: str) -> str:
 
 def _checked_path(path: str) -> str:
     if not _PATH.fullmatch(path) or path == PLACE:
-        raise ValueError(f"a path of the kit lies below {FOLDER}, and has plain names")
+        raise ValueError(f"a path of the kit is below {FOLDER} and has plain names")
     return path
 
 
 class ManifestEntry(BaseModel):
-    """A file of the kit: the template's text by lines, and the digest that holds it."""
+    """A file of the kit: the template's text by lines, and its digest."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -89,17 +89,17 @@ class ManifestEntry(BaseModel):
     @model_validator(mode="after")
     def _text_is_the_one_of_the_digest(self) -> ManifestEntry:
         if digest_of(self.text) != self.sha256:
-            raise ValueError("base is not the text that sha256 is of")
+            raise ValueError("base does not match sha256")
         return self
 
     @property
     def text(self) -> str:
-        """The template as it was put there, its pins placeholders."""
+        """The template as installed, with placeholders as pins."""
         return "\n".join(self.base)
 
 
 class Pending(BaseModel):
-    """A file that is about to be written: what will be there then, and its entry from then on."""
+    """A file that is about to be written: the digest of its content, and its entry afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -111,7 +111,7 @@ _Path = Annotated[str, AfterValidator(_checked_path)]
 
 
 class Manifest(BaseModel):
-    """What a repository has of the kit. ``pending`` is there only while files are being written."""
+    """The kit of a repository. ``pending`` is only used while files are being written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -123,28 +123,28 @@ class Manifest(BaseModel):
 
 
 def manifest_entry(template: str) -> ManifestEntry:
-    """Make the entry of a template."""
+    """Return the entry of a template."""
     return ManifestEntry(sha256=digest_of(template), base=tuple(template.split("\n")))
 
 
 def read_manifest(text: str) -> Manifest:
-    """Read a manifest. Raises BrokenContract that says what is wrong with it, and what to do."""
+    """Read a manifest. Raises BrokenContract."""
     try:
         return read_shape(Manifest, read_object(text.encode("utf-8", "surrogateescape")).value)
     except BrokenContract as broken:
         first = next((f"{found.path} {found.message}".strip() for found in broken.findings), broken.message)
         raise BrokenContract(
-            f"{PLACE} cannot be read: {first}",
+            f"Cannot read {PLACE}: {first}",
             findings=broken.findings,
-            hint="Restore it from git, use the version of accord that wrote it, or delete it and run accord init.",
+            hint="Restore it from git, use the version of accord that wrote it, or delete it and run `accord init`.",
         ) from None
 
 
 def check_version(manifest: Manifest, version: str) -> None:
-    """Raise Refused for the kit of a later version than this one: it would be taken back."""
+    """Raise Refused for the kit of a later version than this one."""
     if _numbers(manifest.version) > _numbers(version):
         raise Refused(
-            f"The kit that is installed is of accord {manifest.version}, and this is {version}.",
+            f"The installed kit is of accord {manifest.version}, which is later than this version ({version}).",
             hint="Use that version or a later one.",
         )
 
@@ -154,7 +154,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Write a manifest; the same one is always the same text."""
+    """Return a manifest as JSON; the same one is always the same text."""
     document = manifest.model_dump(mode="json")
     if not manifest.pending:
         del document["pending"]
@@ -162,7 +162,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 def bases(manifest: Manifest, found: Mapping[str, str]) -> dict[str, str]:
-    """Return the text that each file began with; what was written before a run was cut off counts as written."""
+    """Return the base of each file's merge; files that an interrupted run wrote count as written."""
     known = {path: entry.text for path, entry in manifest.files.items()}
     for path, pending in manifest.pending.items():
         if path in found and digest_of(found[path]) == pending.written:
@@ -176,7 +176,7 @@ _PIN = re.compile(r"(?P<uses>\baccord-ci/accord(?:/[^@\s]*)?)@(?P<commit>[0-9a-f
 
 @dataclass(frozen=True)
 class Pin:
-    """A commit of accord, and the version that it is."""
+    """A commit of accord, and its version."""
 
     commit: str
     version: str
@@ -186,9 +186,9 @@ class Pin:
 
 
 def with_pin(text: str, pin: Pin | str, *, only: str = "") -> str:
-    """Write every ``uses: accord-ci/accord…@COMMIT # vX`` of a file with this pin; ``only`` those with one commit.
+    """Replace the pin of every ``uses: accord-ci/accord…@COMMIT # vX``; ``only`` limits it to one commit.
 
-    Only whole commits count. A tag, a branch or a fork is somebody's own choice, and stays.
+    Tags, branches, shortened commits and forks are the consumer's choice, and stay.
     """
 
     def moved(found: re.Match[str]) -> str:
@@ -198,17 +198,17 @@ def with_pin(text: str, pin: Pin | str, *, only: str = "") -> str:
 
 
 def pin_for(ref: str | None) -> Pin:
-    """Return the pin that the user asks for, else that of this very version. Raises WrongUsage."""
+    """Return the pin of a commit, by default of this version. Raises WrongUsage."""
     commit = ref or _own_commit()
     if not _COMMIT.fullmatch(commit):
-        said = f'"{ref}" is no commit.' if ref else "It is not known which commit this version of accord is."
-        raise WrongUsage(said, hint="Pass --ref with the whole SHA of the release, 40 hex digits.")
+        problem = f"`{ref}` is not a full commit SHA." if ref else "The commit of this version of accord is unknown."
+        raise WrongUsage(problem, hint="Pass `--ref` with the full SHA of the release, 40 hex digits.")
     return Pin(commit, __version__)
 
 
 @cache
 def _own_commit() -> str:
-    """Ask git, where accord runs from a checkout of its own; an installed package does not know."""
+    """Return the commit of accord's own checkout; empty for an installed package."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists() or not (root / "templates/consumer-repo").is_dir():
         return ""

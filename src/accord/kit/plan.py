@@ -1,8 +1,8 @@
-"""What becomes of each file of the kit: decided from three texts, the template then, the template now, and the file.
+"""Plan each file of the kit from three texts: the installed template, the new template, and the file. Pure but for git.
 
-What a person wrote is never overwritten. A file counts as edited when it is neither template, whatever commit it is
-pinned to. After a conflict the consumer's text stays, and counts as the answer to that version of the template. An
-edited file whose template did not change gets a new commit in place of the one that accord wrote last, and of no other.
+A person's text is never overwritten. A file is edited when it is neither template, whatever its pins. After a conflict
+the file stays, and counts as the answer to that version of the template. In an edited file whose template did not
+change, only the pins that accord wrote last move to the new commit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CLASHES = "edited here and in the new version, in the same lines"
 
 @dataclass(frozen=True)
 class FilePlan:
-    """A file, as it is and as it will be (None: there is none), and the template's old and new text."""
+    """A file before and after (None: no file), and the template's old and new text."""
 
     path: str
     action: Action
@@ -64,13 +64,13 @@ class FilePlan:
         return self.before != self.after
 
     def as_json(self) -> dict[str, str]:
-        """Return what programs are told of it."""
+        """Return the JSON object of this file."""
         return {"path": self.path, "action": self.action.value, "note": self.note}
 
 
 @dataclass(frozen=True)
 class KitPlan:
-    """What happens to a repository: its files, and the manifest afterwards. ``before`` is None at first."""
+    """What happens to a repository: its files, and its manifest after and before (None without one)."""
 
     files: tuple[FilePlan, ...]
     manifest: Manifest
@@ -92,9 +92,9 @@ class KitPlan:
 
 
 def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], merge: Merge) -> KitPlan:
-    """Compare the kit with what is there. ``found`` has the files at the kit's and the manifest's paths, as they are.
+    """Compare the kit with a repository; ``found`` has its files at the kit's and the manifest's paths.
 
-    Planning again what was carried out finds nothing to do.
+    Planning again after applying changes nothing.
     """
     known = bases(manifest, found) if manifest else {}
     files = []
@@ -115,10 +115,10 @@ def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, 
 def plan_file(
     path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: str, merge: Merge
 ) -> FilePlan | None:
-    """Decide what becomes of one file; None when it is neither wanted nor there.
+    """Plan one file; None when it is neither wanted nor present.
 
-    ``texts`` are the template as it was put there, the file, and the template as it is; ``last`` is the commit that
-    accord wrote last. Texts are compared with the same pin, and with line feeds where all lines end in CR LF.
+    ``texts`` are the installed template, the file, and the new template; ``last`` is the commit that accord wrote
+    last. Texts are compared with the same pin, and with LF where all lines end in CR LF.
     """
     base, found, template = texts
     ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
@@ -149,7 +149,7 @@ _Decided = tuple[Action, str | None, str]
 
 
 def _with_template(then: str | None, own: str | None, now: str, merge: Merge) -> _Decided:
-    """Decide on a file that the kit has."""
+    """Decide about a file of the kit."""
     if own is None:
         return (Action.ADD, now, "") if then is None else (Action.KEEP, None, DELETED)
     if own == now:
@@ -167,14 +167,14 @@ def _with_template(then: str | None, own: str | None, now: str, merge: Merge) ->
 
 
 def _without_template(then: str | None, own: str | None) -> _Decided | None:
-    """Decide on a file that only an earlier version's kit had."""
+    """Decide about a file that only an earlier kit had."""
     if own is None:
         return None
     return (Action.REMOVE, None, "") if own == then else (Action.KEEP, own, RETIRED)
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether a text can be written as UTF-8: bytes that are none were kept as surrogates."""
+    """Return whether a text can be written as UTF-8; other bytes were kept as surrogates."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -183,7 +183,7 @@ def _is_text(text: str) -> bool:
 
 
 def merge_texts(own: str, base: str, template: str) -> str | None:
-    """Carry what changed from ``base`` to ``template`` into ``own``; None where both changed the same lines."""
+    """Apply the changes from ``base`` to ``template`` to ``own``; None where both changed the same lines."""
     texts = {"own": own, "base": base, "template": template}
     if any("\0" in text for text in texts.values()):
         return None
@@ -198,14 +198,14 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def unified_diff(before: str | None, after: str | None, path: str) -> str:
-    """Write a unified diff of one file; None is no file. Only a line feed ends a line, as for git."""
+    """Return the unified diff of one file (None: no file). As in git, only LF ends a line."""
     old, new = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
     lines = difflib.unified_diff(_LINES.findall(before or ""), _LINES.findall(after or ""), old, new)
     return "".join(_ended(line) for line in lines)
 
 
 def diffs(files: tuple[FilePlan, ...]) -> Iterator[str]:
-    """Write the diff of each file that changes."""
+    """Return the diff of each file that changes."""
     return (unified_diff(file.before, file.after, file.path) for file in files if file.is_change)
 
 
