@@ -80,26 +80,26 @@ def shown(stage: Stage, pull: int = 1) -> LoopState:
 
 def test_a_state_is_written_read_and_written_again(stage: Stage) -> None:
     where = store(stage)
-    kept = where.change(where.load(), begin("1"))
-    kept = where.change(kept, end("1"))
-    assert store(stage).load().state == shown(stage) == kept.state
-    assert (kept.state.revision, kept.state.iterations, len(kept.state.history)) == (2, 1, 1)
+    kept = where.update(where.load(), begin("1"))
+    kept = where.update(kept, end("1"))
+    assert store(stage).load().value == shown(stage) == kept.value
+    assert (kept.value.revision, kept.value.iterations, len(kept.value.history)) == (2, 1, 1)
 
 
 def test_reading_costs_one_request_and_nothing_is_written_where_nothing_changes(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), begin("1"))
+    where.update(where.load(), begin("1"))
     reader = stage.adapter()
     kept = store(stage, reader).load()
-    assert store(stage, reader).change(kept, begin("1")) is kept
+    assert store(stage, reader).update(kept, begin("1")) is kept
     assert (reader.requests.read - 2, reader.requests.write) == (1, 0)  # who we are is asked for each place
 
 
 def test_of_two_runs_that_begin_at_once_one_does(stage: Stage) -> None:
     one, other = store(stage), store(stage)
     seen, seen_too = one.load(), other.load()
-    assert one.change(seen, begin("1")).state.running == running("1")
-    assert other.change(seen_too, begin("2")).state.running == running("1")
+    assert one.update(seen, begin("1")).value.running == running("1")
+    assert other.update(seen_too, begin("2")).value.running == running("1")
     assert shown(stage).iterations == 1
 
 
@@ -111,7 +111,7 @@ def test_no_update_of_many_writers_is_lost_and_one_comment_stays(stage: Stage) -
         where = store(stage)
         ready.wait()
         for _ in range(times):
-            where.change(where.load(), lambda state: state.model_copy(update={"iterations": state.iterations + 1}))
+            where.update(where.load(), lambda state: state.model_copy(update={"iterations": state.iterations + 1}))
 
     threads = [threading.Thread(target=write) for _ in range(writers)]
     for thread in threads:
@@ -134,8 +134,8 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, 
     for nth in range(1, REQUESTS + 1):
         where = store(stage, pull=nth)
         stage.server.faults.add(Fault(kind, nth=nth))
-        kept = where.change(where.load(), begin("1"))
-        where.change(kept, end("1"))
+        kept = where.update(where.load(), begin("1"))
+        where.update(kept, end("1"))
         stage.server.faults.clear()
         state = shown(stage, nth)
         assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
@@ -148,11 +148,11 @@ def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: 
         where = store(stage, pull=nth)
         stage.server.faults.add(Fault(kind, nth=nth, times=1000))
         with pytest.raises(Stopped):
-            where.change(where.change(where.load(), begin("1")), end("1"))
+            where.update(where.update(where.load(), begin("1")), end("1"))
         stage.server.faults.clear()
         where = store(stage, pull=nth)
-        kept = where.change(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
-        where.change(kept, end("1"))
+        kept = where.update(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
+        where.update(kept, end("1"))
         assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
 
 
@@ -172,72 +172,72 @@ def test_a_writer_whose_answer_was_lost_knows_its_own_write_under_those_of_other
         return state.model_copy(update={"iterations": state.iterations + 1})
 
     rival = store(stage)
-    rival.change(rival.load(), count)
+    rival.update(rival.load(), count)
     access = Access(stage.repository, stage.server.token, stage.server.url)
     loser = LosesAnAnswer(access, stage.clock, lambda *_: None)
-    loser.rival = lambda: rival.change(rival.change(rival.load(), count), count) and None  # type: ignore[method-assign]
+    loser.rival = lambda: rival.update(rival.update(rival.load(), count), count) and None  # type: ignore[method-assign]
     where = store(stage, loser)
-    assert where.change(where.load(), count).state.iterations == 4
+    assert where.update(where.load(), count).value.iterations == 4
     assert shown(stage).iterations == 4
 
 
 def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
+    where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     stage.send(
         "PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body="<!-- accord:loop loop=keepalive -->"
     )
-    assert where.load().state.iterations == 4
-    where.change(where.load(), begin("5"))
+    assert where.load().value.iterations == 4
+    where.update(where.load(), begin("5"))
     assert shown(stage).iterations == 5
     stage.send("DELETE", f"/repos/{stage.repository}/issues/comments/{number}")
-    assert where.load().state.iterations == 5
-    where.change(where.load(), end("5"))
+    assert where.load().value.iterations == 5
+    where.update(where.load(), end("5"))
     assert shown(stage).iterations == 5
 
 
 def test_a_strangers_state_counts_for_nothing(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
+    where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     forged = (
         comments(stage)[0]
         .replace("iterations%22%3A4", "iterations%22%3A0")
         .replace("revision%22%3A1", "revision%22%3A9")
     )
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", token="stranger", body=forged)
-    assert where.load().state.iterations == 4
+    assert where.load().value.iterations == 4
 
 
 def test_a_copy_of_our_own_comment_on_another_pull_request_is_neither_its_state_nor_touched(stage: Stage) -> None:
     """Else a pull request would begin with the used-up budget, or the finished work, of another one."""
-    store(stage).change(store(stage).load(), lambda state: state.model_copy(update={"iterations": 4}))
+    store(stage).update(store(stage).load(), lambda state: state.model_copy(update={"iterations": 4}))
     (copy,) = comments(stage)
     stage.send("POST", f"/repos/{stage.repository}/issues/2/comments", body=copy)
     other = store(stage, pull=2)
-    assert other.load().state.iterations == 0
-    other.change(other.load(), begin("9"))
-    assert other.load().state.iterations == 1
+    assert other.load().value.iterations == 0
+    other.update(other.load(), begin("9"))
+    assert other.load().value.iterations == 1
     assert comments(stage, 2)[0] == copy
 
 
 def test_a_comment_of_an_earlier_version_goes_on_and_is_bound_by_the_next_write(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
+    where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     number = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["id"]
     old = comments(stage)[0].replace(" pull=1", "")
     stage.send("PATCH", f"/repos/{stage.repository}/issues/comments/{number}", body=old)
-    assert where.load().state.iterations == 4
-    where.change(where.load(), begin("5"))
+    assert where.load().value.iterations == 4
+    where.update(where.load(), begin("5"))
     assert shown(stage).iterations == 5
     assert " pull=1 " in comments(stage)[0]
 
 
 def test_of_two_comments_of_ours_the_oldest_stays_and_the_newest_state_counts(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), begin("1"))
+    where.update(where.load(), begin("1"))
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=comments(stage)[0])
-    where.change(where.load(), end("1"))
+    where.update(where.load(), end("1"))
     assert shown(stage).history[0].run_id == "1"
 
 
@@ -247,30 +247,30 @@ def test_a_forged_state_that_a_workflow_repeated_under_our_own_login_counts_for_
 ) -> None:
     """Many a workflow posts words of strangers as ``github-actions[bot]``: they could hold a loop up or renew it."""
     where = store(stage)
-    where.change(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
+    where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
     forged = (
         comments(stage)[0]
         .replace("iterations%22%3A4", "iterations%22%3A0")
         .replace("revision%22%3A1", f"revision%22%3A{revision}")
     )
     stage.send("POST", f"/repos/{stage.repository}/issues/1/comments", body=forged)
-    assert where.load().state.iterations == 4
-    where.change(where.load(), begin("5"))
+    assert where.load().value.iterations == 4
+    where.update(where.load(), begin("5"))
     assert shown(stage).iterations == 5
 
 
 def test_a_state_whose_ref_was_deleted_goes_on_from_the_comment(stage: Stage) -> None:
     where = store(stage)
-    where.change(where.load(), begin("1"))
+    where.update(where.load(), begin("1"))
     stage.send("DELETE", f"/repos/{stage.repository}/git/refs/accord/loops/1/keepalive")
-    where.change(where.load(), end("1"))
+    where.update(where.load(), end("1"))
     assert (shown(stage).iterations, shown(stage).running) == (1, None)
 
 
 def test_a_token_that_may_not_write_the_ref_is_told_what_to_grant(stage: Stage) -> None:
     where = store(stage, stage.adapter(token="reading"))
     with pytest.raises(Refused, match="contents") as refused:
-        where.change(where.load(), begin("1"))
+        where.update(where.load(), begin("1"))
     assert "contents" in refused.value.hint
     assert comments(stage) == []
 
@@ -292,6 +292,6 @@ def test_the_token_of_an_app_that_nobody_named_leaves_no_comments_behind(stage: 
     nameless = stage.adapter(token="app")
     for run_id in ("1", "2"):
         with pytest.raises(Refused, match=r"writes as my-app\[bot\]") as refused:
-            store(stage, nameless).change(store(stage, nameless).load(), begin(run_id))
+            store(stage, nameless).update(store(stage, nameless).load(), begin(run_id))
         assert "--identity 'my-app[bot]'" in refused.value.hint
     assert comments(stage) == []

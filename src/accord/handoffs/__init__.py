@@ -1,1 +1,1 @@
-"""Handoffs: what each role leaves for the next one on a task, and which moves that allows. Source: handoff schema."""
+"""Handoffs: the artifacts that roles leave for each other on a task, and the moves between its statuses."""

@@ -1,8 +1,8 @@
-"""Whether the handoff of a pull request's work item allows it to go on, and the check that says so.
+"""The check ``accord/handoff`` on a pull request, and the actions of a handoff sent as events.
 
-The gate is closed until it is proven open: no work item, no handoff, or one that belongs to another branch or pull
-request, and the check fails. Text of a pull request only says which work item it means; what that one holds is read
-from where only writers of the repository can write.
+The gate is closed unless proven open: without a work item or a handoff, or with one of another branch or pull request,
+the check fails. The pull request's text only names the work item; its handoff is read from the ref, where only people
+with write access can write.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
+from accord.core.retry import attempts
 from accord.github.checks import Shown, Verdict, status_line
 from accord.github.models import Forbidden
 from accord.github.once import send_once
-from accord.handoffs.issues import NO_HANDOFF, Place, load
-from accord.handoffs.plan import Decided
+from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings, read_handoff
-from accord.handoffs.runtime import runtime_of, with_runtime
 from accord.handoffs.stages import gate_findings
+from accord.handoffs.store import NO_HANDOFF, HandoffStore
 from accord.text.markdown import cell, table
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.github.client import GitHub
     from accord.github.models import Pull
-    from accord.handoffs.issues import Held
     from accord.handoffs.models import Handoff
+    from accord.handoffs.store import LoadedHandoff
     from accord.text.redaction import Redactor
 
 
@@ -40,8 +40,8 @@ _MARK_CHARS = 20
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What was found about a pull request's handoff: its status (empty where there is none), and what blocks it."""
+class GateVerdict:
+    """The status of a pull request's handoff (empty without one), and the reasons that block the pull request."""
 
     target: str
     status: str = ""
@@ -49,46 +49,52 @@ class Judged:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing blocks it."""
+        """Whether no reason blocks it."""
         return not self.reasons
 
     @property
     def title(self) -> str:
         """The verdict in one line."""
         if self.is_open:
-            return f"The handoff has all that {self.target} asks for."
+            return f"The handoff has all artifacts that {self.target} requires."
         more = f" ({len(self.reasons)} reasons)" if len(self.reasons) > 1 else ""
         return f"{self.reasons[0].message}{more}"
 
 
-def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> Judged:
-    """Gather and judge: ``numbers`` are the work items that the pull request says it closes."""
+def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> GateVerdict:
+    """Read the handoff and judge it; ``numbers`` are the work items that the pull request closes."""
     if len(numbers) != 1:
         names = ", ".join(f"#{number}" for number in numbers[:5])
         says = f"names several work items ({names})" if numbers else "names no work item"
-        message = f'#{pull.number} {says}. Write "Closes #n" for one into its body, or pass --work-item.'
-        return Judged(target, "", (Finding("work-item-unclear", message),))
+        message = f"#{pull.number} {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
+        return GateVerdict(target, "", (Finding("work-item-unclear", message),))
     try:
-        held = load(Place(github, numbers[0], clock))
+        stored = HandoffStore(github, numbers[0], clock).load()
     except BrokenContract as broken:
-        return Judged(target, "", broken.findings)
-    return judge(held, pull, numbers[0], target)
+        return GateVerdict(target, "", broken.findings)
+    return judge(stored, pull, numbers[0], target)
 
 
-def judge(held: Held, pull: Pull, number: int, target: str) -> Judged:
-    """Tell what keeps a task from standing in ``target``, and whether it is this pull request's task. Pure."""
-    if held.is_new:
-        return Judged(target, "", (Finding("handoff-missing", NO_HANDOFF.format(number=number)),))
-    handoff = read_handoff(held.task)
-    found = [*_not_of(handoff, pull), *handoff_findings(handoff), *gate_findings("", target, handoff.metadata)]
+def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVerdict:
+    """Find what blocks a task from ``target``, and whether it belongs to this pull request. Pure."""
+    if stored.is_new:
+        return GateVerdict(target, "", (Finding("handoff-missing", NO_HANDOFF.format(number=number)),))
+    handoff = read_handoff(stored.value)
+    found = [
+        *_ownership_findings(handoff, pull),
+        *handoff_findings(handoff),
+        *gate_findings("", target, handoff.metadata),
+    ]
     errors = [finding for finding in dict.fromkeys(found) if finding.severity is Severity.ERROR]
-    return Judged(target, handoff.status, tuple(errors))
+    return GateVerdict(target, handoff.status, tuple(errors))
 
 
-def show(github: GitHub, pull: Pull, judged: Judged, clock: Clock, redact: Redactor) -> tuple[Shown | None, bool]:
+def publish_check(
+    github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor
+) -> tuple[Shown | None, bool]:
     """Set the check on the head of the pull request; return it, and whether it is new.
 
-    None where the token may set none, as on a pull request from a fork.
+    None where the token cannot set one, as on a pull request from a fork.
     """
     verdict = verdict_of(judged, redact)
     sha = pull.head_sha
@@ -103,22 +109,22 @@ def show(github: GitHub, pull: Pull, judged: Judged, clock: Clock, redact: Redac
 
         return send_once(lambda: github.create_check_run(sha, verdict), look, clock), True
     except Forbidden:
-        return _show_status(github, sha, verdict, clock)
+        return _publish_status(github, sha, verdict, clock)
 
 
-def verdict_of(judged: Judged, redact: Redactor) -> Verdict:
-    """Write the check: a line, and a table of the reasons."""
+def verdict_of(judged: GateVerdict, redact: Redactor) -> Verdict:
+    """Return the check: a line, and a table of the reasons."""
     rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.message))] for reason in judged.reasons]
-    status = f"The task is in `{judged.status}`; asked is what `{judged.target}` needs." if judged.status else ""
-    parts = [status, table(["Reason", "Place", "What to do"], rows[:_MOST_REASONS])] if rows else [status]
+    status = f"The task is in `{judged.status}`; the check is for `{judged.target}`." if judged.status else ""
+    parts = [status, table(["Reason", "Location", "Fix"], rows[:_MOST_REASONS])] if rows else [status]
     if len(rows) > _MOST_REASONS:
-        parts.append(f"{len(rows) - _MOST_REASONS} more are not shown.")
+        parts.append(f"{len(rows) - _MOST_REASONS} more reasons are not shown.")
     title, summary = " ".join(redact(judged.title).split()), "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
     return Verdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
-def _show_status(github: GitHub, sha: str, verdict: Verdict, clock: Clock) -> tuple[Shown | None, bool]:
+def _publish_status(github: GitHub, sha: str, verdict: Verdict, clock: Clock) -> tuple[Shown | None, bool]:
     def look() -> Shown | None:
         found = github.commit_status(sha, verdict.name)
         is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
@@ -133,13 +139,13 @@ def _show_status(github: GitHub, sha: str, verdict: Verdict, clock: Clock) -> tu
         return None, False
 
 
-def _not_of(handoff: Handoff, pull: Pull) -> list[Finding]:
-    """Name what keeps this pull request from resting on the handoff: none can borrow one that is finished."""
+def _ownership_findings(handoff: Handoff, pull: Pull) -> list[Finding]:
+    """Find signs that the handoff is cancelled or belongs to another branch or pull request."""
     workflow = handoff.metadata.workflow
     is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()
     found = []
     if handoff.status == "cancelled":
-        message = "The task was cancelled. Close the pull request, or take the task up again."
+        message = "The task was cancelled. Close the pull request, or reopen the task."
         found.append(Finding("handoff-cancelled", message, "/status"))
     if workflow and workflow.branch_name and (workflow.branch_name != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
@@ -156,8 +162,8 @@ WAITS_SECONDS = (5.0, 15.0, 30.0)
 
 
 @dataclass(frozen=True)
-class Sent:
-    """What became of one action. ``error`` is None where it was sent."""
+class SentAction:
+    """The result of sending an action. ``error`` is None where it was sent."""
 
     id: str
     type: str
@@ -165,7 +171,7 @@ class Sent:
 
 
 def open_actions(task: Mapping[str, Any], *, again: bool = False) -> list[dict[str, Any]]:
-    """List the actions that were not sent. ``again``: those too that were refused for good."""
+    """Return the actions that are not sent; with ``again`` also those that GitHub refused for good."""
     runtime = runtime_of(task)
     ended = {
         entry.get("actionId")
@@ -176,7 +182,7 @@ def open_actions(task: Mapping[str, Any], *, again: bool = False) -> list[dict[s
 
 
 def payload_of(task: Mapping[str, Any], action: Mapping[str, Any], number: int | None) -> dict[str, Any]:
-    """Write what the workflow is told. Texts of the handoff are not in it: the workflow reads these where they are."""
+    """Return the payload for the workflow, without texts of the handoff: the workflow reads those itself."""
     return {
         "id": action["id"],
         "type": action["type"],
@@ -186,28 +192,27 @@ def payload_of(task: Mapping[str, Any], action: Mapping[str, Any], number: int |
     }
 
 
-def deliver(action: Mapping[str, Any], send: Callable[[], None], clock: Clock) -> Sent:
-    """Send, and wait for an error that should pass: 5, 15 and 30 seconds. Never raises what GitHub answers."""
-    for wait in (*WAITS_SECONDS, None):
+def send_action(action: Mapping[str, Any], send: Callable[[], None], clock: Clock) -> SentAction:
+    """Send, again after 5, 15 and 30 seconds where the error is transient. Returns errors instead of raising them."""
+    error: AccordError | None = None
+    for _ in attempts(clock, WAITS_SECONDS):
         try:
             send()
         except Stopped as stopped:
-            if wait is None:
-                return Sent(action["id"], action["type"], stopped)
-            clock.sleep(wait)
+            error = stopped
         except Refused as refused:
-            return Sent(action["id"], action["type"], refused)
+            return SentAction(action["id"], action["type"], refused)
         else:
-            break
-    return Sent(action["id"], action["type"])
+            return SentAction(action["id"], action["type"])
+    return SentAction(action["id"], action["type"], error)
 
 
-def recorded(task: dict[str, Any], sent: Sent, at: str) -> Decided:
-    """Write down what became of an action; once, if it was sent."""
+def with_sent(task: dict[str, Any], sent: SentAction, at: str) -> HandoffDecision:
+    """Return the task with the result of an action recorded; once, if it was sent."""
     runtime = runtime_of(task)
     history = runtime["actionHistory"]
     if any(entry.get("actionId") == sent.id and entry.get("result") == "ok" for entry in history):
-        return Decided(task)
+        return HandoffDecision(task)
     entry: dict[str, Any] = {
         "at": at,
         "phase": "onEnter",
@@ -221,4 +226,4 @@ def recorded(task: dict[str, Any], sent: Sent, at: str) -> Decided:
     }
     if sent.error:
         entry |= {"error": sent.error.message, "isTransient": isinstance(sent.error, Stopped)}
-    return Decided(with_runtime(task, {**runtime, "actionHistory": [*history, entry]}))
+    return HandoffDecision(with_runtime(task, {**runtime, "actionHistory": [*history, entry]}))

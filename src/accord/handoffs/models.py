@@ -1,18 +1,19 @@
-"""The wire format of a handoff: a task, and in its metadata what each role left for the next one.
+"""The wire format of a handoff: a task, and in its metadata the artifacts of each role.
 
 Source: handoff schema, "Canonical Handoff Metadata Schema" and "Partial/In-Progress Representation". The documents are
-open: keys that are not listed here stay as they are. Old names are read by ``accord.handoffs.models`` before.
+open: unknown keys stay as they are. Old names are replaced first.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
+
+from accord.core.clock import parse_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 OLD_STATUSES = {"todo": "backlog", "ready": "backlog", "in_progress": "implementing"}
 TASK_ID = re.compile(r"T-(?:\d{5}|[1-9]\d{5,18})", re.ASCII)
-"""Five digits, and more only where the number of the task has them: those of issues go on after 99,999."""
+"""Five digits, and more only for numbers that need them: issues continue after 99,999."""
 
 _OLD_KEYS = (
     ("planningArtifact", "implementationSteps", "steps"),
@@ -33,7 +34,7 @@ _LISTS = {
 
 
 def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the task in today's form; the given one stays as it is. To normalise twice changes nothing more."""
+    """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing."""
     found: dict[str, Any] = copy.deepcopy(dict(task))
     status = found.setdefault("status", "backlog")
     if isinstance(status, str):
@@ -45,7 +46,7 @@ def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a patch in today's names; nothing is filled in, so that it says no more than its author did."""
+    """Return a patch with today's names; defaults are not filled in."""
     found: dict[str, Any] = copy.deepcopy(dict(patch))
     if isinstance(found.get("status"), str):
         found["status"] = OLD_STATUSES.get(found["status"], found["status"])
@@ -54,14 +55,14 @@ def as_patch(patch: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def next_task_id(known: Iterable[object]) -> str:
-    """Return the id after the highest of those that are well formed; T-00001 where there is none."""
-    numbers = [int(name[2:]) for name in known if isinstance(name, str) and TASK_ID.fullmatch(name)]
+def next_task_id(ids: Iterable[object]) -> str:
+    """Return the id after the highest valid one; T-00001 for the first task."""
+    numbers = [int(name[2:]) for name in ids if isinstance(name, str) and TASK_ID.fullmatch(name)]
     return f"T-{max(numbers, default=0) + 1:05d}"
 
 
 def has_task_id(task: Mapping[str, Any]) -> bool:
-    """Tell whether the task has an id of the right form."""
+    """Tell whether the task has a valid id."""
     metadata = task.get("metadata")
     found = metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
     return isinstance(found, str) and bool(TASK_ID.fullmatch(found))
@@ -100,52 +101,50 @@ Status = Literal["backlog", "planning", "implementing", "review", "verification"
 Texts = list[str]
 
 
-def _moment(text: str) -> str:
+def _check_timestamp(text: str) -> str:
     try:
-        is_moment = "T" in text and datetime.fromisoformat(text).tzinfo is not None
+        parse_timestamp(text if "T" in text else "")
     except ValueError:
-        is_moment = False
-    if not is_moment:
-        raise PydanticCustomError("moment", "Input should be a timestamp such as 2026-02-18T20:00:00Z")
+        raise PydanticCustomError("timestamp", "Input should be a timestamp such as 2026-02-18T20:00:00Z") from None
     return text
 
 
-Moment = Annotated[str, AfterValidator(_moment), Field(description="ISO-8601 timestamp with a time zone.")]
+Timestamp = Annotated[str, AfterValidator(_check_timestamp), Field(description="ISO-8601 timestamp with a time zone.")]
 
 
-class _Open(BaseModel):
+class _HandoffModel(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
-class StageArtifact(_Open):
-    """What every artifact may say of itself. A superseded artifact counts as absent."""
+class StageArtifact(_HandoffModel):
+    """Keys of every artifact. A superseded artifact counts as absent."""
 
     status: Literal["draft", "complete", "superseded"] | None = Field(
-        None, description="draft while it is worked on, complete, or superseded: then it counts as absent."
+        None, description="draft, complete, or superseded: then it counts as absent."
     )
-    updated_at: Moment | None = Field(None, alias="updatedAt")
-    updated_by: str | None = Field(None, alias="updatedBy", description="Id of the actor who changed it last.")
+    updated_at: Timestamp | None = Field(None, alias="updatedAt")
+    updated_by: str | None = Field(None, alias="updatedBy", description="Id of the last author.")
 
 
-class Workflow(_Open):
-    """Where the work happens."""
+class TaskWorkflow(_HandoffModel):
+    """The owner and branches of the work."""
 
-    owner: str | None = Field(None, description="Who works on the task.")
-    base_branch: str | None = Field(None, alias="baseBranch", description="Never changes once it is set.")
-    branch_name: str | None = Field(None, alias="branchName", description="Never changes once it is set.")
+    owner: str | None = Field(None, description="Person or agent that works on the task.")
+    base_branch: str | None = Field(None, alias="baseBranch", description="Immutable once set.")
+    branch_name: str | None = Field(None, alias="branchName", description="Immutable once set.")
     pull_request_url: str | None = Field(None, alias="pullRequestUrl")
 
 
 class PlanningArtifact(StageArtifact):
     """The planner's plan; changing goals, steps or risks needs a new transitionNote."""
 
-    created_at: Moment | None = Field(None, alias="createdAt", description="Never changes once it is set.")
+    created_at: Timestamp | None = Field(None, alias="createdAt", description="Immutable once set.")
     goals: Texts = []
     steps: Texts = []
     risks: Texts = []
 
 
-class Planned(StageArtifact):
+class PlannedTests(StageArtifact):
     """The planner's tests; changing them needs a new transitionNote."""
 
     gherkin_scenarios: Texts = Field([], alias="gherkinScenarios")
@@ -154,8 +153,8 @@ class Planned(StageArtifact):
     notes: str | None = None
 
 
-class Implemented(StageArtifact):
-    """The tests that there are, and evidence that they were run."""
+class ImplementedTests(StageArtifact):
+    """The existing tests, and evidence that they ran."""
 
     tests_added_or_updated: Texts = Field([], alias="testsAddedOrUpdated")
     evidence_links: Texts = Field([], alias="evidenceLinks")
@@ -163,20 +162,20 @@ class Implemented(StageArtifact):
     notes: str | None = None
 
 
-class TestingArtifacts(_Open):
-    """Tests as they were planned and as they are."""
+class TestingArtifacts(_HandoffModel):
+    """Planned and existing tests."""
 
     __test__ = False
 
     schema_version: str = Field("1.0", alias="schemaVersion")
-    planned: Planned = Planned()
-    implemented: Implemented = Implemented()
+    planned: PlannedTests = PlannedTests()
+    implemented: ImplementedTests = ImplementedTests()
 
 
 class ReviewArtifact(StageArtifact):
-    """The verdict of the architect, which the reviewer enriches."""
+    """The verdict of the architect, with additions of the reviewer."""
 
-    change_summary: Texts = Field([], alias="changeSummary", description="What changed; only grows.")
+    change_summary: Texts = Field([], alias="changeSummary", description="Changes; only grows.")
     files_touched: Texts = Field([], alias="filesTouched")
     known_risks: Texts = Field([], alias="knownRisks")
     findings: list[Any] = []
@@ -192,8 +191,8 @@ class VerificationArtifact(StageArtifact):
     notes: Texts = Field([], description="Only grows.")
 
 
-class Option(_Open):
-    """One answer that a person may give."""
+class AnswerOption(_HandoffModel):
+    """One possible answer."""
 
     label: str
     description: str = ""
@@ -203,46 +202,46 @@ class AwaitingHumanArtifact(StageArtifact):
     """A question to a person."""
 
     question: str = ""
-    options: list[Option] = Field([], description="At least two.")
+    options: list[AnswerOption] = Field([], description="At least two.")
     recommended_option: str | None = Field(None, alias="recommendedOption", description="The label of an option.")
-    requested_at: Moment | None = Field(None, alias="requestedAt")
+    requested_at: Timestamp | None = Field(None, alias="requestedAt")
 
 
 class DoneArtifact(StageArtifact):
-    """What came of the task."""
+    """The result of the task."""
 
-    completed_at: Moment | None = Field(None, alias="completedAt")
+    completed_at: Timestamp | None = Field(None, alias="completedAt")
     summary: Texts = []
     verification: Texts = []
 
 
-class BlockingReason(_Open):
-    """Why a move was refused."""
+class BlockingReason(_HandoffModel):
+    """A reason why a move was refused."""
 
     code: str = Field(description="Stable name of the reason, such as MISSING_REVIEW_ARTIFACTS.")
     message: str
     path: str = Field("", description="JSON pointer into the task.")
 
 
-class NextAction(_Open):
-    """What the status asks somebody to do; the id names this entry into the status, so that it is done once."""
+class NextAction(_HandoffModel):
+    """Work that the status requires; the id is unique for each entry into the status, so that it is done once."""
 
     id: str
     type: str
 
 
-class Transition(_Open):
-    """A move that was made."""
+class Transition(_HandoffModel):
+    """A move."""
 
     source: str = Field(alias="from")
     target: str = Field(alias="to")
-    at: Moment
+    at: Timestamp
 
 
-class HistoryEntry(_Open):
-    """One thing that the engine did or refused."""
+class ActionEntry(_HandoffModel):
+    """One action of the engine, done or refused."""
 
-    at: Moment
+    at: Timestamp
     phase: Literal["onEnter", "onExit"]
     status: str
     result: Literal["ok", "error"]
@@ -254,24 +253,24 @@ class HistoryEntry(_Open):
     idempotency_key: str | None = Field(None, alias="idempotencyKey")
 
 
-class WorkflowRuntime(_Open):
-    """What the engine keeps; no role may write it."""
+class WorkflowRuntime(_HandoffModel):
+    """The engine's own record; no role may write it."""
 
     schema_version: str = Field("1.0", alias="schemaVersion")
     last_transition: Transition | None = Field(None, alias="lastTransition")
     next_actions: list[NextAction] = Field([], alias="nextActions")
     blocking_reasons: list[BlockingReason] = Field([], alias="blockingReasons")
-    action_history: list[HistoryEntry] = Field([], alias="actionHistory", description="Only grows.")
+    action_history: list[ActionEntry] = Field([], alias="actionHistory", description="Only grows.")
 
 
-class Metadata(_Open):
-    """What the roles hand on."""
+class Metadata(_HandoffModel):
+    """The artifacts that the roles hand on."""
 
     schema_version: str | None = Field(None, alias="schemaVersion")
     canonical_task_id: str | None = Field(
         None, alias="canonicalTaskId", description="T- and five digits, or more from 100000 on."
     )
-    workflow: Workflow | None = None
+    workflow: TaskWorkflow | None = None
     planning_artifact: PlanningArtifact | None = Field(None, alias="planningArtifact")
     testing_artifacts: TestingArtifacts | None = Field(None, alias="testingArtifacts")
     review_artifact: ReviewArtifact | None = Field(None, alias="reviewArtifact")
@@ -280,20 +279,22 @@ class Metadata(_Open):
     done_artifact: DoneArtifact | None = Field(None, alias="doneArtifact")
     retrospectives: list[Any] = []
     transition_note: str | None = Field(
-        None, alias="transitionNote", description="Why a plan or its tests were changed; new with each such change."
+        None,
+        alias="transitionNote",
+        description="Reason for a change of the plan or its tests; new with each such change.",
     )
     workflow_runtime: WorkflowRuntime | None = Field(None, alias="workflowRuntime")
 
 
-class Handoff(_Open):
-    """A task and what was handed on with it."""
+class Handoff(_HandoffModel):
+    """A task and its artifacts."""
 
     title: str | None = None
     description: str | None = None
     acceptance_criteria: Any = Field(None, alias="acceptanceCriteria")
     dependencies: list[Any] | None = None
     status: Status = "backlog"
-    completed_at: Moment | None = Field(None, alias="completedAt", description="Set and cleared by the engine.")
+    completed_at: Timestamp | None = Field(None, alias="completedAt", description="Set and cleared by the engine.")
     metadata: Metadata = Metadata()
 
     @model_validator(mode="before")

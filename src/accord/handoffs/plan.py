@@ -1,11 +1,15 @@
-"""What becomes of a task by a patch or a move: pure, from the task, what is asked, and the time.
+"""Plan what a patch or a move makes of a task: pure, from the task, the request, and the time.
 
-Source: handoff schema, "Validation Strategy". A patch is merged, judged as a whole, and taken whole or not at all. A
-move that is refused changes nothing but what the engine keeps: the reasons, and one line of history.
+Source: handoff schema, "Validation Strategy" and "Auditability". A patch is merged, checked as a whole, and applied
+whole or not at all. A refused move changes only ``metadata.workflowRuntime``, the engine's record: the next actions, the
+reasons that block a move, and a history that only grows. Its keys identify an action on the same artifacts, so that
+an action is done once and a repeated refusal is recorded once.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,27 +21,26 @@ from accord.handoffs.rules import (
     PLAN,
     PLANNED,
     REVIEW,
-    TASK_ID_PLACE,
+    TASK_ID_LOCATION,
     VERIFICATION,
-    Place,
-    changes,
+    Location,
     check_limits,
-    deep_merged,
     engine_findings,
+    field_changes,
     is_empty,
-    lies_in,
+    is_within,
+    merge_patch,
     mutability_findings,
     read_handoff,
     role_findings,
     value_at,
 )
-from accord.handoffs.runtime import as_reason, moved, redirected_to, refused, runtime_of
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-ARTIFACTS: tuple[Place, ...] = (
+ARTIFACTS: tuple[Location, ...] = (
     PLAN,
     PLANNED,
     ("metadata", "testingArtifacts", "implemented"),
@@ -46,13 +49,24 @@ ARTIFACTS: tuple[Place, ...] = (
     ("metadata", "awaitingHumanArtifact"),
     DONE,
 )
+ACTIONS = {
+    "planning": "dispatch_planner",
+    "implementing": "dispatch_developer",
+    "review": "dispatch_reviewer",
+    "verification": "dispatch_tester",
+    "awaiting_human": "ask_human",
+    "done": "dispatch_retrospective",
+}
+"""The action that each status requires; backlog and cancelled require none."""
+
+_DIGEST_CHARS = 16
 _METADATA_KEYS = {field.alias or name for name, field in Metadata.model_fields.items()} - {"schemaVersion"}
-_KEPT_BY_ROLES = _METADATA_KEYS - {field.alias or name for name, field in Handoff.model_fields.items()}
+_ROLE_KEYS = _METADATA_KEYS - {field.alias or name for name, field in Handoff.model_fields.items()}
 
 
 @dataclass(frozen=True)
 class Author:
-    """Who asks, in which role, and when (ISO-8601)."""
+    """The author of a request: role, time (ISO-8601) and id."""
 
     role: str
     at: str
@@ -60,10 +74,10 @@ class Author:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """The task as it should be, why not more came of it, and whether what was asked for was done.
+class HandoffDecision:
+    """The task after a request, and the reasons that block it.
 
-    ``is_redirected``: the task went to awaiting_human instead, as the caller wished.
+    ``is_redirected``: the task moved to awaiting_human instead, as requested.
     """
 
     task: dict[str, Any]
@@ -72,7 +86,7 @@ class Decided:
 
     @property
     def is_ok(self) -> bool:
-        """Whether what was asked for was done, or was done before."""
+        """Whether the request was fulfilled, now or before."""
         return self.is_redirected or not self.reasons
 
     @property
@@ -82,37 +96,41 @@ class Decided:
 
 
 def with_task_id(task: Mapping[str, Any], task_id: str) -> dict[str, Any]:
-    """Return the task with an id: its own, if that is one."""
+    """Return the task with an id: its own if that is valid."""
     if has_task_id(task):
         return dict(task)
     return {**task, "metadata": {**task["metadata"], "canonicalTaskId": task_id}}
 
 
-def decide_patch(task: Mapping[str, Any], patch: Mapping[str, Any], author: Author, target: str = "") -> Decided:
-    """Merge a patch into a normalised task. Any reason, and the task stays as it was.
+def decide_patch(
+    task: Mapping[str, Any], patch: Mapping[str, Any], author: Author, target: str = ""
+) -> HandoffDecision:
+    """Merge a patch into a normalised task. With any reason against it the task stays as it is.
 
-    ``target`` is the status that the same command moves to, which the patch may name. Without a move, what the task's
-    status rests on must stay.
+    ``target`` is the status that the same command moves to; the patch may name it. Without a move, the artifacts of the
+    task's status must stay.
     """
-    wanted = as_patch(_whole(patch))
-    reasons = [*_misplaced(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
+    wanted = as_patch(_metadata_patch(patch))
+    reasons = [*_misplaced_findings(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
     if reasons:
-        return Decided(dict(task), tuple(reasons))
+        return HandoffDecision(dict(task), tuple(reasons))
     wanted.pop("status", None)
-    merged = normalised(deep_merged(task, wanted))
+    merged = normalised(merge_patch(task, wanted))
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)
         check_limits(merged)
     except BrokenContract as broken:
-        return Decided(dict(task), broken.findings)
-    found = list(changes(task, merged))
+        return HandoffDecision(dict(task), broken.findings)
+    found = list(field_changes(task, merged))
     reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
     if target in ("", task["status"]):
-        reasons += _taken_away(task, merged)
+        reasons += _removal_findings(task, merged)
     if reasons:
-        return Decided(dict(task), tuple(reasons))
-    return Decided(_stamped(merged, wanted, [change.place for change in found], author) if found else dict(task))
+        return HandoffDecision(dict(task), tuple(reasons))
+    return HandoffDecision(
+        _with_stamps(merged, wanted, [change.location for change in found], author) if found else dict(task)
+    )
 
 
 def decide_move(
@@ -122,25 +140,25 @@ def decide_move(
     patch: Mapping[str, Any] | None = None,
     *,
     redirects: bool = False,
-) -> Decided:
-    """Move a normalised task to a status, after a patch if there is one.
+) -> HandoffDecision:
+    """Move a normalised task to a status, after an optional patch.
 
-    ``redirects``: where something is missing for the move, ask a person instead, if the status allows that.
+    ``redirects``: where an artifact is missing, ask a person instead, if the status allows that.
     """
-    patched = decide_patch(task, patch, author, target) if patch else Decided(dict(task))
+    patched = decide_patch(task, patch, author, target) if patch else HandoffDecision(dict(task))
     if patched.reasons:
-        return Decided(refused(task, target, author.at, patched.reasons), patched.reasons)
+        return HandoffDecision(with_refusal(task, target, author.at, patched.reasons), patched.reasons)
     now = patched.task
     if now["status"] == target:
         return patched
     reasons = _move_findings(now, target)
     if not reasons:
-        return Decided(moved(now, target, author.at))
-    if redirects and redirected_to(now) == target and now["status"] == AWAITING:
+        return HandoffDecision(with_move(now, target, author.at))
+    if redirects and redirect_target(now) == target and now["status"] == AWAITING:
         reasons = gate_findings(AWAITING, target, read_handoff(now).metadata) or reasons
     if redirects and _can_redirect(now["status"], target, reasons):
-        return Decided(_with_a_person(task, now, target, reasons, author), tuple(reasons), is_redirected=True)
-    return Decided(refused(task, target, author.at, reasons), tuple(reasons))
+        return HandoffDecision(_with_a_person(task, now, target, reasons, author), tuple(reasons), is_redirected=True)
+    return HandoffDecision(with_refusal(task, target, author.at, reasons), tuple(reasons))
 
 
 def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
@@ -159,27 +177,30 @@ def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
 def _with_a_person(
     before: Mapping[str, Any], task: dict[str, Any], target: str, reasons: list[Finding], author: Author
 ) -> dict[str, Any]:
-    """Ask a person in place of the move. A task that waits for one waits on, with the question it had ``before``."""
+    """Ask a person instead of moving. A task that already waits keeps the question that it had ``before``."""
     if task["status"] != AWAITING:
-        return moved(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
+        return with_move(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
     question = before["metadata"].get("awaitingHumanArtifact")
     waiting = {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}} if question else task
-    is_told = runtime_of(task)["blockingReasons"] == [as_reason(reason) for reason in reasons]
-    return waiting if is_told else refused(waiting, target, author.at, reasons)
+    is_recorded = runtime_of(task)["blockingReasons"] == [as_reason(reason) for reason in reasons]
+    return waiting if is_recorded else with_refusal(waiting, target, author.at, reasons)
 
 
 def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding], author: Author) -> dict[str, Any]:
-    """Write the question that a redirect asks, in place of any older one."""
+    """Return the task with the question of a redirect, replacing any older one."""
     missing = " ".join(reason.message for reason in reasons)
     source = task["status"]
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
     on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
     label = f"Go back to {back}"
     question = {
-        "question": f"The task cannot go from {source} to {target}. {missing} What shall happen?",
+        "question": f"The task cannot go from {source} to {target}. {missing} How should it continue?",
         "options": [
-            {"label": label, "description": f"Move the task to {back} and let what is missing be supplied there."},
-            {"label": "Supply it by hand", "description": f"A person adds what is missing, then moves on to {on}."},
+            {"label": label, "description": f"Move the task to {back} and add the missing parts there."},
+            {
+                "label": "Add it by hand",
+                "description": f"A person adds the missing parts, then moves the task to {on}.",
+            },
             {"label": "Cancel the task", "description": "Move the task to cancelled."},
         ],
         "recommendedOption": label,
@@ -191,31 +212,31 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
     return {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}}
 
 
-def _whole(patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read a patch that holds artifacts and nothing else as one of the metadata, which is all that it can mean."""
-    return {"metadata": patch} if patch and _KEPT_BY_ROLES.issuperset(patch) else patch
+def _metadata_patch(patch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Wrap a patch that holds only artifacts in ``metadata``, where they belong."""
+    return {"metadata": patch} if patch and _ROLE_KEYS.issuperset(patch) else patch
 
 
-def _misplaced(patch: Mapping[str, Any]) -> list[Finding]:
+def _misplaced_findings(patch: Mapping[str, Any]) -> list[Finding]:
     return [
-        Finding("misplaced-artifact", f'"{key}" belongs below "metadata". Move it there.', f"/{key}")
+        Finding("misplaced-artifact", f"`{key}` belongs in `metadata`. Move it there.", f"/{key}")
         for key in patch
-        if key in _KEPT_BY_ROLES
+        if key in _ROLE_KEYS
     ]
 
 
 def _status_findings(task: Mapping[str, Any], patch: Mapping[str, Any], target: str) -> list[Finding]:
     if "status" not in patch or patch["status"] in (task["status"], target):
         return []
-    message = "A patch does not change the status of a task. Use `accord handoff move` with --to."
+    message = "A patch cannot change the status of a task. Use `accord handoff move` with `--to STATUS`."
     return [Finding("status-in-patch", message, "/status")]
 
 
-def _taken_away(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
-    """Name what the task's status rests on that the patch takes away; what was missing before is no fault of it."""
+def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
+    """Find required artifacts of the task's status that the patch removes; those missing before do not count."""
     status = task["status"]
     known, found = (gate_findings("", status, read_handoff(document).metadata) for document in (task, merged))
-    rests = f"The task stands in {status}, which rests on it: move it first, or in the same command."
+    rests = f"The status {status} requires it: move the task first, or in the same command."
     return [
         replace(reason, message=f"{reason.message} {rests}")
         for reason in found
@@ -224,19 +245,136 @@ def _taken_away(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Find
 
 
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
-    """Keep the id where a patch brings one that is none."""
-    old = value_at(task, TASK_ID_PLACE)
+    """Keep the id where a patch has an invalid one."""
+    old = value_at(task, TASK_ID_LOCATION)
     metadata = merged.get("metadata")
     if isinstance(metadata, dict) and isinstance(old, str) and not has_task_id(merged) and TASK_ID.fullmatch(old):
         metadata["canonicalTaskId"] = old
 
 
-def _stamped(task: dict[str, Any], patch: Mapping[str, Any], changed: list[Place], author: Author) -> dict[str, Any]:
-    """Say in each artifact that changed when and by whom, where the patch does not say it itself."""
-    for place in ARTIFACTS:
-        artifact = value_at(task, place)
-        if isinstance(artifact, dict) and any(lies_in(change, place) for change in changed):
-            given = value_at(patch, place) or {}
+def _with_stamps(
+    task: dict[str, Any], patch: Mapping[str, Any], changed: list[Location], author: Author
+) -> dict[str, Any]:
+    """Set time and author in each changed artifact, where the patch does not."""
+    for location in ARTIFACTS:
+        artifact = value_at(task, location)
+        if isinstance(artifact, dict) and any(is_within(change, location) for change in changed):
+            given = value_at(patch, location) or {}
             stamps = {"updatedAt": author.at, "updatedBy": author.actor or author.role}
             artifact.update({key: stamp for key, stamp in stamps.items() if is_empty(given.get(key))})
     return task
+
+
+def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the engine's record, with all of its keys."""
+    stored = task["metadata"].get("workflowRuntime") or {}
+    empty: dict[str, Any] = {"schemaVersion": "1.0", "lastTransition": None, "nextActions": []}
+    found = {**empty, "blockingReasons": [], "actionHistory": [], **stored}
+    return {**found, "actionHistory": list(found["actionHistory"])}
+
+
+def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the task with this record."""
+    return {**task, "metadata": {**task["metadata"], "workflowRuntime": dict(runtime)}}
+
+
+def idempotency_key(task: Mapping[str, Any], status: str, action: str) -> str:
+    """Return the key of an action: task, status, action and a digest of all artifacts."""
+    metadata = {key: value for key, value in task["metadata"].items() if key != "workflowRuntime"}
+    text = json.dumps(metadata, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
+    return f"{metadata.get('canonicalTaskId') or 'task'}/{status}/{action}/{digest}"
+
+
+def as_reason(finding: Finding) -> dict[str, str]:
+    """Return a finding as a blocking reason; its code has the contract's style, INVALID_STATUS_TRANSITION."""
+    return {"code": reason_code(finding), "message": finding.message, "path": finding.path}
+
+
+def reason_code(finding: Finding) -> str:
+    """Return the code of a finding in the style of blocking reasons."""
+    return finding.code.upper().replace("-", "_")
+
+
+def with_move(
+    task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding] = (), wanted: str = ""
+) -> dict[str, Any]:
+    """Return the task after a legal move; ``reasons`` say why it is a redirect instead of a move to ``wanted``.
+
+    Entering done sets the task's ``completedAt``, leaving it clears it.
+    """
+    source, action = task["status"], f"redirect:{wanted}" if wanted else f"move:{target}"
+    runtime = runtime_of(task)
+    leaving = _entry(task, at, "onExit", source, action, reasons)
+    result = {**task, "status": target}
+    if target == "done":
+        result["completedAt"] = at
+    elif source == "done":
+        result["completedAt"] = None
+    actions = _next_actions(result, runtime["actionHistory"])
+    entering = _entry(result, at, "onEnter", target, action, (), len(actions))
+    return with_runtime(
+        result,
+        {
+            **runtime,
+            "lastTransition": {"from": source, "to": target, "at": at},
+            "nextActions": actions,
+            "blockingReasons": [as_reason(reason) for reason in reasons],
+            "actionHistory": [*runtime["actionHistory"], leaving, entering],
+        },
+    )
+
+
+def redirect_target(task: Mapping[str, Any]) -> str:
+    """Return the wanted status of the last move if that was a redirect, else an empty string."""
+    entries = [entry for entry in runtime_of(task)["actionHistory"] if _is_entering(entry)]
+    _, is_redirect, wanted = str(entries[-1].get("actionType")).partition("redirect:") if entries else ("", "", "")
+    return wanted if is_redirect else ""
+
+
+def with_refusal(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding]) -> dict[str, Any]:
+    """Return the task with a refused move recorded; once, however often the same is tried in a row."""
+    runtime = runtime_of(task)
+    entry = _entry(task, at, "onExit", task["status"], f"move:{target}", reasons)
+    history = runtime["actionHistory"]
+    written = [as_reason(reason) for reason in reasons]
+    is_known = bool(history) and all(history[-1].get(key) == entry[key] for key in entry if key != "at")
+    if is_known and runtime["blockingReasons"] == written:
+        return dict(task)
+    return with_runtime(task, {**runtime, "blockingReasons": written, "actionHistory": [*history, entry]})
+
+
+def _next_actions(task: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the actions of the status. Each entry into it counts, even where no artifact changed."""
+    kind = ACTIONS.get(task["status"])
+    times = 1 + sum(_is_entering(entry) and entry["status"] == task["status"] for entry in history)
+    return [{"id": idempotency_key(task, task["status"], f"{kind}:{times}"), "type": kind}] if kind else []
+
+
+def _is_entering(entry: Mapping[str, Any]) -> bool:
+    """Tell whether an entry of the history is a move; one with an ``actionId`` is a sent action."""
+    return entry["phase"] == "onEnter" and not entry.get("actionId")
+
+
+def _entry(
+    task: Mapping[str, Any],
+    at: str,
+    phase: str,
+    status: str,
+    action: str,
+    reasons: Sequence[Finding],
+    next_actions: int = 0,
+) -> dict[str, Any]:
+    entry = {
+        "at": at,
+        "phase": phase,
+        "status": status,
+        "result": "error" if reasons else "ok",
+        "nextActionCount": next_actions,
+        "blockingReasonCount": len(reasons),
+        "actionType": action,
+        "idempotencyKey": idempotency_key(task, status, action),
+    }
+    if reasons:
+        entry["error"] = ", ".join(dict.fromkeys(map(reason_code, reasons)))
+    return entry

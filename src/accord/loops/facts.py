@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from accord.github.checks import Check
     from accord.github.client import GitHub
     from accord.github.models import Identity, Pull
+    from accord.github.state import Stored
     from accord.loops.models import ActiveRun, LoopDecision, LoopFacts, LoopState, PendingEffects
-    from accord.loops.state import StoredState
     from accord.runner.models import RunOutputs
     from accord.text.redaction import Redactor
 
@@ -61,6 +61,7 @@ class LoopContext:
     commenter: str = ""
     by_person: bool = False
     writers: dict[str, bool] = field(default_factory=dict, repr=False)
+    stores: dict[str, StateStore] = field(default_factory=dict, repr=False)
 
     @cached_property
     def identity(self) -> Identity:
@@ -69,7 +70,9 @@ class LoopContext:
 
     def store(self, loop: LoopName) -> StateStore:
         """Return the store of a loop's state."""
-        return StateStore(self.github, self.number, loop, self.identity.counts, self.clock)
+        if loop not in self.stores:
+            self.stores[loop] = StateStore(self.github, self.number, loop, self.identity.counts, self.clock)
+        return self.stores[loop]
 
     def pull(self) -> Pull:
         """Read the pull request. Raises Refused when it does not exist."""
@@ -162,7 +165,7 @@ class Gathered:
     context: LoopContext
     pull: Pull
     facts: LoopFacts
-    stored: StoredState | None = None
+    stored: Stored[LoopState] | None = None
     checks: tuple[Check, ...] = ()
 
     def with_facts(self, **facts: object) -> Gathered:
@@ -218,7 +221,7 @@ def gather(
     loop: Loop,
     context: LoopContext,
     pull: Pull | None = None,
-    stored: StoredState | None = None,
+    stored: Stored[LoopState] | None = None,
     *,
     for_prompt: bool = True,
     more: Mapping[str, object] | None = None,
@@ -243,7 +246,7 @@ def read_state(gathered: Gathered) -> Gathered:
     """Read the state, and the facts it depends on: whether a run is over, and whether a person gave a go-ahead."""
     context = gathered.context
     stored = gathered.stored or context.store(gathered.loop.name).load()
-    state, now = state_before(stored.state, context.run_id), context.github.server_time()
+    state, now = state_before(stored.value, context.run_id), context.github.server_time()
     gathered = replace(gathered, stored=stored).with_facts(state=state, rate=context.rate(), now=now)
     if gathered.decide().reason == "running" and state.running and _has_ended(state.running, context):
         gathered = gathered.with_facts(running_has_ended=True)

@@ -9,13 +9,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from accord.github.state import Stored
 from accord.loops.apply import digest
 from accord.loops.facts import gather
 from accord.loops.ledger import end_run
 from accord.loops.models import NEEDS_HUMAN, RUNS, Closed, PendingEffects
 from accord.loops.outputs import iteration_of
 from accord.loops.questions import RETRY, settings_of
-from accord.loops.state import StoredState, with_notice
+from accord.loops.state import with_notice
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,7 @@ def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[Loop
     budgets = settings_of(loop.facts_of(context, run.pull)).budgets
     after = aftermath(ended, budgets, run.outputs.error_summary)
     pull = _pull_after(run, work, iteration, after)
-    gathered, _ = gather(loop, context, pull, StoredState(ended), for_prompt=False, more=work.facts)
+    gathered, _ = gather(loop, context, pull, Stored(ended), for_prompt=False, more=work.facts)
     is_ticked = work.body is not None and work.body != run.pull.body
 
     def step(state: LoopState) -> LoopState | None:

@@ -91,7 +91,7 @@ def begin(
 
 
 def _turn(gathered: Gathered, outcome: Literal["begun", "asked", "idle", "planned"], decision: LoopDecision) -> Turn:
-    state = gathered.stored.state if gathered.stored else None
+    state = gathered.stored.value if gathered.stored else None
     return Turn(gathered.loop, gathered.context, gathered.pull, outcome, decision, state)
 
 
@@ -99,7 +99,7 @@ def _undo_begin(loop: Loop, context: LoopContext) -> None:
     """Take the run back: no agent runs where only half of its beginning may be written."""
     store = context.store(loop.name)
     with suppress(Forbidden):  # the token may not write the comment; the commits count
-        store.change(store.newest(), lambda state: state_before(state, context.run_id))
+        store.update(store.newest() or store.load(), lambda state: state_before(state, context.run_id))
 
 
 def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
@@ -118,10 +118,10 @@ def _record_run(gathered: Gathered, decision: LoopDecision) -> Turn:
         started = start_run(lambda facts: loop.decide(facts, context.redact), gathered.facts, state, running)
         return None if started is None else with_notice(started, decision, secrets=context.redact)
 
-    stored = store.change(gathered.stored or store.load(), step)
+    stored = store.update(gathered.stored or store.load(), step)
     gathered = replace(gathered, stored=stored)
-    decision = gathered.decide(state_before(stored.state, context.run_id))
-    is_ours = stored.state.running is not None and stored.state.running.run_id == context.run_id
+    decision = gathered.decide(state_before(stored.value, context.run_id))
+    is_ours = stored.value.running is not None and stored.value.running.run_id == context.run_id
     if is_ours and decision.action in RUNS:
         return _turn(gathered, "begun", decision)
     return _record_stop(gathered, decision)
@@ -144,9 +144,9 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
     if not (asks or is_lost or is_outdated):
         return _turn(gathered, "idle", decision)
     store = context.store(gathered.loop.name)
-    stored = store.change(gathered.stored or store.load(), step)
+    stored = store.update(gathered.stored or store.load(), step)
     if asks:
-        ask_once(context, gathered.loop.name, stored.state)
+        ask_once(context, gathered.loop.name, stored.value)
     return _turn(replace(gathered, stored=stored), "asked" if asks else "idle", decision)
 
 
@@ -154,21 +154,21 @@ def end(loop: Loop, context: LoopContext, outputs: RunOutputs, *, workflow: str 
     """Record how the run ended and apply what follows; start ``workflow`` again where more is due at once."""
     store = context.store(loop.name)
     pull, stored = context.pull(), store.load()
-    run = EndedRun(loop, context, pull, stored.state, outputs)
-    if stored.state.running and stored.state.running.run_id == context.run_id:
-        step = plan_end(run, stored.state.running, workflow)
+    run = EndedRun(loop, context, pull, stored.value, outputs)
+    if stored.value.running and stored.value.running.run_id == context.run_id:
+        step = plan_end(run, stored.value.running, workflow)
         if is_dry_run:
-            return _end_turn(run, "planned", step(stored.state) or stored.state)
-        stored = store.change(stored, step)
-    effects = stored.state.pending
+            return _end_turn(run, "planned", step(stored.value) or stored.value)
+        stored = store.update(stored, step)
+    effects = stored.value.pending
     if effects is None or effects.run_id != context.run_id:
-        is_known = any(iteration.run_id == context.run_id for iteration in stored.state.history)
-        return _end_turn(run, "unchanged", stored.state, _FINISHED if is_known else _NOT_RUNNING)
+        is_known = any(iteration.run_id == context.run_id for iteration in stored.value.history)
+        return _end_turn(run, "unchanged", stored.value, _FINISHED if is_known else _NOT_RUNNING)
     if is_dry_run:
-        return _end_turn(run, "planned", stored.state)
-    apply_effects(replace(run, state=stored.state), effects, workflow)
-    stored = store.change(stored, lambda state: without_effects(state, context.run_id))
-    return _end_turn(run, "ended", stored.state, started=workflow if effects.is_due else "")
+        return _end_turn(run, "planned", stored.value)
+    apply_effects(replace(run, state=stored.value), effects, workflow)
+    stored = store.update(stored, lambda state: without_effects(state, context.run_id))
+    return _end_turn(run, "ended", stored.value, started=workflow if effects.is_due else "")
 
 
 def _end_turn(

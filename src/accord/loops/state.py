@@ -1,8 +1,4 @@
-"""The state of a loop: a chain of commits at a ref, and a comment that shows its end to people and to readers.
-
-A write goes to the chain first (``accord.github.state``): of two runs at once the second is refused, reads what the
-first wrote, and decides again. Then the comment is written. A run killed between the two leaves a comment that is one
-revision behind until the next write; nothing is locked.
+"""The state of a loop: a stored document at a ref, and a comment that shows it to people and to readers.
 
 Readers read the comment alone, and what they decide on an old state is judged again before it is written. Only a
 comment of our own login counts. Its marker names the pull request, so a copy on another one says nothing.
@@ -10,19 +6,17 @@ comment of our own login counts. Its marker names the pull request, so a copy on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
-from accord.core.errors import Refused, Stopped
+from accord.core.errors import Refused
 from accord.core.retry import attempts
 from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere
 from accord.github.once import send_once
-from accord.github.state import Chain, Link, append
-from accord.github.state import newest as newest_link
+from accord.github.state import PAUSE_SECONDS, Chain, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
 from accord.text.redaction import Redactor
@@ -35,8 +29,6 @@ if TYPE_CHECKING:
     from accord.loops.models import LoopDecision
 
 
-TRIES = 12
-PAUSE_SECONDS = 1.0
 README = (
     "accord maintains this ref. Each commit's message holds the state of a loop that works on a pull request; "
     "a comment there shows the newest. You can delete it when the pull request is closed.\n"
@@ -72,120 +64,88 @@ class StateView(NamedTuple):
     tree: str = ""
 
 
-@dataclass(frozen=True)
-class StoredState:
-    """A state, the commit that holds it (None where none does), and our comments, oldest first.
+class StateStore(StoredDocument[LoopState]):
+    """The stored state of one loop on one pull request; ``is_ours`` recognises our own logins.
 
-    ``is_shown`` is False where the commits alone tell it, because no comment of ours can be read.
+    ``comments`` are ours on the pull request, oldest first; None before they are read.
     """
 
-    state: LoopState
-    link: Link | None = None
-    comments: tuple[Comment, ...] = ()
-    is_shown: bool = True
+    def __init__(self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock) -> None:
+        chain = Chain(github, f"refs/accord/loops/{pull}/{loop}", README, clock)
+        super().__init__(chain, f"the state of {loop} on #{pull}")
+        self.github, self.pull, self.loop, self.is_ours = github, pull, loop, is_ours
+        self.comments: tuple[Comment, ...] | None = None
 
+    def encode(self, value: LoopState) -> str:
+        """Return a state as JSON."""
+        return state_text(value)
 
-@dataclass(frozen=True)
-class StateStore:
-    """Where the state of one loop on one pull request is stored; ``is_ours`` recognises our own logins."""
-
-    github: GitHub
-    pull: int
-    loop: LoopName
-    is_ours: Callable[[str], bool]
-    clock: Clock
-
-    @property
-    def chain(self) -> Chain:
-        """The ref whose commits hold the states."""
-        return Chain(self.github, f"refs/accord/loops/{self.pull}/{self.loop}", README, self.clock)
-
-    def load(self) -> StoredState:
-        """Read the state: one request, and one or two more unless exactly one comment of ours shows it.
-
-        A comment that a person deleted or edited resets nothing: the commits are read then.
-        """
-        comments = self._our_comments()
-        shown = [view for comment in comments if (view := self._view(comment)) and view.state]
-        if len(comments) != 1 or not shown:
-            stored = self.newest(comments)
-            if stored.link or not shown:
-                return stored
-        last = max(shown, key=lambda view: view.state.revision if view.state else 0)
-        link = Link("", last.commit, last.tree) if last.commit else None
-        return StoredState(last.state or LoopState(loop=self.loop), link, comments)
-
-    def newest(self, comments: tuple[Comment, ...] | None = None) -> StoredState:
-        """Read the state from its commits, which are ahead of a comment that could not be written."""
-        stored = self._at_ref()
-        comments = self._our_comments() if comments is None else comments
-        return replace(stored or StoredState(LoopState(loop=self.loop)), comments=comments, is_shown=stored is None)
-
-    def change(self, stored: StoredState, step: Callable[[LoopState], LoopState | None]) -> StoredState:
-        """Write ``step(state)`` of the newest state; ``stored`` is what was read last.
-
-        ``step`` is pure, may be called several times, and returns None or the state itself where there is nothing to
-        write. It must leave its own result as it is, so that the same command after a crash changes nothing. Raises
-        Stopped when other writers were faster every time.
-        """
-        first = stored
-        for _ in attempts(self.clock, [PAUSE_SECONDS] * (TRIES - 1)):
-            wanted = step(stored.state)
-            if wanted is None or wanted == stored.state:
-                return stored if stored is first and stored.is_shown else self._show(stored)
-            wanted = wanted.model_copy(update={"revision": stored.state.revision + 1})
-            title = f"{self.loop} of #{self.pull}, revision {wanted.revision}"
-            link = append(self.chain, stored.link, state_text(wanted), title)
-            if link is not None:
-                return self._show(StoredState(wanted, link, stored.comments))
-            stored = replace(self._at_ref() or replace(stored, link=None), comments=stored.comments)
-        raise Stopped(
-            f"Other writers changed the state of {self.loop} on #{self.pull} {TRIES} times in a row.",
-            hint="Run the same command again.",
-        )
-
-    def _at_ref(self) -> StoredState | None:
-        link = newest_link(self.chain)
-        if link is None:
-            return None
-        state = parse_state(link.text, self.loop)
+    def decode(self, text: str) -> LoopState:
+        """Parse a state."""
+        state = parse_state(text, self.loop)
         if state is None:
             raise Refused(
                 f"{self.chain.ref} holds no state of {self.loop} that this version can read.",
                 hint="Use the version that wrote it, or delete the ref to continue from the comment.",
             )
-        return StoredState(state, link)
+        return state
 
-    def _show(self, stored: StoredState) -> StoredState:
-        """Write the comment, then look at the ref: the last writer looks last, so that both agree in the end."""
-        for _ in range(TRIES):
-            comments = stored.comments or self._create_comment(stored)
-            try:
-                body = self._body(stored)
-                if comments[0].body != body:
-                    comments = (self.github.change_comment(comments[0].id, body), *comments[1:])
-                for spare in comments[1:]:
-                    self.github.delete_comment(spare.id)
-            except NotThere:
-                stored = replace(stored, comments=())
-                continue
-            stored = replace(stored, comments=comments[:1])
-            tip = self.github.ref(self.chain.ref)
-            if tip in (stored.link and stored.link.sha, None):
-                return stored
-            stored = replace(self._at_ref() or stored, comments=stored.comments)
-        return stored
+    def title(self, value: LoopState) -> str:
+        """Return the first line of a commit message."""
+        return f"{self.loop} of #{self.pull}, revision {value.revision}"
 
-    def _create_comment(self, stored: StoredState) -> tuple[Comment, ...]:
+    def load(self) -> Stored[LoopState]:
+        """Read the state: one request, and one or two more unless exactly one comment of ours shows it.
+
+        A comment that a person deleted or edited resets nothing: the commits are read then.
+        """
+        self.comments = self._our_comments()
+        shown = [view for comment in self.comments if (view := self._view(comment)) and view.state]
+        if len(self.comments) != 1 or not shown:
+            stored = self.newest()
+            if stored or not shown:
+                return stored or Stored(LoopState(loop=self.loop))
+        last = max(shown, key=lambda view: view.state.revision if view.state else 0)
+        link = Link("", last.commit, last.tree) if last.commit else None
+        return Stored(last.state or LoopState(loop=self.loop), link, is_shown=True)
+
+    def update(self, stored: Stored[LoopState], step: Callable[[LoopState], LoopState | None]) -> Stored[LoopState]:
+        """Write ``step(state)`` of the newest state as the next revision, unless it is None or the state itself."""
+
+        def decide(state: LoopState) -> LoopState | None:
+            wanted = step(state)
+            if wanted is None or wanted == state:
+                return None
+            return wanted.model_copy(update={"revision": state.revision + 1})
+
+        return self.change(stored, decide)
+
+    def render(self, stored: Stored[LoopState]) -> None:
+        """Write the comment, and delete further ones of ours."""
+        comments = self._our_comments() if self.comments is None else self.comments
+        comments = comments or self._create_comment(stored)
+        try:
+            body = self._body(stored)
+            if comments[0].body != body:
+                comments = (self.github.change_comment(comments[0].id, body), *comments[1:])
+            for spare in comments[1:]:
+                self.github.delete_comment(spare.id)
+        except NotThere:  # a person deleted it meanwhile
+            self.comments = ()
+            self.render(stored)
+        else:
+            self.comments = comments[:1]
+
+    def _create_comment(self, stored: Stored[LoopState]) -> tuple[Comment, ...]:
         """Return our comments, after creating the first one. Later writers give the first writer time to do so."""
-        for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.state.revision > 1 else ()):
+        for _ in attempts(self.chain.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 else ()):
             if found := self._our_comments():
                 return found
         body = self._body(stored)
         made = send_once(
             lambda: self.github.create_comment(self.pull, body),
             lambda: next(iter(self._our_comments()), None),
-            self.clock,
+            self.chain.clock,
         )
         refuse_lost(self.github, made, is_ours=self.is_ours(made.author))
         return self._our_comments() or (made,)
@@ -198,9 +158,9 @@ class StateStore:
     def _view(self, comment: Comment) -> StateView | None:
         return read_view(comment.body, self.loop, self.pull)
 
-    def _body(self, stored: StoredState) -> str:
+    def _body(self, stored: Stored[LoopState]) -> str:
         where = (stored.link.sha, stored.link.tree) if stored.link else ()
-        return write_comment(stored.state, self.pull, *where)
+        return write_comment(stored.value, self.pull, *where)
 
 
 def read_view(body: str, loop: str, pull: int) -> StateView | None:

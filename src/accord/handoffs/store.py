@@ -1,0 +1,248 @@
+"""Where a handoff is stored: in a JSON file, or with its work item.
+
+With a work item the history is at a ref, and the newest version in the issue's body too. The author of an issue may edit
+its body, so the ref decides (``accord.github.state``). People and other repositories take the block in the body along;
+it counts only when there is no ref and the caller adopts it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from accord.core.documents import MAX_BYTES, read_object
+from accord.core.errors import BrokenContract, Refused, WrongUsage
+from accord.core.findings import Finding, warning, with_lines
+from accord.files.store import Storage, can_be_written, locked, write_whole
+from accord.github.markers import take_copy, with_copy
+from accord.github.models import Issue, IssueChange
+from accord.github.state import Chain, Stored, StoredDocument
+from accord.handoffs.models import has_task_id, next_task_id, normalised
+from accord.handoffs.plan import with_task_id
+from accord.handoffs.rules import read_handoff
+from accord.text.redaction import Redactor, redacted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from accord.core.clock import Clock
+    from accord.core.documents import Document
+    from accord.github.client import GitHub
+    from accord.handoffs.plan import HandoffDecision
+
+Task = dict[str, Any]
+
+_LARGEST_NEIGHBOUR = 1_048_576
+"""Bytes; a larger file beside a handoff is not searched for a task id."""
+
+README = (
+    "accord maintains this ref. The message of each commit holds one version of the handoff of a work item; the "
+    "newest one is also in the body of the issue.\n"
+)
+_ACTED_ON = re.compile("[@#<>/]")
+"""Characters by which GitHub recognises a mention, a reference or an address in the message of a commit."""
+
+NO_HANDOFF = (
+    "#{number} has no handoff. Start one with `accord handoff patch PATCH.json --work-item {number} --role ROLE`."
+)
+_DIFFERS = "The block in the body of #{number} differs from the ref. The ref counts; the next write fixes the body."
+_UNTRUSTED = (
+    "The body of #{number} contains a handoff that no ref of this repository confirms: the issue came from another "
+    "repository, the ref was deleted, or a person wrote the block. If you trust it, pass `--adopt`; otherwise delete the "
+    "block from the body."
+)
+
+
+def change_file(
+    path: Path, decide: Callable[[Task], HandoffDecision], clock: Clock, *, writes: bool
+) -> HandoffDecision:
+    """Decide about the task in a file, and write the result if ``writes`` and it changed.
+
+    Raises BrokenContract when the file is not a handoff, WrongUsage when it cannot be read or written, Stopped when
+    another process keeps writing in its directory.
+    """
+    if writes and not can_be_written(path):
+        raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
+    with locked(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
+        document = _read_document(path)
+        found, task = document.value, normalised(document.value)
+        try:
+            read_handoff(task)
+        except BrokenContract as broken:
+            raise BrokenContract(broken.message, findings=with_lines(broken.findings, document.lines)) from None
+        if not has_task_id(task):
+            task = with_task_id(task, next_task_id(_neighbour_ids(path)))
+        decision = decide(task)
+        if writes and decision.task not in (task, found):
+            write_whole(path, json.dumps(decision.task, indent=2, ensure_ascii=False) + "\n")
+    return decision
+
+
+def _read_document(path: Path) -> Document:
+    try:
+        with path.open("rb") as file:
+            return read_object(file.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise WrongUsage(f"{path} cannot be read: {error.strerror}.", hint="Pass an existing file.") from None
+
+
+def _neighbour_ids(path: Path) -> Iterator[object]:
+    """Yield the ids of the tasks in the same directory; other files are skipped."""
+    for other in sorted(path.parent.glob("*.json")):
+        with suppress(OSError, BrokenContract):
+            if other.stat().st_size <= _LARGEST_NEIGHBOUR:
+                metadata = read_object(other.read_bytes()).value.get("metadata")
+                yield metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
+
+
+class Block(NamedTuple):
+    """The block in a body: the commit that confirms it, and the task; None where it did not fit or is damaged."""
+
+    commit: str
+    task: Task | None
+
+
+def read_block(body: str) -> Block | None:
+    """Read the first block of a body; None where there is none. A block alone proves nothing."""
+    fields, _ = take_copy(body)
+    return Block(fields["commit"], _unpack(fields.get("data", ""))) if fields else None
+
+
+def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
+    """Put the block into a body, replacing others.
+
+    A block without the task only names the commit that holds it; where not even that fits, there is none.
+    """
+    text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+    return with_copy({"commit": commit, "data": packed}, without_block(body))
+
+
+def without_block(body: str) -> str:
+    """Return a body without its blocks."""
+    return take_copy(body)[1]
+
+
+def _is_in_step(body: str, task: Task, commit: str) -> bool:
+    """Tell whether the block of a body says what it should. A block without a task may have had no space for it."""
+    fields, _ = take_copy(body)
+    if fields is None:
+        return with_block(body, task, commit) == body
+    return fields["commit"] == commit and ("data" not in fields or _unpack(fields["data"]) == task)
+
+
+def _unpack(data: str) -> Task | None:
+    try:
+        unpacking = zlib.decompressobj()
+        raw = unpacking.decompress(base64.b64decode(data, validate=True), MAX_BYTES)
+        return read_object(raw).value if raw and unpacking.eof else None
+    except (ValueError, zlib.error, BrokenContract):
+        return None
+
+
+@dataclass(frozen=True)
+class LoadedHandoff(Stored[Task]):
+    """A task as it was read, and warnings about its block.
+
+    ``is_new``: the work item has no handoff yet. ``is_adopted``: it comes from a block without a ref.
+    """
+
+    is_new: bool = False
+    is_adopted: bool = False
+    warnings: tuple[Finding, ...] = ()
+
+
+class HandoffStore(StoredDocument[Task]):
+    """The stored handoff of a work item. ``adopts``: the caller trusts a block that no ref confirms."""
+
+    def __init__(
+        self, github: GitHub, number: int, clock: Clock, secrets: Redactor | None = None, *, adopts: bool = False
+    ) -> None:
+        super().__init__(Chain(github, f"refs/accord/handoffs/{number}", README, clock), f"the handoff of #{number}")
+        self.github, self.number, self.adopts = github, number, adopts
+        self.secrets = secrets or Redactor()
+
+    def encode(self, value: Task) -> str:
+        """Return a version's text, in which GitHub finds nothing to act on."""
+        text = json.dumps(value, ensure_ascii=False, indent=1)
+        return _ACTED_ON.sub(lambda hit: f"\\u{ord(hit.group()):04x}", text)
+
+    def decode(self, text: str) -> Task:
+        """Parse a version."""
+        try:
+            task = normalised(read_object(text.encode()).value)
+            read_handoff(task)
+        except BrokenContract as broken:
+            raise Refused(
+                f"{self.chain.ref} holds no handoff that this version can read: {broken.message}",
+                hint="Use the version that wrote it, or delete the ref and continue from the body with `--adopt`.",
+            ) from None
+        return task
+
+    def title(self, value: Task) -> str:
+        """Return the first line of a commit message."""
+        return f"Handoff of #{self.number}: {value['status']}"
+
+    def load(self) -> LoadedHandoff:
+        """Read the handoff of a work item, or a new one: three requests.
+
+        Raises BrokenContract when the work item does not exist, or its block is not confirmed and not adopted.
+        """
+        issue, stored = self._issue(), self.newest()
+        if stored is not None and stored.link is not None:
+            is_shown = _is_in_step(issue.body, stored.value, stored.link.sha)
+            odd = () if is_shown else (warning("handoff-block-differs", _DIFFERS.format(number=self.number)),)
+            return LoadedHandoff(stored.value, stored.link, is_shown, warnings=odd)
+        task_id = f"T-{self.number:05d}"
+        block = read_block(issue.body)
+        if block is None:
+            task = {"title": self.secrets(issue.title), "status": "backlog", "metadata": {}}
+            missing = warning("handoff-missing", NO_HANDOFF.format(number=self.number))
+            return LoadedHandoff(with_task_id(task, task_id), is_new=True, warnings=(missing,))
+        if not self.adopts:
+            raise _broken("handoff-untrusted", _UNTRUSTED.format(number=self.number))
+        if block.task is None:
+            message = f"The block in the body of #{self.number} cannot be read. Delete it to start again."
+            raise _broken("handoff-unreadable", message)
+        task = normalised(block.task)
+        read_handoff(task)
+        return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
+
+    def decide(self, decide: Callable[[Task], HandoffDecision]) -> HandoffDecision:
+        """Write the task that ``decide`` returns for the newest task. ``decide`` is pure and may be called again."""
+        decisions: list[HandoffDecision] = []
+        loaded = self.load()
+
+        def step(task: Task) -> Task | None:
+            decisions.append(decide(task))
+            wanted: Task = redacted(decisions[-1].task, self.secrets)
+            is_stored = not (loaded.is_adopted and task is loaded.value)
+            return None if wanted == task and is_stored else wanted
+
+        self.change(loaded, step)
+        return decisions[-1]
+
+    def render(self, stored: Stored[Task]) -> None:
+        """Write the block into the body."""
+        if stored.link is not None:
+            issue = self._issue()
+            body = with_block(issue.body, stored.value, stored.link.sha)
+            if body != issue.body:
+                self.github.change_issue(self.number, IssueChange(body))
+
+    def _issue(self) -> Issue:
+        issue = self.github.issue(self.number)
+        if issue is None or issue.is_pull:
+            message = f"This repository has no work item #{self.number}. Pass the number of an existing one."
+            raise _broken("unknown-reference", message)
+        return issue
+
+
+def _broken(code: str, message: str) -> BrokenContract:
+    return BrokenContract(message, findings=[Finding(code, message)])
