@@ -13,8 +13,8 @@ from support.handoffs import REVIEW, VERIFICATION, by, patch
 from accord.core.clock import SystemClock
 from accord.github.client import GitHub
 from accord.github.models import Access
-from accord.handoffs.issues import Place, change
 from accord.handoffs.plan import decide_patch
+from accord.handoffs.store import HandoffStore
 from accord_sandbox.seed import INSTALLATION_TOKEN
 from accord_sandbox.server import serving
 
@@ -55,7 +55,7 @@ def test_the_action_sets_the_check_and_says_what_blocks(bench: Bench, tmp_path: 
     with serving(tmp_path / "sandbox", seed=tmp_path / "seed.yml", repository=CONSUMER) as github:
         adapter = GitHub(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)
         both = patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION)
-        change(Place(adapter, 1, SystemClock()), lambda task: decide_patch(task, both, by("tester")))
+        HandoffStore(adapter, 1, SystemClock()).decide(lambda task: decide_patch(task, both, by("tester")))
         ended = bench.run(WORKFLOW, tmp_path / "run", api_url=github.url, token=INSTALLATION_TOKEN)
 
         assert ended.exit_code == 0, ended.trouble

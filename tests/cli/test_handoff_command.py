@@ -12,7 +12,7 @@ from support.handoffs import DONE, EVERYTHING, PLAN, REVIEW, VERIFICATION, hando
 from support.stage import Stage, staged
 
 from accord.core.clock import SystemClock
-from accord.handoffs.issues import read_block
+from accord.handoffs.store import read_block
 from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:

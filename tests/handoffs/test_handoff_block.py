@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.handoffs import handoff
 
 from accord.github.limits import BODY_CHARS
-from accord.handoffs.issues import read_block, with_block, without_block
+from accord.handoffs.store import read_block, with_block, without_block
 from accord.text.untrusted import visible_text
 
 SHA = "0123456789abcdef0123456789abcdef01234567"

@@ -15,8 +15,8 @@ from support.handoffs import by, handoff, patch
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.files.store import Storage, locked
-from accord.handoffs.files import change_file
 from accord.handoffs.plan import decide_patch
+from accord.handoffs.store import change_file
 
 if TYPE_CHECKING:
     from pathlib import Path

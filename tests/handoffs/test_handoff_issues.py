@@ -15,8 +15,8 @@ from support.stage import Stage, staged
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.limits import BODY_CHARS
 from accord.github.models import IssueChange
-from accord.handoffs.issues import Place, change, load, read_block, with_block, without_block
 from accord.handoffs.plan import decide_move, decide_patch
+from accord.handoffs.store import HandoffStore, read_block, with_block, without_block
 from accord.results.operations import Outcome
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from accord.handoffs.plan import Decided
+    from accord.handoffs.plan import HandoffDecision
 
 BODY = "Export tables.\r\n\r\n```\nopen fence\n<!-- note -->"
 SEED = """
@@ -57,25 +57,24 @@ def stage(shared: tuple[Stage, Callable[[], None]]) -> Stage:
     return shared[0]
 
 
-def place(stage: Stage, number: int = 1, **more: Any) -> Place:
-    return Place(stage.adapter(), number, stage.clock, **more)
+def store(stage: Stage, number: int = 1, **more: Any) -> HandoffStore:
+    return HandoffStore(stage.adapter(), number, stage.clock, **more)
 
 
-def to_review(task: dict[str, Any]) -> Decided:
+def to_review(task: dict[str, Any]) -> HandoffDecision:
     return decide_move(task, "review", by("tester"), MERGED)
 
 
-def to_implementing(task: dict[str, Any]) -> Decided:
+def to_implementing(task: dict[str, Any]) -> HandoffDecision:
     return decide_move(task, "implementing", by("developer"))
 
 
 def go(stage: Stage, number: int = 1) -> None:
     """From the beginning into review, in two writes."""
-    change(
-        place(stage, number),
+    store(stage, number).decide(
         lambda task: to_implementing(task) if task["status"] == "backlog" else decide_patch(task, {}, by("human")),
     )
-    change(place(stage, number), to_review)
+    store(stage, number).decide(to_review)
 
 
 def body(stage: Stage, number: int = 1) -> str:
@@ -92,13 +91,13 @@ def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
     assert block.task is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/{number}")
     assert ref["object"]["sha"] == block.commit
-    assert load(place(stage, number)).task == block.task
+    assert store(stage, number).load().value == block.task
     return block.task
 
 
 def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None:
-    held = load(place(stage))
-    assert (held.is_new, held.task["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
+    held = store(stage).load()
+    assert (held.is_new, held.value["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
     assert [warning.code for warning in held.warnings] == ["handoff-missing"]
     go(stage)
     task = shown(stage)
@@ -109,15 +108,15 @@ def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None
 def test_reading_costs_three_requests_and_what_is_done_is_not_written_again(stage: Stage) -> None:
     go(stage)
     github = stage.adapter()
-    change(Place(github, 1, stage.clock), to_review)
+    HandoffStore(github, 1, stage.clock).decide(to_review)
     assert github.requests.write == 0
     github = stage.adapter()
-    load(Place(github, 1, stage.clock))
+    HandoffStore(github, 1, stage.clock).load()
     assert (github.requests.read, github.requests.write) == (3, 0)
 
 
 def test_a_refusal_is_written_down_on_the_issue(stage: Stage) -> None:
-    decided = change(place(stage), lambda task: decide_move(task, "review", by("tester")))
+    decided = store(stage).decide(lambda task: decide_move(task, "review", by("tester")))
     assert not decided.is_ok
     assert [reason["code"] for reason in shown(stage)["metadata"]["workflowRuntime"]["blockingReasons"]] == [
         "INVALID_STATUS_TRANSITION"
@@ -133,13 +132,13 @@ def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
         for number in range(times):
             word = f"{name}{number}"
 
-            def add(task: dict[str, Any], word: str = word) -> Decided:
+            def add(task: dict[str, Any], word: str = word) -> HandoffDecision:
                 known = task["metadata"].get("retrospectives", [])
                 return decide_patch(
                     task, patch(retrospectives=[*known, word]) if word not in known else {}, by("human")
                 )
 
-            change(place(stage), add)
+            store(stage).decide(add)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in "abc"]
     for thread in threads:
@@ -151,16 +150,16 @@ def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
 
 
 def test_who_comes_second_decides_again_on_what_the_first_one_wrote(stage: Stage) -> None:
-    change(place(stage), to_implementing)
+    store(stage).decide(to_implementing)
     seen: list[str] = []
 
-    def second(task: dict[str, Any]) -> Decided:
+    def second(task: dict[str, Any]) -> HandoffDecision:
         seen.append(task["status"])
         if len(seen) == 1:
-            change(place(stage), lambda now: decide_move(now, "cancelled", by("human")))
+            store(stage).decide(lambda now: decide_move(now, "cancelled", by("human")))
         return to_review(task)
 
-    decided = change(place(stage), second)
+    decided = store(stage).decide(second)
     assert seen == ["implementing", "cancelled"]
     assert codes(decided.reasons) == [("invalid-status-transition", "/status")]
     assert shown(stage)["status"] == "cancelled"
@@ -169,15 +168,15 @@ def test_who_comes_second_decides_again_on_what_the_first_one_wrote(stage: Stage
 def test_a_writer_whom_others_outrun_each_time_stops_and_says_so(stage: Stage) -> None:
     count = 0
 
-    def outrun(task: dict[str, Any]) -> Decided:
+    def outrun(task: dict[str, Any]) -> HandoffDecision:
         nonlocal count
         count += 1
         number = count
-        change(place(stage), lambda now: decide_patch(now, patch(x=str(number)), by("human")))
+        store(stage).decide(lambda now: decide_patch(now, patch(x=str(number)), by("human")))
         return decide_patch(task, patch(y="1"), by("human"))
 
-    with pytest.raises(Stopped, match="changed by others 12 times"):
-        change(place(stage), outrun)
+    with pytest.raises(Stopped, match="Other writers changed the handoff of #1 12 times"):
+        store(stage).decide(outrun)
     assert shown(stage)["metadata"]["x"] == "12"
 
 
@@ -226,13 +225,13 @@ def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(st
     given = tmp_path / "patch.json"
     given.write_text(json.dumps(patch(reviewArtifact={"changeSummary": ["One"], "updatedAt": "2026-11-02T09:00:00Z"})))
     stage.server.requests.clear()
-    change(place(stage, 1), lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
+    store(stage, 1).decide(lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
     count, wanted = len(stage.server.requests), shown(stage, 1)
     for nth in range(1, count + 1):
         number = nth + 1
         command = ["handoff", "patch", str(given), "--work-item", str(number), "--role", "reviewer"]
         kill_at(nth, command, stage)
-        change(place(stage, number), lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
+        store(stage, number).decide(lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
         assert without_id(shown(stage, number)) == without_id(wanted), f"request {nth}"
 
 
@@ -248,18 +247,18 @@ def without_id(task: dict[str, Any]) -> str:
 def test_a_block_that_somebody_wrote_into_the_body_counts_for_nothing(stage: Stage) -> None:
     forged = handoff("done")
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, forged, "f" * 40)))
-    with pytest.raises(BrokenContract, match="no ref of this repository vouches for") as refused:
-        load(place(stage))
+    with pytest.raises(BrokenContract, match="no ref of this repository confirms") as refused:
+        store(stage).load()
     assert codes(refused.value.findings) == [("handoff-untrusted", "")]
 
 
 def test_a_forged_block_beside_a_true_handoff_is_told_and_fixed(stage: Stage) -> None:
     go(stage)
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("done"), "f" * 40)))
-    held = load(place(stage))
-    assert held.task["status"] == "review"
+    held = store(stage).load()
+    assert held.value["status"] == "review"
     assert [warning.code for warning in held.warnings] == ["handoff-block-differs"]
-    change(place(stage), to_review)
+    store(stage).decide(to_review)
     assert shown(stage)["status"] == "review"
 
 
@@ -267,17 +266,17 @@ def test_a_spoiled_or_deleted_block_is_told_and_fixed_too(stage: Stage) -> None:
     go(stage)
     for spoiled in (body(stage).replace("data=e", "data=f"), BODY):
         stage.adapter().change_issue(1, IssueChange(spoiled))
-        assert [warning.code for warning in load(place(stage)).warnings] == ["handoff-block-differs"]
-        change(place(stage), to_review)
+        assert [warning.code for warning in store(stage).load().warnings] == ["handoff-block-differs"]
+        store(stage).decide(to_review)
         assert shown(stage)["status"] == "review"
 
 
 def test_a_body_that_has_no_room_for_a_block_stays_as_it_is_and_the_handoff_is_kept(stage: Stage) -> None:
     full = "x" * BODY_CHARS
     stage.adapter().change_issue(1, IssueChange(full))
-    change(place(stage), to_implementing)
-    held = load(place(stage))
-    assert (body(stage), held.task["status"], held.warnings) == (full, "implementing", ())
+    store(stage).decide(to_implementing)
+    held = store(stage).load()
+    assert (body(stage), held.value["status"], held.warnings) == (full, "implementing", ())
 
 
 LONG = "\n".join(["A line of context that fills the body."] * 500)
@@ -287,30 +286,33 @@ LONG = "\n".join(["A line of context that fills the body."] * 500)
 def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Stage, context: str) -> None:
     note = {"metadata": {"note": random.Random(1).randbytes(38_000).hex()}}
     stage.adapter().change_issue(1, IssueChange(task_body(), list(TASK_LABELS)))
-    change(place(stage), lambda task: decide_patch(task, note, by("human")))
+    store(stage).decide(lambda task: decide_patch(task, note, by("human")))
     result = plan(update=[update(1, body=task_body(context=context))])
     assert stage.apply(result).outcome is Outcome.APPLIED
     updated = body(stage)
     assert updated.startswith("<!-- accord:handoff commit=")
     assert task_body(context=context).rstrip() in updated
-    assert (load(place(stage)).task["metadata"]["note"], load(place(stage)).warnings) == (note["metadata"]["note"], ())
+    assert (store(stage).load().value["metadata"]["note"], store(stage).load().warnings) == (
+        note["metadata"]["note"],
+        (),
+    )
     assert stage.apply(result).outcome is Outcome.UNCHANGED
-    change(place(stage), to_implementing)
+    store(stage).decide(to_implementing)
     assert without_block(body(stage)) == without_block(updated)
 
 
 def test_an_empty_repository_has_no_handoffs_and_says_what_the_first_one_needs(tmp_path: Path) -> None:
     with staged(tmp_path / "empty") as stage:
         stage.adapter().create_issue("Export", BODY, [])
-        assert load(place(stage)).is_new
+        assert store(stage).load().is_new
         with pytest.raises(Refused, match="Git Repository is empty") as refused:
-            change(place(stage), to_implementing)
+            store(stage).decide(to_implementing)
         assert "holds no commit yet: push one" in refused.value.hint
 
 
 def test_a_block_from_elsewhere_is_taken_on_when_the_caller_vouches_for_it(stage: Stage) -> None:
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("planning"), "f" * 40)))
-    change(place(stage, adopts=True), lambda task: decide_patch(task, {}, by("human")))
+    store(stage, adopts=True).decide(lambda task: decide_patch(task, {}, by("human")))
     task = shown(stage)
     assert (task["status"], task["metadata"]["canonicalTaskId"]) == ("planning", "T-00123")
 
@@ -319,13 +321,13 @@ def test_text_that_people_change_meanwhile_stays_changed(stage: Stage) -> None:
     go(stage)
     new = body(stage).replace("Export tables", "Export *all* tables")
     stage.adapter().change_issue(1, IssueChange(new))
-    change(place(stage), lambda task: decide_move(task, "cancelled", by("human")))
+    store(stage).decide(lambda task: decide_move(task, "cancelled", by("human")))
     assert without_block(body(stage)) == BODY.replace("Export tables", "Export *all* tables")
 
 
 def test_secrets_reach_neither_the_body_nor_the_commits(stage: Stage) -> None:
-    where = place(stage, secrets=Redactor(("hunter2-hunter2",)))
-    change(where, lambda task: decide_patch(task, patch(note="key hunter2-hunter2"), by("developer")))
+    where = store(stage, secrets=Redactor(("hunter2-hunter2",)))
+    where.decide(lambda task: decide_patch(task, patch(note="key hunter2-hunter2"), by("developer")))
     assert shown(stage)["metadata"]["note"] == "key [redacted: secret of the environment]"
     sha = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/1")["object"]["sha"]
     message = stage.get(f"/repos/{stage.repository}/git/commits/{sha}")["message"]
@@ -334,7 +336,7 @@ def test_secrets_reach_neither_the_body_nor_the_commits(stage: Stage) -> None:
 
 def test_a_commit_of_a_handoff_mentions_nobody_and_refers_to_nothing(stage: Stage) -> None:
     text = "@octocat fixes #1 https://github.com/octo/code/pull/1 <b>"
-    change(place(stage), lambda task: decide_patch(task, patch(note=text), by("developer")))
+    store(stage).decide(lambda task: decide_patch(task, patch(note=text), by("developer")))
     assert shown(stage)["metadata"]["note"] == text
     sha = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/1")["object"]["sha"]
     message = stage.get(f"/repos/{stage.repository}/git/commits/{sha}")["message"]
@@ -342,12 +344,12 @@ def test_a_commit_of_a_handoff_mentions_nobody_and_refers_to_nothing(stage: Stag
 
 
 def test_a_token_that_may_not_write_contents_writes_nothing_at_all(stage: Stage) -> None:
-    weak = Place(stage.adapter(token="reading"), 1, stage.clock)
+    weak = HandoffStore(stage.adapter(token="reading"), 1, stage.clock)
     with pytest.raises(Refused):
-        change(weak, to_implementing)
+        weak.decide(to_implementing)
     assert body(stage) == BODY
 
 
 def test_a_pull_request_or_a_number_that_is_not_there_is_no_work_item(stage: Stage) -> None:
     with pytest.raises(BrokenContract, match="no work item #999"):
-        load(place(stage, 999))
+        store(stage, 999).load()

@@ -229,7 +229,7 @@ def test_each_time_a_status_is_entered_somebody_is_called_anew() -> None:
 def test_the_question_of_a_redirect_stays_when_the_same_command_brings_another_one_again() -> None:
     other = patch(awaitingHumanArtifact={"question": "May I?"})
     once = decide_move(handoff(), "review", by("tester"), other, redirects=True).task
-    assert "no reviewArtifact" in once["metadata"]["awaitingHumanArtifact"]["question"]
+    assert "reviewArtifact is missing" in once["metadata"]["awaitingHumanArtifact"]["question"]
     assert decide_move(once, "review", by("tester", LATER), other, redirects=True).task == once
 
 

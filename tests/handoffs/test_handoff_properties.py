@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.handoffs import DONE, PLAN, PLANNED, QUESTION, REVIEW, VERIFICATION, by, checked, handoff
 
 from accord.handoffs.models import normalised
-from accord.handoffs.plan import Decided, decide_move, decide_patch
-from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, changes, deep_merged, value_at
+from accord.handoffs.plan import HandoffDecision, decide_move, decide_patch
+from accord.handoffs.rules import APPEND_ONLY, IMMUTABLE, ROLES, field_changes, merge_patch, value_at
 from accord.handoffs.stages import HANDOFF
 
 words = st.sampled_from(["a", "b", "-->", "@all", ""])
@@ -52,7 +52,7 @@ moves = st.tuples(st.sampled_from(HANDOFF.states), roles, st.none() | patches, s
 steps = st.lists(st.tuples(roles, patches) | moves, max_size=8)
 
 
-def taken(task: dict[str, Any], step: tuple[Any, ...], at: str) -> Decided:
+def apply_step(task: dict[str, Any], step: tuple[Any, ...], at: str) -> HandoffDecision:
     if len(step) == 2:
         return decide_patch(task, step[1], by(step[0], at))
     target, role, patch, redirects = step
@@ -69,7 +69,7 @@ def history(task: dict[str, Any]) -> list[Any]:
 def test_what_the_contract_promises_holds_after_any_patches_and_moves(start: str, steps: list[Any]) -> None:
     task = handoff(start)
     for number, step in enumerate(steps):
-        decided = taken(task, step, f"2026-11-02T09:{number:02}:00Z")
+        decided = apply_step(task, step, f"2026-11-02T09:{number:02}:00Z")
         after = decided.task
         for place in IMMUTABLE:
             assert value_at(task, place) in (None, "", value_at(after, place))
@@ -79,7 +79,7 @@ def test_what_the_contract_promises_holds_after_any_patches_and_moves(start: str
         assert history(after)[: len(history(task))] == history(task)
         role = step[0] if len(step) == 2 else step[1]
         own = {"workflowRuntime", "awaitingHumanArtifact"} if decided.is_redirected else {"workflowRuntime"}
-        for place, _, _ in changes(task.get("metadata"), after["metadata"], ("metadata",)):
+        for place, _, _ in field_changes(task.get("metadata"), after["metadata"], ("metadata",)):
             is_stamp = place[-1] in {"updatedAt", "updatedBy"}
             assert place[1] in own or is_stamp or ROLES[role].may_change(place), place
         if after["status"] != task["status"]:
@@ -89,7 +89,7 @@ def test_what_the_contract_promises_holds_after_any_patches_and_moves(start: str
         if not decided.is_ok:
             assert {**after["metadata"], "workflowRuntime": 0} == {**task["metadata"], "workflowRuntime": 0}
             assert after["status"] == task["status"]
-        again = taken(after, step, "2026-11-02T10:00:00Z")
+        again = apply_step(after, step, "2026-11-02T10:00:00Z")
         if decided.is_ok:
             assert again.task == after, "the same again is once"
         else:
@@ -107,8 +107,8 @@ objects = st.dictionaries(words, json_values, max_size=3)
 
 @given(task=objects, patch=objects)
 def test_a_merge_changes_only_what_the_patch_names_and_twice_is_once(task: Any, patch: Any) -> None:
-    merged = deep_merged(task, patch)
-    assert deep_merged(merged, patch) == merged
+    merged = merge_patch(task, patch)
+    assert merge_patch(merged, patch) == merged
     for key in task:
         if key not in patch:
             assert merged[key] == task[key]

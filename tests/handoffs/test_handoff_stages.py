@@ -129,5 +129,5 @@ def test_with_every_artifact_each_move_of_the_table_may_be_made(source: str, tar
 
 def test_the_table_says_why_a_move_may_not_be_made() -> None:
     metadata = read_handoff(handoff("implementing")).metadata
-    assert "no reviewArtifact" in HANDOFF.refusal("implementing", "review", metadata)
+    assert "reviewArtifact is missing" in HANDOFF.refusal("implementing", "review", metadata)
     assert "legal moves are: backlog, review" in HANDOFF.refusal("implementing", "done", metadata)

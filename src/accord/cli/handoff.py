@@ -1,4 +1,4 @@
-"""``accord handoff``: what the roles leave for each other on a task, and the moves that it allows."""
+"""``accord handoff``: check a task's handoff, change it in a role, move it, and tell GitHub about it."""
 
 from __future__ import annotations
 
@@ -16,51 +16,45 @@ from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
 from accord.core.findings import Severity, has_errors
 from accord.core.kinds import KINDS
-from accord.handoffs.files import change_file
 from accord.handoffs.models import OLD_STATUSES, normalised
-from accord.handoffs.plan import Author, Decided, decide_move, decide_patch
+from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
-from accord.handoffs.runtime import as_reason
 from accord.handoffs.stages import HANDOFF
 from accord.text.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.github.client import GitHub
-    from accord.handoffs.gate import Sent
-    from accord.handoffs.plan import Decided
-
-    Decide = Callable[[dict[str, Any]], Decided]
     from collections.abc import Callable, Sequence
 
-    from accord.core.kinds import KINDS
-from accord.core.findings import Finding
+    from accord.core.findings import Finding
+    from accord.github.client import GitHub
+    from accord.handoffs.gate import SentAction
+
+    Decide = Callable[[dict[str, Any]], HandoffDecision]
+    Changer = Callable[[Decide, bool], HandoffDecision]
 
 
-def issue_changer(github: GitHub, number: int, *, adopts: bool = False) -> Callable[[Decide, bool], Decided]:
-    """Return what decides about the handoff of a work item, and writes the decision if its second argument says so."""
-    from accord.handoffs.issues import Place, change, load
+def _changer(path: str, number: int | None, github: GitHub | None, *, adopts: bool = False) -> Changer:
+    """Return the function that decides about a handoff, in a file or of a work item, and writes it where asked to."""
+    from accord.handoffs.store import HandoffStore, change_file
 
-    place = Place(github, number, SystemClock(), redactor_for(os.environ), adopts)
-    return lambda decide, writes: change(place, decide) if writes else decide(load(place).task)
-
-
-def file_changer(path: str) -> Callable[[Decide, bool], Decided]:
-    """Return the same for the handoff in a file."""
-    return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
+    if github is None or number is None:
+        return lambda decide, writes: change_file(Path(path), decide, SystemClock(), writes=writes)
+    store = HandoffStore(github, number, SystemClock(), redactor_for(os.environ), adopts=adopts)
+    return lambda decide, writes: store.decide(decide) if writes else decide(store.load().value)
 
 
 @click.command()
-@click.option("--pull", required=True, type=click.IntRange(min=1), metavar="N", help="The pull request.")
-@click.option("--work-item", type=click.IntRange(min=1), metavar="N", help='Its work item; "Closes #n" when not given.')
+@click.option("--pull", required=True, type=click.IntRange(min=1), metavar="N", help="Pull request to judge.")
+@click.option(
+    "--work-item", type=click.IntRange(min=1), metavar="N", help="Its work item; by default the one that it closes."
+)
 @click.option(
     "--to",
     "target",
     type=Choice(["review", "verification", "done"]),
     default="review",
     show_default=True,
-    help="What the handoff must have: all that this stage asks for.",
+    help="Stage whose artifacts the handoff must have.",
 )
 @dry_run_option
 @repository_options
@@ -76,22 +70,22 @@ def gate(
     output_format: str,
     **access: Any,
 ) -> None:
-    """Judge the handoff of a pull request's work item, and set the check accord/handoff on its head.
+    """Set the check accord/handoff on a pull request.
 
-    Exits 1 when something blocks it.
+    Judges the handoff of its work item. Exits 1 when a reason blocks it.
     """
     from accord.cli.step import report_handoff
     from accord.github.pulls import closing_references
-    from accord.handoffs.gate import judge_pull, show
+    from accord.handoffs.gate import judge_pull, publish_check
 
     clock, redact = SystemClock(), redactor_for(os.environ)
     with github_for(**access) as (github, repository, *_):
         found = github.pull(pull)
         if found is None:
-            raise WrongUsage(f"There is no pull request #{pull} in {repository}.", hint="Name one with --pull.")
+            raise WrongUsage(f"{repository} has no pull request #{pull}.", hint="Pass an existing one with `--pull`.")
         numbers = [work_item] if work_item else closing_references(found.body, repository)
         judged = judge_pull(github, found, numbers, target, clock)
-        shown, is_new = (None, False) if dry_run else show(github, found, judged, clock, redact)
+        shown, is_new = (None, False) if dry_run else publish_check(github, found, judged, clock, redact)
     outcome = "planned" if dry_run else "not-allowed" if shown is None else "applied" if is_new else "unchanged"
     document = {
         "ok": judged.is_open,
@@ -137,24 +131,21 @@ def dispatch(
     output_format: str,
     **access: Any,
 ) -> None:
-    """Call who comes next: send each open action of a task as the event accord-handoff (repository_dispatch).
+    """Send each open action as a repository_dispatch event.
 
-    Waits 5, 15 and 30 seconds where an error should pass (exit code 3 when it does not); an error that will not pass is
-    written down and not tried again (4).
+    The event is accord-handoff. A transient error is tried again after 5, 15 and 30 seconds, then exits 3; a permanent
+    error is recorded, not tried again, and exits 4.
     """
     from accord.handoffs.gate import open_actions
-    from accord.handoffs.plan import Decided
 
     if (file is None) == (issue is None):
-        raise WrongUsage("Name TASK.json, or --work-item N.", hint="Try: accord handoff dispatch --help")
+        raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
     with github_for(**access) as (github, *_):
-        change = file_changer(file) if file else issue_changer(github, issue or 0)
-        actions = open_actions(change(Decided, False).task, again=again)
+        change = _changer(file or "", issue, github)
+        actions = open_actions(change(HandoffDecision, False).task, again=again)
         sent = [_send(github, action, change, issue) for action in actions] if not dry_run else []
     entries = (
-        [{**action, "status": "planned"} for action in actions]
-        if dry_run
-        else [_as_json_handoff_github(one) for one in sent]
+        [{**action, "status": "planned"} for action in actions] if dry_run else [_action_document(one) for one in sent]
     )
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     if output_format == "json":
@@ -169,19 +160,18 @@ def dispatch(
     ctx.exit(0)
 
 
-def _send(github: GitHub, action: dict[str, Any], change: Callable[[Decide, bool], Decided], issue: int | None) -> Sent:
-    """Send one action, and write down what became of it."""
-    from accord.handoffs.gate import EVENT, deliver, payload_of, recorded
-    from accord.handoffs.plan import Decided
+def _send(github: GitHub, action: dict[str, Any], change: Changer, issue: int | None) -> SentAction:
+    """Send one action, and record the result."""
+    from accord.handoffs.gate import EVENT, payload_of, send_action, with_sent
 
     clock = SystemClock()
-    payload = payload_of(change(Decided, False).task, action, issue)
-    sent = deliver(action, lambda: github.send_event(EVENT, payload), clock)
-    change(lambda task: recorded(task, sent, timestamp(clock.now())), True)
+    payload = payload_of(change(HandoffDecision, False).task, action, issue)
+    sent = send_action(action, lambda: github.send_event(EVENT, payload), clock)
+    change(lambda task: with_sent(task, sent, timestamp(clock.now())), True)
     return sent
 
 
-def _as_json_handoff_github(sent: Sent) -> dict[str, Any]:
+def _action_document(sent: SentAction) -> dict[str, Any]:
     status = "sent" if sent.error is None else "stopped" if isinstance(sent.error, Stopped) else "refused"
     return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
 
@@ -196,10 +186,10 @@ _issue_option = click.option(
 
 
 _writing_options = together(
-    click.option("--role", required=True, type=Choice(list(ROLES)), help="In whose role this is asked."),
-    click.option("--actor", default="", metavar="ID", help="Who asks; the role when not given."),
+    click.option("--role", required=True, type=Choice(list(ROLES)), help="Role of the author."),
+    click.option("--actor", default="", metavar="ID", help="Author's id; the role by default."),
     _issue_option,
-    click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where no ref vouches for it."),
+    click.option("--adopt", is_flag=True, help="Trust the block in the issue's body where it has no ref."),
     dry_run_option,
     repository_options,
     format_option,
@@ -208,7 +198,7 @@ _writing_options = together(
 
 @click.group()
 def handoff() -> None:
-    """Check a task's handoff, change it in a role, and move it through its stages."""
+    """Check, change and move a task's handoff."""
 
 
 @handoff.command()
@@ -218,7 +208,7 @@ def handoff() -> None:
 @format_option
 @click.pass_context
 def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output_format: str, **access: Any) -> None:
-    """Tell whether a handoff has the form of its contract, and what its status rests on is there."""
+    """Check the shape of a handoff and its status's artifacts."""
     (path,) = _named(files, issue, 0, "TASK.json")
     task: dict[str, Any] | None = None
     try:
@@ -226,11 +216,11 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
             document = read_object(read_bytes(path))
             task, findings = normalised(document.value), KINDS["handoff"].check(document)
         else:
-            from accord.handoffs.issues import Place, load
+            from accord.handoffs.store import HandoffStore
 
             with github_for(**access) as (github, *_):
-                held = load(Place(github, issue, SystemClock()))
-            task, findings = held.task, [*handoff_findings(read_handoff(held.task)), *held.warnings]
+                stored = HandoffStore(github, issue, SystemClock()).load()
+            task, findings = stored.value, [*handoff_findings(read_handoff(stored.value)), *stored.warnings]
     except BrokenContract as broken:
         findings = list(broken.findings)
     _print(task, findings, "rejected" if has_errors(findings) else "ok", f"#{issue}" if issue else path, output_format)
@@ -242,10 +232,10 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
 @_writing_options
 @click.pass_context
 def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, issue: int | None, **more: Any) -> None:
-    """Merge a patch into a handoff, if the role may make each of its changes."""
+    """Merge a patch into a handoff, in a role."""
     path, patch_path = _named(files, issue, 1, "TASK.json and PATCH.json")
 
-    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> Decided:
+    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
         return decide_patch(task, given, author)
 
     _change(ctx, decide, path, issue, role, actor, patch_path, **more)
@@ -261,7 +251,7 @@ def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, is
     metavar="STATUS",
     help="The status to move to.",
 )
-@click.option("--patch", "patch_path", metavar="PATCH.json", help="Merge this patch first; both are done, or neither.")
+@click.option("--patch", "patch_path", metavar="PATCH.json", help="Patch to merge first; both are done, or neither.")
 @click.option(
     "--on-missing",
     type=Choice(["refuse", "redirect"]),
@@ -283,13 +273,13 @@ def move(
     issue: int | None,
     **more: Any,
 ) -> None:
-    """Move a task to another status, if what the stage asks for is there.
+    """Move a task to another status.
 
-    A refused move changes nothing but metadata.workflowRuntime, which says why; it exits with 1.
+    The status requires artifacts. A refused move only records the reasons in metadata.workflowRuntime, and exits 1.
     """
     (path,) = _named(files, issue, 0, "TASK.json")
 
-    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> Decided:
+    def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
         to = OLD_STATUSES.get(target, target)
         return decide_move(task, to, author, given, redirects=on_missing == "redirect")
 
@@ -298,7 +288,7 @@ def move(
 
 def _change(
     ctx: click.Context,
-    decide: Callable[[Author, dict[str, Any], dict[str, Any]], Decided],
+    decide: Callable[[Author, dict[str, Any], dict[str, Any]], HandoffDecision],
     path: str,
     issue: int | None,
     role: str,
@@ -310,13 +300,13 @@ def _change(
     output_format: str,
     **access: Any,
 ) -> None:
-    """Decide, write if that is asked for, print, and end with the exit code of what was decided."""
+    """Decide, write unless it is a dry run, print, and exit with the code of the decision."""
     redact = redactor_for(os.environ)
     author = Author(role, timestamp(SystemClock().now()), redact(actor))
     name = f"#{issue}" if issue else path
     before: list[dict[str, Any]] = []
 
-    def decided_on(task: dict[str, Any]) -> Decided:
+    def decide_on(task: dict[str, Any]) -> HandoffDecision:
         before[:] = [task]
         return decide(author, given, task)
 
@@ -325,27 +315,27 @@ def _change(
         given = redacted(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         reading = name
         if issue is None:
-            decided = file_changer(path)(decided_on, not dry_run)
+            decision = _changer(path, None, None)(decide_on, not dry_run)
         else:
             with github_for(**access) as (github, *_):
-                decided = issue_changer(github, issue, adopts=adopt)(decided_on, not dry_run)
+                decision = _changer(path, issue, github, adopts=adopt)(decide_on, not dry_run)
     except BrokenContract as broken:
         _print(None, broken.findings, "rejected", reading, output_format)
         ctx.exit(1)
-    is_change = decided.task not in before
+    is_change = decision.task not in before
     done = ("planned" if dry_run else "applied") if is_change else "unchanged"
-    outcome = done if decided.is_ok else "rejected"
-    _print(decided.task, decided.reasons, outcome, name, output_format, is_redirected=decided.is_redirected)
-    ctx.exit(0 if decided.is_ok else 1)
+    outcome = done if decision.is_ok else "rejected"
+    _print(decision.task, decision.reasons, outcome, name, output_format, is_redirected=decision.is_redirected)
+    ctx.exit(0 if decision.is_ok else 1)
 
 
 def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Sequence[str]:
-    """Return the path of the task, empty for an issue's, and the paths after it. Raises WrongUsage for other counts."""
+    """Return the path of the task, empty for a work item's, and further paths. Raises WrongUsage for other counts."""
     if issue is not None and len(files) == more:
         return ("", *files)
     if issue is None and len(files) == more + 1:
         return files
-    raise WrongUsage(f"Name {what}, or --work-item N in place of TASK.json.", hint="Try: accord handoff --help")
+    raise WrongUsage(f"Expected {what}.", hint="Pass it, or `--work-item N` instead of TASK.json.")
 
 
 def _print(
@@ -376,12 +366,12 @@ def _print(
     print_findings(findings, name)
     color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
-    also = " (redirected: a person is asked)" if is_redirected else ""
+    also = " (redirected to a person)" if is_redirected else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
 
 
 def _as_json(finding: Finding) -> dict[str, Any]:
-    """Write a finding as a blocking reason, with its line where the file has one for it."""
+    """Return a finding as a blocking reason, with its line where the file has one."""
     return {**as_reason(finding), **({"line": finding.line} if finding.line else {})}
 
 

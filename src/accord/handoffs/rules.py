@@ -48,7 +48,7 @@ Location = tuple[str, ...]
 
 
 class FieldChange(NamedTuple):
-    """A location in the document, and its values before and after; None where there is none."""
+    """A location in the document, and its values before and after; None where it is missing."""
 
     location: Location
     before: Any
@@ -83,7 +83,7 @@ def is_empty(value: Any) -> bool:
 
 
 def value_at(document: Any, location: Location) -> Any:
-    """Return the value at a location; None where there is none."""
+    """Return the value at a location; None where it is missing."""
     for key in location:
         if not isinstance(document, dict):
             return None

@@ -1,7 +1,7 @@
 """The statuses of a task, the moves between them, and the artifacts that a move requires.
 
 Source: handoff schema, "Stage-gate validation" and "Partial/In-Progress Representation"; the table is accord's choice
-(docs/handoffs.md). A draft passes a gate when no required part is missing; a superseded artifact counts as absent. Every
+(docs/handoffs.md). A draft passes a gate when no required part is missing; superseded ones count as absent. Every
 way into review and done is gated, so that no detour avoids a gate; only done itself leads back to review without one.
 """
 
@@ -163,5 +163,6 @@ def _missing_done(path: str, what: str) -> Finding:
 
 
 def _missing_question(path: str, what: str) -> Finding:
-    message = f"{what.rstrip('?')}{'?' if what.endswith('?') else '.'} Write question, options, recommendedOption (one of their labels) and requestedAt."
+    end = "" if what.endswith("?") else "."
+    message = f"{what}{end} Write question, options, recommendedOption (one of their labels) and requestedAt."
     return Finding("missing-awaiting-human-artifact", message, path)

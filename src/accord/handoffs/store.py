@@ -1,8 +1,8 @@
 """Where a handoff is stored: in a JSON file, or with its work item.
 
-With a work item the history is at a ref, and the newest version in the issue's body too. The author of an issue may edit
-its body, so the ref decides (``accord.github.state``). People and other repositories take the block in the body along;
-it counts only when there is no ref and the caller adopts it.
+With a work item the history is at a ref, and the newest version in the issue's body too. The author of an issue can
+edit its body, so the ref decides (``accord.github.state``). A block in the body counts only without a ref, where the
+caller adopts it: it travels with a transferred issue.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Block(NamedTuple):
 
 
 def read_block(body: str) -> Block | None:
-    """Read the first block of a body; None where there is none. A block alone proves nothing."""
+    """Read the first block of a body; None without one. A block alone proves nothing."""
     fields, _ = take_copy(body)
     return Block(fields["commit"], _unpack(fields.get("data", ""))) if fields else None
 
@@ -117,7 +117,7 @@ def read_block(body: str) -> Block | None:
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     """Put the block into a body, replacing others.
 
-    A block without the task only names the commit that holds it; where not even that fits, there is none.
+    A block without the task only names the commit that holds it; where not even that fits, the body gets none.
     """
     text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
