@@ -54,8 +54,7 @@ NO_HANDOFF = (
 _DIFFERS = "The block in the body of #{number} differs from the ref. The ref counts; the next write fixes the body."
 _UNTRUSTED = (
     "The body of #{number} contains a handoff that no ref of this repository confirms: the issue came from another "
-    "repository, the ref was deleted, or a person wrote the block. If you trust it, pass `--adopt`; otherwise delete the "
-    "block from the body."
+    "repository, the ref was deleted, or a person wrote the block. If you trust it, pass `--adopt`; else delete it."
 )
 
 
