@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.sessions import (
-    ARCHITECTURE,
-    GATES,
-    REPORT,
-    SPEC,
-    TASKS,
-    acceptance,
-    agent_output,
-    decision,
-    make_session,
-)
+from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, decision, make_session
 
 from accord_sandbox.seed import STRANGER_TOKEN
 

@@ -99,7 +99,7 @@ def test_without_an_answer_nobody_is_accused_and_the_reason_is_said(project: Pro
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
     project.event("WP01", "claimed", "in_progress")
-    for prepare, said in ((lambda: None, "not a git repository"), (project.repository, "lane-a is not there")):
+    for prepare, said in ((lambda: None, "not a git repository"), (project.repository, "lane-a does not exist")):
         prepare()
         found = stale(project)
         assert (found.status.status, found.status.reason) == ("fresh", UNAVAILABLE)

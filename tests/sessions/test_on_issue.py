@@ -102,8 +102,7 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
 
 
 @pytest.mark.parametrize(
-    ("token", "reason"),
-    [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")],
+    ("token", "reason"), [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")]
 )
 def test_strangers_and_bots_do_not_answer_and_are_told_so(stage: Stage, folder: Path, token: str, reason: str) -> None:
     ask_on(place(stage, folder), [UserQuestion("May it be open?", category="security")])

@@ -129,15 +129,7 @@ def test_a_status_of_one_role_is_doubted_while_nobody_says_who_speaks() -> None:
     assert found(OUTPUT, agent_output(status="NEEDS_INFO")) == [("(status-role-unknown)", "/status")]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Here it is:\n{}",
-        "```json\n{}\n```",
-        "{}\nDone.",
-        "{} // done",
-    ],
-)
+@pytest.mark.parametrize("text", ["Here it is:\n{}", "```json\n{}\n```", "{}\nDone.", "{} // done"])
 @pytest.mark.parametrize(
     ("kind", "value"),
     [(OUTPUT, agent_output()), (INPUT, agent_input()), (STATUS, status()), (ACCEPTANCE, acceptance())],

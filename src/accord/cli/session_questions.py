@@ -35,9 +35,7 @@ _HINTS = {
 @click.option("--question", "questions", required=True, multiple=True, help="Text of a question (repeatable).")
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
 @click.option(
-    "--category",
-    type=Choice(["security"], case_sensitive=False),
-    help="security: only the user resolves the question.",
+    "--category", type=Choice(["security"], case_sensitive=False), help="security: only the user resolves the question."
 )
 @click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
@@ -83,13 +81,7 @@ def ask_question(
 @repository_options
 @change_options
 def answer_questions(
-    options: ChangeOptions,
-    /,
-    folder: Path,
-    answers: Sequence[str],
-    final: bool,
-    issue: int | None,
-    **access: Any,
+    options: ChangeOptions, /, folder: Path, answers: Sequence[str], final: bool, issue: int | None, **access: Any
 ) -> None:
     """Record answers of the user. Other questions stay pending.
 

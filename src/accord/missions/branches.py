@@ -206,10 +206,7 @@ def stale_of(
         if mission.work_package(wp_id).mode.value == "planning_artifact":
             return StalenessResult(
                 StaleStatus(
-                    status="not_applicable",
-                    reason=SHARED_WORKSPACE,
-                    minutes_since_commit=None,
-                    last_commit_time=None,
+                    status="not_applicable", reason=SHARED_WORKSPACE, minutes_since_commit=None, last_commit_time=None
                 )
             )
         if mission.status_of(wp_id) != "in_progress":

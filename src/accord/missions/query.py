@@ -103,14 +103,7 @@ def _status(mission: Mission, wp_id: str) -> str:
         return "unknown"
 
 
-_LOCATION = (
-    "execution_mode",
-    "mode_source",
-    "resolution_kind",
-    "workspace_path",
-    "branch_name",
-    "lane_id",
-)
+_LOCATION = ("execution_mode", "mode_source", "resolution_kind", "workspace_path", "branch_name", "lane_id")
 
 
 def mission_status(mission: Mission, now: datetime, threshold_minutes: float = DEFAULT_MINUTES) -> dict[str, Any]:

@@ -174,10 +174,7 @@ def authors_to_check(
 
 
 def select_answers(
-    status: SessionStatus,
-    asked: Mapping[str, AskedAt],
-    commands: Iterable[AnswerCommand],
-    writers: Collection[str],
+    status: SessionStatus, asked: Mapping[str, AskedAt], commands: Iterable[AnswerCommand], writers: Collection[str]
 ) -> SelectedAnswers:
     """Select the commands that count. ``asked`` are the questions on the issue, ``commands`` come oldest first."""
     accepted: dict[str, AnswerCommand] = {}

@@ -128,10 +128,7 @@ SPEC = {
     "Acceptance Criteria": re.compile(r"acceptance criteria\b"),
     "Definition of Done": re.compile(r"definition of done\b|dod\b"),
 }
-ARCHITECTURE = {
-    "Overview": re.compile(r"(\w+ )?overview\b"),
-    "Modules": re.compile(r".*\b(modules?|components?)\b"),
-}
+ARCHITECTURE = {"Overview": re.compile(r"(\w+ )?overview\b"), "Modules": re.compile(r".*\b(modules?|components?)\b")}
 REPORT = {
     "What was done": re.compile(r".*\b(done|summary|changes|implemented|delivered)\b"),
     "How to run": re.compile(r".*\b(run|usage|use)\b"),

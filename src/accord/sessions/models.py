@@ -1,7 +1,7 @@
-"""The wire format of sessions: what agents are given and give back, and the documents of a session folder.
+"""The wire format of sessions: inputs and outputs of agents, and the documents of a session folder.
 
-Source: global agent contract. All documents are open: keys that the contract does not name are kept. Models are for
-reading and judging; a document is written from what was read, changed at a few places, so that nothing else moves.
+Source: global agent contract. All documents are open: keys outside the contract are kept. Models are for reading and
+checking; a write changes a few places of the document as it was read, so that nothing else moves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Role = Literal[
     "Docs",
     "Orchestrator",
 ]
-"""The canonical names of agents; dispatches and recommendations use exactly these."""
+"""The canonical names of agents."""
 
 State = Literal[
     "INTAKE",
@@ -59,31 +59,31 @@ ROLES: tuple[str, ...] = get_args(Role)
 STATES: tuple[str, ...] = get_args(State)
 LOOPS: tuple[str, ...] = get_args(Loop)
 CORRECTORS: tuple[str, ...] = get_args(Corrector)
-"""Who is sent to correct a design that the user wants changed."""
+"""The agents that correct a design."""
 
 APPROVE_DESIGN = "UD-APPROVE-DESIGN"
 REVIEW_STRATEGY = "UD-REVIEW-STRATEGY"
 GATES: dict[str, State] = {APPROVE_DESIGN: "APPROVE_DESIGN", REVIEW_STRATEGY: "REVIEW_STRATEGY"}
-"""The decisions that every full session needs, each with the state that asks for it."""
+"""The decisions that every full session needs, each with its state."""
 GATE_OF: dict[str, str] = {state: decision_id for decision_id, state in GATES.items()}
-"""The other way round: the decision that a state asks for."""
+"""The decision of each gate state."""
 
 _DECISION_ID = r"^UD-([1-9][0-9]{0,8}|APPROVE-DESIGN|REVIEW-STRATEGY)$"
 _TASK_ID = r"^T-[0-9]{3,}$"
 _TASK_OR_META = r"^(T-[0-9]{3,}|meta)$"
 
 Entry = str | dict[str, Any]
-"""A comment or finding: a text, or an object with keys of the agent's own."""
+"""A comment or finding: a text, or an object with any keys."""
 
 
 def _check_as_text(value: Any) -> Any:
-    """Put right what YAML makes of an unquoted ``- cmd: npm test``: a mapping of one key."""
+    """Return the text of an unquoted ``- cmd: npm test``, which YAML reads as a mapping."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
-    ((key, said),) = value.items()
-    if isinstance(said, (dict, list)):
+    ((key, content),) = value.items()
+    if isinstance(content, (dict, list)):
         return value
-    text = "" if said is None else str(said).lower() if isinstance(said, bool) else str(said)
+    text = "" if content is None else str(content).lower() if isinstance(content, bool) else str(content)
     return f"{key}: {text}"
 
 
@@ -101,134 +101,134 @@ Check = Annotated[str, BeforeValidator(_check_as_text)]
 """One acceptance check: ``cmd: …`` is run, ``manual: …`` is done by a person."""
 
 Text = Annotated[str, AfterValidator(_with_text)]
-"""A text that says something."""
+"""A text that is not blank."""
 
 
 class OpenModel(BaseModel):
-    """A part of a document that may hold more than the contract names."""
+    """A part of a document that may have more keys than the contract."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True, defer_build=True)
 
 
 class ChangedFile(OpenModel):
-    """A file that the session changed so far."""
+    """A file that the session changed."""
 
     path: Text = Field(description="Path of the file, relative to the repository.")
-    change_type: Literal["added", "modified", "deleted", "renamed"] = Field(description="What became of it.")
-    old_path: str | None = Field(None, description="Where it was before; required when it was renamed.")
+    change_type: Literal["added", "modified", "deleted", "renamed"] = Field(description="The kind of the change.")
+    old_path: str | None = Field(None, description="The previous path of a renamed file.")
 
 
 class InputTask(OpenModel):
-    """What the agent is to do."""
+    """The task of an agent."""
 
-    id: str = Field(pattern=_TASK_OR_META, description="The task's id, T-XXX; meta for the session as a whole.")
+    id: str = Field(pattern=_TASK_OR_META, description="The task's id, T-XXX, or meta for the whole session.")
     title: Text = Field(description="A short title.")
-    goal: Text = Field(description="What to achieve.")
-    non_goals: list[str] = Field(description="What not to do.")
-    context_files: list[str] = Field(description="Files to read before starting; all must be there.")
+    goal: Text = Field(description="The goal.")
+    non_goals: list[str] = Field(description="Excluded goals.")
+    context_files: list[str] = Field(description="Files to read first; all must exist.")
     session_changed_files: list[ChangedFile] = Field(
-        [], description="What the session changed so far; required for the Reviewer, empty for all others."
+        [], description="Files that the session changed; required for the Reviewer, empty for all others."
     )
     constraints: list[str] = Field(description="Hard constraints.")
-    acceptance_checks: list[Check] = Field(description="How the result is checked, each cmd: or manual:.")
-    risk_flags: list[RiskFlag] = Field(description="What to be careful about.")
+    acceptance_checks: list[Check] = Field(description="Checks of the result, each cmd: or manual:.")
+    risk_flags: list[RiskFlag] = Field(description="Risks.")
 
 
 class RepositoryState(OpenModel):
-    """The repository as the agent finds it."""
+    """The state of the repository."""
 
-    branch: Text = Field(description="The branch that is worked on.")
+    branch: Text = Field(description="The current branch.")
     ci_status: CiStatus = Field(description="The last result of CI.")
     last_failed_step: str | None = Field(None, description="The step that failed last, if any.")
 
 
 class AgentInput(OpenModel):
-    """What an agent is given: one JSON object."""
+    """The input of an agent: one JSON object."""
 
-    task: InputTask = Field(description="What the agent is to do.")
-    project_type: ProjectType = Field(description="Which checks apply: those for this kind of project.")
-    repo_state: RepositoryState = Field(description="The repository as the agent finds it.")
+    task: InputTask = Field(description="The task.")
+    project_type: ProjectType = Field(description="The kind of project, which selects checks.")
+    repo_state: RepositoryState = Field(description="The state of the repository.")
     tools_available: list[str] = Field(description="The tools that the agent may use.")
-    artifact_list: list[str] = Field([], description="Files that exist.")
-    agent: Role | None = Field(None, description="The agent that is meant, where the sender says so.")
+    artifact_list: list[str] = Field([], description="Existing artifacts of the session.")
+    agent: Role | None = Field(None, description="The agent that gets the input.")
 
 
 class OutputArtifacts(OpenModel):
-    """What the agent made and found. Roles add keys of their own."""
+    """The results of an agent. Roles may add keys."""
 
-    files_to_create_or_update: list[str] = Field([], description="Files that are still to be written.")
-    files_changed: list[str] = Field([], description="Files that were written.")
-    tests_added_or_updated: list[str] = Field([], description="Tests among them.")
+    files_to_create_or_update: list[str] = Field([], description="Files to be written later.")
+    files_changed: list[str] = Field([], description="Written files.")
+    tests_added_or_updated: list[str] = Field([], description="Tests among the files.")
     commands_to_run: list[str] = Field(description="Commands that check the result.")
-    manual_steps: list[str] = Field([], description="What a person has to do.")
-    review_comments: list[Entry] = Field([], description="Comments of a review, as texts or objects.")
+    manual_steps: list[str] = Field([], description="Steps for a person.")
+    review_comments: list[Entry] = Field([], description="Review comments, as texts or objects.")
     findings: list[Entry] = Field([], description="Findings, as texts or objects.")
     notes: list[str] = Field(description="Assumptions, trade-offs, links to files.")
 
 
 class OutputGates(OpenModel):
-    """What the agent says about the gates that follow."""
+    """The agent's assessment for the next gates."""
 
     meets_definition_of_done: bool = Field(description="Whether the definition of done is met.")
     needs_review: bool = Field(description="Whether a review must follow.")
     needs_tests: bool = Field(description="Whether tests must follow.")
-    security_concerns: list[Entry] = Field(description="Concerns about security, as texts or objects.")
+    security_concerns: list[Entry] = Field(description="Security concerns, as texts or objects.")
 
 
 class OutputNext(OpenModel):
-    """Who should go on with what."""
+    """The recommended next agent and task."""
 
-    recommended_agent: Role = Field(description="The agent to go on, by its canonical name.")
+    recommended_agent: Role = Field(description="The next agent, by its canonical name.")
     recommended_task_id: str = Field(
-        pattern=r"^(T-[0-9]{3,}|meta|same)$", description="The task to go on with, T-XXX or meta; same is read too."
+        pattern=r"^(T-[0-9]{3,}|meta|same)$", description="The next task, T-XXX or meta; same is accepted."
     )
-    reason: str = Field(description="Why, in short.")
+    reason: str = Field(description="The reason, in short.")
 
 
 class AgentOutput(OpenModel):
-    """What an agent gives back: one JSON object and nothing around it."""
+    """The output of an agent: one JSON object, with no text around it."""
 
     status: OutputStatus = Field(
         description="OK, BLOCKED and FAIL for every agent; NEEDS_INFO for the Researcher, NEEDS_DECISION for Security."
     )
-    summary: Text = Field(description="What happened, in one to three sentences.")
-    artifacts: OutputArtifacts = Field(description="What the agent made and found.")
-    gates: OutputGates = Field(description="What the agent says about the gates that follow.")
-    next: OutputNext = Field(description="Who should go on with what.")
-    agent: Role | None = Field(None, description="The agent that speaks, where it says so.")
+    summary: Text = Field(description="The result in one to three sentences.")
+    artifacts: OutputArtifacts = Field(description="The results of the agent.")
+    gates: OutputGates = Field(description="The agent's assessment for the next gates.")
+    next: OutputNext = Field(description="The recommended next agent and task.")
+    agent: Role | None = Field(None, description="The agent that wrote the output.")
 
 
 class UserDecision(OpenModel):
-    """A question to the user, and what became of it. ``category: security`` marks what only a person may resolve."""
+    """A question to the user and its outcome. Only a person resolves those with ``category: security``."""
 
     decision_id: str = Field(pattern=_DECISION_ID, description="UD-<N>, UD-APPROVE-DESIGN or UD-REVIEW-STRATEGY.")
-    question: Text = Field(description="What is asked.")
-    status: DecisionStatus = Field(description="Whether it waits, was answered, cancelled or skipped.")
-    answer: str | None = Field(None, description="What the user answered.")
-    asked_at: str = Field(description="When it was asked, ISO-8601.")
-    resolved_at: str | None = Field(None, description="When it was resolved, ISO-8601.")
-    state_context: State = Field(description="The state in which the question came up, which the session returns to.")
-    resolution_reason: str | None = Field(None, description="Why it was cancelled or skipped.")
-    category: str | None = Field(None, description="What the question is about; security has a rule of its own.")
+    question: Text = Field(description="The question.")
+    status: DecisionStatus = Field(description="The status of the question.")
+    answer: str | None = Field(None, description="The user's answer.")
+    asked_at: str = Field(description="Time of the question, ISO-8601.")
+    resolved_at: str | None = Field(None, description="Time of the resolution, ISO-8601.")
+    state_context: State = Field(description="The state in which the question came up.")
+    resolution_reason: str | None = Field(None, description="The reason of a cancelled or skipped question.")
+    category: str | None = Field(None, description="The subject; security has its own rule.")
 
 
 class CorrectionDispatch(OpenModel):
-    """The last agent that was sent to correct the design."""
+    """The last dispatch of a correction of the design."""
 
     agent: Corrector | None = Field(None, description="The agent.")
     task_id: Literal["meta"] | None = Field(None, description="Always meta.")
-    at: str | None = Field(None, description="When, ISO-8601.")
+    at: str | None = Field(None, description="The time, ISO-8601.")
 
 
 class DesignApproval(OpenModel):
-    """How far the correction is that the user asked for; null and missing mean none."""
+    """The progress of a correction of the design; null and missing mean none."""
 
-    correction_status: CorrectionStatus | None = Field(None, description="How far the correction is.")
-    last_correction_dispatch: CorrectionDispatch | None = Field(None, description="Who was sent, and when.")
+    correction_status: CorrectionStatus | None = Field(None, description="The status of the correction.")
+    last_correction_dispatch: CorrectionDispatch | None = Field(None, description="The last dispatch.")
 
 
 class GateTracking(OpenModel):
-    """What the Orchestrator remembers of the gate APPROVE_DESIGN."""
+    """The Orchestrator's record of the gate APPROVE_DESIGN."""
 
     approve_design: DesignApproval | None = Field(
         None, alias="APPROVE_DESIGN", description="Corrections of the design."
@@ -236,18 +236,18 @@ class GateTracking(OpenModel):
 
 
 class RuntimeFlags(OpenModel):
-    """What the Orchestrator found out about the repository."""
+    """The Orchestrator's findings about the repository."""
 
-    copilot_instructions_exists: bool = Field(description="Whether there are instructions for Copilot.")
-    copilot_checked_at: str = Field(description="When that was looked up, ISO-8601.")
+    copilot_instructions_exists: bool = Field(description="Whether instructions for Copilot exist.")
+    copilot_checked_at: str = Field(description="Time of that check, ISO-8601.")
 
 
 class RetryCounts(OpenModel):
-    """How often a task went into each loop of fixes."""
+    """How often a task entered each fix loop."""
 
     fix_review: int = Field(0, ge=0, alias="FIX_REVIEW", description="After a review.")
     fix_tests: int = Field(0, ge=0, alias="FIX_TESTS", description="After tests.")
-    fix_security: int = Field(0, ge=0, alias="FIX_SECURITY", description="After a look at security.")
+    fix_security: int = Field(0, ge=0, alias="FIX_SECURITY", description="After a security review.")
     fix_build: int = Field(0, ge=0, alias="FIX_BUILD", description="After a build.")
 
     def of(self, loop: str) -> int:
@@ -257,22 +257,22 @@ class RetryCounts(OpenModel):
 
 
 class SessionStatus(OpenModel):
-    """``status.json``: where the session stands. What becomes of single tasks is kept in ``tasks.yaml`` alone."""
+    """``status.json``: the state of the session. Only ``tasks.yaml`` has the status of tasks."""
 
-    current_state: State = Field(description="Where the session stands.")
+    current_state: State = Field(description="The state of the session.")
     session: str = Field(description="The session's name, as its folder: YYYY-MM-DD_short-slug.")
-    assumptions: list[str] = Field(description="What is taken for granted.")
-    user_decisions: list[UserDecision] = Field(description="What the user was asked.")
-    gate_tracking: GateTracking | None = Field(None, description="Written by the Orchestrator alone.")
-    runtime_flags: RuntimeFlags | None = Field(None, description="Written by the Orchestrator alone.")
-    retry_counts: dict[str, RetryCounts] = Field(description="Loops of fixes, for each task.")
-    known_issues: list[str] = Field(description="What is known to be wrong.")
+    assumptions: list[str] = Field(description="Assumptions.")
+    user_decisions: list[UserDecision] = Field(description="Questions to the user.")
+    gate_tracking: GateTracking | None = Field(None, description="Written only by the Orchestrator.")
+    runtime_flags: RuntimeFlags | None = Field(None, description="Written only by the Orchestrator.")
+    retry_counts: dict[str, RetryCounts] = Field(description="Counts of fix loops, by task.")
+    known_issues: list[str] = Field(description="Known issues.")
     last_ci_result: CiStatus = Field(description="The last result of CI.")
-    last_update: str = Field(description="When this was written, ISO-8601.")
+    last_update: str = Field(description="Time of the last change, ISO-8601.")
     mode: Mode | None = Field(None, description="Whether the session is full or lean.")
-    blocker: str | None = Field(None, description="Why the session is blocked.")
+    blocker: str | None = Field(None, description="The reason of a blocked session.")
     blocked_from: State | None = Field(None, description="The state that a blocked session returns to.")
-    reopened_at: str | None = Field(None, description="When a session that was done was opened again, ISO-8601.")
+    reopened_at: str | None = Field(None, description="Time of the last reopening, ISO-8601.")
 
     def decision(self, decision_id: str) -> UserDecision | None:
         """Return the decision with this id."""
@@ -280,56 +280,56 @@ class SessionStatus(OpenModel):
 
     @property
     def pending(self) -> tuple[UserDecision, ...]:
-        """The decisions that wait for the user."""
+        """The questions that wait for the user."""
         return tuple(decision for decision in self.user_decisions if decision.status == "pending")
 
     @property
     def correction_status(self) -> CorrectionStatus:
-        """How far the correction of the design is; what is not said means none."""
+        """The status of the correction of the design; none where it is missing."""
         approval = self.gate_tracking.approve_design if self.gate_tracking else None
         return (approval.correction_status if approval else None) or "none"
 
     @property
     def has_gates(self) -> bool:
-        """Whether one of the questions of a full session was ever put."""
+        """Whether a gate of a full session was ever asked."""
         return any(decision.decision_id in GATES for decision in self.user_decisions)
 
     def retries(self, task_id: str, loop: str) -> int:
-        """Return how often a task went into a loop of fixes."""
+        """Return how often a task entered a fix loop."""
         counts = self.retry_counts.get(task_id)
         return counts.of(loop) if counts else 0
 
 
 class SessionProject(OpenModel):
-    """What the tasks belong to."""
+    """The project of the tasks."""
 
     name: str | None = Field(None, description="The project's name.")
-    definition_of_done: list[str] = Field([], description="What holds for every task.")
+    definition_of_done: list[str] = Field([], description="Criteria for every task.")
 
 
 class SessionTask(OpenModel):
     """One task. ``deps`` is read as ``depends_on``; an unquoted ``- cmd: npm test`` is read as the text it means."""
 
     id: str = Field(pattern=_TASK_ID, description="The task's id, T-XXX.")
-    status: TaskStatus = Field(description="How far the task is; the only place that says so.")
-    goal: Text = Field(description="What to achieve.")
-    acceptance_checks: list[Check] = Field(min_length=1, description="How it is checked, each cmd: or manual:.")
+    status: TaskStatus = Field(description="The status of the task.")
+    goal: Text = Field(description="The goal.")
+    acceptance_checks: list[Check] = Field(min_length=1, description="Checks, each cmd: or manual:.")
     title: str | None = Field(None, description="A short title.")
     type: str | None = Field(None, description="feat, fix, refactor, chore, test or docs.")
     depends_on: Annotated[list[str], BeforeValidator(_as_list)] = Field(
-        [], validation_alias=AliasChoices("depends_on", "deps"), description="Tasks that come before this one."
+        [], validation_alias=AliasChoices("depends_on", "deps"), description="Tasks that this one depends on."
     )
-    non_goals: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="What not to do.")
-    context_files: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Files to read before.")
+    non_goals: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Excluded goals.")
+    context_files: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Files to read first.")
     files_expected: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Files that will change.")
-    risk_flags: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="What to be careful about.")
-    done_when: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="When the task is done.")
+    risk_flags: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Risks.")
+    done_when: Annotated[list[str], BeforeValidator(_as_list)] = Field([], description="Criteria for a finished task.")
 
 
 class SessionTasks(OpenModel):
-    """``tasks.yaml``: the plan, and how far each task is."""
+    """``tasks.yaml``: the plan, with the status of each task."""
 
-    project: SessionProject | None = Field(None, description="What the tasks belong to.")
+    project: SessionProject | None = Field(None, description="The project of the tasks.")
     tasks: list[SessionTask] = Field(min_length=1, description="The tasks.")
 
     def task(self, task_id: str) -> SessionTask | None:
@@ -343,34 +343,36 @@ class SessionTasks(OpenModel):
 
 
 class AcceptanceCriterion(OpenModel):
-    """One acceptance criterion and how it is verified."""
+    """One acceptance criterion and its checks."""
 
     id: Text = Field(description="The criterion's id, AC-XXX.")
-    description: Text = Field(description="What must hold.")
-    verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(min_length=1, description="How it is verified.")
+    description: Text = Field(description="The criterion.")
+    verify: Annotated[list[Check], BeforeValidator(_as_list)] = Field(
+        min_length=1, description="Checks of the criterion."
+    )
 
 
 class Acceptance(OpenModel):
-    """``acceptance.json``: what the session's result is held against."""
+    """``acceptance.json``: the criteria for the session's result."""
 
     acceptance_criteria: list[AcceptanceCriterion] = Field(min_length=1, description="The criteria.")
 
 
 class DecisionHistoryEntry(OpenModel):
-    """A line of ``approve-design-history.jsonl``: one time that the user asked for changes of the design."""
+    """A line of ``approve-design-history.jsonl``: one request of changes of the design."""
 
-    at: str = Field(description="When, ISO-8601.")
+    at: str = Field(description="The time, ISO-8601.")
     decision_id: str = Field(pattern=_DECISION_ID, description="UD-APPROVE-DESIGN.")
-    answer: str = Field(description="What the user answered: changes-requested: and what to change.")
-    state_context: State = Field(description="The state of the session then.")
+    answer: str = Field(description="The answer: changes-requested: and the changes.")
+    state_context: State = Field(description="The state of the session at that time.")
 
 
 class OutputEntry(OpenModel):
-    """A line of ``outputs.jsonl``: what an agent gave back for a task, as far as the task's gates depend on it."""
+    """A line of ``outputs.jsonl``: the parts of an agent's output that the task's gates depend on."""
 
-    at: str = Field(description="When it was taken, ISO-8601.")
-    task_id: str = Field(pattern=_TASK_OR_META, description="The task that it was for, or meta.")
-    agent: Role = Field(description="The agent that gave it back.")
+    at: str = Field(description="Time of the record, ISO-8601.")
+    task_id: str = Field(pattern=_TASK_OR_META, description="The task of the output, or meta.")
+    agent: Role = Field(description="The agent that wrote the output.")
     status: OutputStatus = Field(description="The output's status.")
     summary: Text = Field(description="The output's summary.")
-    security_concerns: int = Field(ge=0, description="How many concerns about security it named.")
+    security_concerns: int = Field(ge=0, description="The number of its security concerns.")
