@@ -1,11 +1,11 @@
-"""Writes every part of the documentation that the code already says: one source for a fact, one command to renew all.
+"""Generate every part of the documentation that the code defines: one source per fact, one command to update all.
 
-    python -P tools/generate.py            write what is out of date
-    python -P tools/generate.py --check    exit 1 and show the difference when something is
+    python -P tools/generate.py            write outdated parts
+    python -P tools/generate.py --check    exit 1 and show the differences
 
-A part is a whole file (``docs/cli.md``), or what stands between ``<!-- name -->`` and ``<!-- /name -->`` of a page that
-people write. Which parts there are, ``reference/parts.py`` says. Finding codes are collected from the source, so that
-none stays without a line in ``tools/findings.yml``.
+A part is a whole file (``docs/cli.md``), or the text between ``<!-- name -->`` and ``<!-- /name -->`` of a page that
+people write; ``reference/parts.py`` lists them. Finding codes are collected from the source, so that none stays without
+a line in ``tools/findings.yml``.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 
 
-def filled(page: str, mark: str, content: str, name: str) -> str:
-    """Put generated content into its place of a page."""
+def with_content(page: str, mark: str, content: str, name: str) -> str:
+    """Return a page with generated content between its marks."""
     start, end = f"<!-- {mark} -->", f"<!-- /{mark} -->"
     if page.count(start) != 1 or page.count(end) != 1 or page.index(start) > page.index(end):
-        raise Problem(f"{name} needs {start} and {end}, once each, for what is generated there.")
+        raise Problem(f"{name} needs {start} and {end}, once each, around its generated part.")
     before, _, rest = page.partition(start)
     return f"{before}{start}\n\n{content}\n\n{end}{rest.partition(end)[2]}"
 
 
-def expected(root: Path) -> tuple[dict[str, str], list[str]]:
-    """Return what every generated file should hold, and the problems that are for people to fix."""
+def expected_pages(root: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the expected content of every generated file, and the problems that people must fix."""
     pages: dict[str, str] = {}
     problems: list[str] = []
     for part in parts(root):
         try:
             if part.mark:
                 page = pages.get(part.path) or read(root / part.path)
-                pages[part.path] = filled(page, part.mark, part.render(), part.path)
+                pages[part.path] = with_content(page, part.mark, part.render(), part.path)
             else:
                 pages[part.path] = part.render()
         except Problem as problem:
@@ -52,19 +52,19 @@ def expected(root: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def read(path: Path) -> str:
-    """Read a page; Problem when it is not there."""
+    """Read a page, or raise Problem if it is missing."""
     if not path.exists():
         raise Problem(f"{path.name} is missing in {path.parent}.")
     return path.read_text(encoding="utf-8")
 
 
 def stale_schemas(root: Path, pages: Iterable[str]) -> list[str]:
-    """Name schemas of kinds that are gone."""
+    """List schemas of kinds that no longer exist."""
     return sorted({f"schemas/{path.name}" for path in root.glob("schemas/*.json")} - set(pages))
 
 
 def difference(root: Path, name: str, wanted: str) -> str:
-    """Show how a file differs from what it should hold; empty when it does not."""
+    """Return the difference between a file and its expected content, or an empty text."""
     path = root / name
     found = path.read_text(encoding="utf-8") if path.exists() else ""
     lines = difflib.unified_diff(found.splitlines(), wanted.splitlines(), name, f"{name} (generated)", lineterm="", n=1)
@@ -72,12 +72,12 @@ def difference(root: Path, name: str, wanted: str) -> str:
 
 
 def main(arguments: Sequence[str], root: Path = ROOT) -> int:
-    """Write what is out of date, or with ``--check`` only say so."""
-    pages, problems = expected(root)
+    """Write outdated parts, or with ``--check`` only report them."""
+    pages, problems = expected_pages(root)
     stale = stale_schemas(root, pages)
     differences = [text for name, wanted in pages.items() if (text := difference(root, name, wanted))]
     if "--check" in arguments:
-        problems += [*differences, *(f"{name} is of no kind that there is." for name in stale)]
+        problems += [*differences, *(f"{name} belongs to no kind of document." for name in stale)]
         if problems:
             print("\n".join(problems))
             print(f"Generated parts are out of date. Run {COMMAND}.")

@@ -1,1 +1,1 @@
-"""What tools/generate.py writes into the documentation, by what it is about."""
+"""The parts that tools/generate.py writes into the documentation, by subject."""

@@ -1,4 +1,4 @@
-"""What actions and workflows say of themselves: inputs, outputs, secrets and permissions."""
+"""Tables of actions and workflows: inputs, outputs, secrets and permissions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def quoted(workflow: Path) -> str:
+def quote_workflow(workflow: Path) -> str:
     """Show a template of the kit, with a pin to fill in."""
     return f"```yaml\n{with_pin(workflow.read_text(encoding='utf-8'), f'<sha> # v{__version__}')}```"
 

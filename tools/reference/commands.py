@@ -1,4 +1,4 @@
-"""What the command line says of itself: its commands and options, its exit codes, and its demo."""
+"""The reference of the command line: commands, options, exit codes, and the output of the demo."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cli_reference() -> str:
 
 
 def variables(context: click.Context) -> str:
-    """Tell how options are set by the environment, and which go by another name there."""
+    """Explain how the environment sets options, and list those with another name there."""
     renamed = {}
     for option in options_of(accord, context):
         spelled = option.opts[-1].removeprefix("--").replace("-", "_").upper()
@@ -49,8 +49,8 @@ def variables(context: click.Context) -> str:
     return (
         "## Options from the environment\n\n"
         "Every option can be set by a variable: `ACCORD_`, the command, and the option, in capitals with underscores. "
-        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some go by another name: {exceptions}. What the "
-        "command line says wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
+        f"`ACCORD_APPLY_MAX_WAIT=60` is `accord apply --max-wait 60`. Some have another name: {exceptions}. The "
+        "command line wins. The repository, the token and the server come from `GITHUB_REPOSITORY`, "
         "`GITHUB_TOKEN` and `GITHUB_API_URL`, as a runner sets them."
     )
 
@@ -117,7 +117,7 @@ def option_row(option: click.Option, context: click.Context) -> list[str]:
 
 
 def exit_codes() -> str:
-    """Tell the exit codes from the error tree, with the outcomes of ``accord apply`` that lead to each."""
+    """List the exit codes of the error tree, with the outcomes of ``accord apply`` that lead to each."""
     meanings = {"0": "done"}
     for name, code, meaning in re.findall(r"^[├└]── (\w+) +(\d) +(.+)$", errors.__doc__ or "", re.MULTILINE):
         if getattr(errors, name).exit_code != int(code):
@@ -135,7 +135,7 @@ def exit_codes() -> str:
 
 
 def demo_output() -> str:
-    """Run the demo, and take what it prints, without what differs each time."""
+    """Run the demo and return its output without the parts that change each time."""
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     for name in [name for name in environment if name.startswith(("GITHUB_", "ACCORD_"))]:
         del environment[name]

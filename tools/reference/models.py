@@ -1,4 +1,4 @@
-"""What contracts say of themselves: the fields of results and outputs, protected paths and labels."""
+"""Tables of the contracts: the fields of results and outputs, protected paths and labels."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def runner_outputs_table() -> str:
 
 
 def type_of(field: Mapping[str, Any]) -> str:
-    """Name the type of a field as people say it."""
+    """Name the type of a field in words."""
     if "anyOf" in field:
         return " or ".join(type_of(choice) for choice in field["anyOf"])
     if "$ref" in field:

@@ -1,4 +1,4 @@
-"""The generated parts of the documentation: which there are, and what writes each."""
+"""The generated parts of the documentation, and the function that writes each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from reference.actions import (
     contract_inputs,
     inputs_table,
     outputs_table,
-    quoted,
+    quote_workflow,
     shared_permissions,
     shared_table,
 )
@@ -25,13 +25,13 @@ from reference.commands import cli_reference, demo_output, exit_codes
 from reference.models import fields_tables, labels_table, protected_paths, runner_outputs_table, schema_file
 from reference.rules import (
     causes_table,
-    drawn,
+    diagram,
     fault_table,
     reasons_table,
     routes_table,
     rules_table,
     runs_table,
-    way_of_sessions,
+    session_diagrams,
 )
 from reference.source import findings_page
 from reference.text import yaml_value
@@ -69,7 +69,7 @@ class Part:
 
 
 def parts(root: Path) -> Iterator[Part]:
-    """Name every generated part below ``root``, and what writes it."""
+    """List every generated part below ``root``."""
     yield Part("README.md", demo_output, "demo")
     yield from whole_files(root)
     yield from parts_of_pages(root)
@@ -80,7 +80,7 @@ def parts(root: Path) -> Iterator[Part]:
 
 
 def whole_files(root: Path) -> Iterator[Part]:
-    """Name the files of which nobody writes a word by hand."""
+    """List the files that are generated completely."""
     yield Part("docs/cli.md", cli_reference)
     yield Part("docs/findings.md", lambda: findings_page(root))
     for name, kind in KINDS.items():
@@ -94,27 +94,27 @@ def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:
 
 
 def parts_of_pages(root: Path) -> Iterator[Part]:
-    """Name what stands in pages that people write."""
+    """List the generated parts of pages that people write."""
     kit = root / "templates/consumer-repo/.github/workflows"
     yield Part("docs/agent-registry.md", partial(fields_tables, Registry), "fields")
     yield Part("docs/applying.md", exit_codes, "exit-codes")
     yield Part("docs/errors.md", causes_table, "causes")
     yield Part("docs/error-rules.md", rules_table, "rules")
     yield Part("tests/data/README.md", lambda: runs_table(root), "runs")
-    yield Part("docs/handoffs.md", partial(drawn, HANDOFF), "machine")
+    yield Part("docs/handoffs.md", partial(diagram, HANDOFF), "machine")
     yield Part("docs/implementor-results.md", protected_paths, "protected")
-    yield Part("docs/implementor-results.md", lambda: quoted(kit / "accord-implement.yml"), "workflow")
+    yield Part("docs/implementor-results.md", lambda: quote_workflow(kit / "accord-implement.yml"), "workflow")
     yield Part("docs/loops.md", reasons_table, "reasons")
     yield Part("docs/labels.md", labels_table, "labels")
-    yield Part("docs/missions.md", partial(drawn, WORK_PACKAGE), "machine")
-    yield Part("docs/reviewer-results.md", lambda: quoted(kit / "accord-review.yml"), "workflow")
+    yield Part("docs/missions.md", partial(diagram, WORK_PACKAGE), "machine")
+    yield Part("docs/reviewer-results.md", lambda: quote_workflow(kit / "accord-review.yml"), "workflow")
     yield Part("docs/runner-outputs.md", runner_outputs_table, "runner-outputs")
     yield Part("docs/runner-workflows.md", contract_inputs, "contract inputs")
     yield Part("docs/sandbox.md", fault_table, "faults")
     yield Part("docs/sandbox.md", routes_table, "routes")
-    yield Part("docs/sessions.md", partial(drawn, TASK), "machine-task")
-    yield Part("docs/sessions.md", way_of_sessions, "machine-session")
-    yield Part("docs/work-items.md", partial(drawn, WORK_ITEM), "machine")
+    yield Part("docs/sessions.md", partial(diagram, TASK), "machine-task")
+    yield Part("docs/sessions.md", session_diagrams, "machine-session")
+    yield Part("docs/work-items.md", partial(diagram, WORK_ITEM), "machine")
     for page, result in RESULTS.items():
         yield Part(page, partial(fields_tables, result), "fields")
 

@@ -1,4 +1,4 @@
-"""What tables of rules say of themselves: errors of runs, reasons of loops, faults and routes of the sandbox."""
+"""Tables of rules: errors of runs, reasons of loops, faults and routes of the sandbox."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def causes_table() -> str:
-    """List why runs fail: the words of the contract, what happened, what fixes it."""
+    """List the causes of failed runs: the words of the contract, the meaning and the fix."""
     rows = [
         [
             f"`{name}`",
@@ -37,7 +37,7 @@ def causes_table() -> str:
 
 
 def rules_table() -> str:
-    """List the rules of classification by their evidence, in the order in which they are asked."""
+    """List the rules of classification by their evidence, in the order in which they are checked."""
     statuses = {f"http-{status}": cause for status, cause in error_rules.STATUSES.items()}
     exits = {
         f"exit-{code}" + (f" ({codec})" if codec else ""): cause
@@ -45,16 +45,16 @@ def rules_table() -> str:
         for code, cause in codes.items()
     }
     groups: list[tuple[str, Mapping[str, str]]] = [
-        ("what accord saw", {str(kind): cause for kind, cause in error_rules.INTERNAL_ERRORS.items()}),
-        ("a rate limit that names a hard quota, and no delay", {"hard-quota": "quota"}),
+        ("observed by accord", {str(kind): cause for kind, cause in error_rules.INTERNAL_ERRORS.items()}),
+        ("a rate limit with a hard quota and without a delay", {"hard-quota": "quota"}),
         ("a class of the CLI or the provider", error_rules.KINDS),
         ("an HTTP status", {**statuses, "http-4xx": "request", "http-5xx": "outage"}),
         ("a broad class", error_rules.BROAD_KINDS),
         ("words of an error", {f"says-{cause}": cause for cause in error_rules.WORDS}),
-        ("a class that says little", error_rules.WEAK_KINDS),
+        ("a vague class", error_rules.WEAK_KINDS),
         ("the exit code", exits),
         ("a transcript that breaks off", {"no-terminal-event": "interrupted"}),
-        ("nothing that is known", {"unknown-error": "unknown", "no-evidence": "unknown"}),
+        ("none of these", {"unknown-error": "unknown", "no-evidence": "unknown"}),
     ]
     rows = []
     for evidence, rules in groups:
@@ -108,15 +108,15 @@ def routes_table() -> str:
     return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])
 
 
-def drawn(machine: Machine[Any]) -> str:
+def diagram(machine: Machine[Any]) -> str:
     """Draw a state machine."""
     return f"```mermaid\n{machine.mermaid()}\n```"
 
 
-def way_of_sessions() -> str:
-    """Draw the states of full and of lean sessions, without the detours that lead from everywhere and back."""
+def session_diagrams() -> str:
+    """Draw the states of full and of lean sessions, without ASK_USER and BLOCKED."""
     pieces = []
     for title, machine in (("A full session:", SESSION), ("A lean session:", LEAN)):
         ways = tuple(edge for edge in machine.edges if not {edge.source, edge.target} & {"ASK_USER", "BLOCKED"})
-        pieces += [title, drawn(replace(machine, edges=ways))]
+        pieces += [title, diagram(replace(machine, edges=ways))]
     return "\n\n".join(pieces)

@@ -1,4 +1,4 @@
-"""What the source says of itself: its modules, and the codes of the findings that it makes."""
+"""The codes of the findings that the source can report."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def findings_page(root: Path) -> str:
         raise Problem(f"tools/findings.yml describes codes that the source does not have: {', '.join(stale)}.")
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
-        "A finding says what breaks a contract, where, and what fixes it. One error means that nothing is written; a "
-        "warning is reported and stops nothing. Codes are stable: programs may rely on them."
+        "A finding names what breaks a contract, where, and how to fix it. A single error means that nothing is written; "
+        "a warning stops nothing. Codes are stable; programs can rely on them."
     )
     for group in groups:
         rows = [
@@ -54,7 +54,7 @@ def codes_of(source: Path) -> dict[str, set[str]]:
 def codes_in(text: str, name: str) -> Sequence[tuple[str, str]]:
     """List code and severity of each finding that a module makes, by ``Finding``, ``warning`` or a helper of its own.
 
-    A helper is a function that hands its parameter ``code`` on. Raises Problem for a code that is no constant.
+    A helper is a function that hands its parameter ``code`` on. Raises Problem for a code that is not a constant.
     """
     tree = ast.parse(text)
     helpers = {
@@ -70,7 +70,7 @@ def codes_in(text: str, name: str) -> Sequence[tuple[str, str]]:
             is_warning = isinstance(call.func, ast.Name) and call.func.id == "warning"
             found.append((code.value, "warning" if is_warning else "error"))
         elif not hands_code_on(code):
-            raise Problem(f"{name}:{call.lineno}: the finding's code is no constant, so it cannot be listed.")
+            raise Problem(f"{name}:{call.lineno}: the finding's code is not a constant, so it cannot be listed.")
     return found
 
 

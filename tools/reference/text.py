@@ -1,4 +1,4 @@
-"""What every part is made of: the problem that people must fix, and words that fit into a table."""
+"""Shared by all parts: the error for problems that people must fix, and text that fits into a table cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WRITTEN_BY = f"<!-- Written by tools/generate.py; change its source, then run {C
 
 
 class Problem(Exception):
-    """Something that the generator cannot put right by itself."""
+    """A problem that the generator cannot fix itself."""
 
 
 def plain(text: str) -> str:
