@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs accord, from this checkout of it, with the Python that setup.sh made. usage: accord.sh ARGS
+# Runs accord from this checkout with the Python of setup.sh. usage: accord.sh ARGS
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 [ -e "$home/ready" ] || { echo "accord is not set up in this job: use accord-ci/accord/actions/setup before." >&2; exit 2; }
 unset "${!PYTHON@}"
-export PYTHONPATH=${here%/*/*}/src PYTHONPYCACHEPREFIX=$home/bytecode # and none beside the sources
+export PYTHONPATH=${here%/*/*}/src PYTHONPYCACHEPREFIX=$home/bytecode # not beside the sources
 exec "$home/env/bin/python" -P -m accord "$@"

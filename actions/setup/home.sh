@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the folder that holds accord's tools: one for each lock file, so that two versions in one job do not meet.
-# ACCORD_HOME, set for a self-hosted runner, names a parent that outlives the job.
+# Prints the folder of accord's tools, one per lock file, so that two versions in one job do not interfere.
+# ACCORD_HOME on a self-hosted runner is a permanent parent folder.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 parent=${ACCORD_HOME:-${RUNNER_TEMP:?accord needs RUNNER_TEMP, which every runner sets}}

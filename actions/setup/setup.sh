@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Puts uv, a Python and the locked packages into one folder (home.sh), once; a second call ends at once.
-# The caller's Python, PATH, GITHUB_ENV and workspace stay as they are.
+# Installs uv, Python and the locked packages into one folder (home.sh); a second call does nothing.
+# The caller's Python, PATH, GITHUB_ENV and workspace stay unchanged.
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 [ "${RUNNER_OS:-}" != Windows ] || { echo "::error::accord runs on Linux and macOS runners only." >&2; exit 1; }
 home=$(bash "$here/home.sh")
 [ ! -e "$home/ready" ] || exit 0
 
-# What the caller set for its own Python must not lead ours astray; what tells the way to an index may stay,
-# because the packages are locked by hash wherever they come from.
+# The caller's settings for Python must not affect ours. Settings for a package index may stay, because the packages are
+# locked by hash.
 for name in $(compgen -e); do
     case $name in
         UV_*INDEX* | UV_*CERT* | UV_*TLS | UV_*HOST | UV_*MIRROR | UV_HTTP_* | UV_FIND_LINKS | UV_KEYRING_PROVIDER) ;;
@@ -40,7 +40,7 @@ trap leave EXIT
 echo "Setting up accord in $home"
 mkdir -p -- "$home"
 export UV_CACHE_DIR=$home/cache UV_PYTHON_INSTALL_DIR=$home/python UV_PYTHON_PREFERENCE=system
-cd -- "$here/../.." # what lies in the workspace, a .python-version or a venv.py, is none of ours
+cd -- "$here/../.." # ignore .python-version or venv.py of the workspace
 uv=$(bash "$here/uv.sh" "$home/uv")
 "$uv" export --quiet --frozen --no-dev --all-extras --no-emit-project --output-file "$home/packages.txt" >/dev/null
 "$uv" venv --quiet --clear --python '>=3.11' "$home/env"

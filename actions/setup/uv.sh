@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the locked uv into DIR, once, and prints where it is. Nothing outside DIR changes.
+# Installs the locked uv into DIR and prints its path. Changes nothing outside DIR.
 # usage: uv.sh DIR
 set -euo pipefail
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

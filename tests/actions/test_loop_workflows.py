@@ -50,7 +50,7 @@ def test_a_loop_runs_its_agent_as_the_runner_workflow_does(name: str) -> None:
     for key in ("permissions", "outputs", "timeout-minutes", "runs-on", "continue-on-error"):
         assert own[key] == runner[key], key
     found, wanted = as_runner(steps(WORKFLOWS[name], "agent")), steps(RUNNER, "agent")
-    for step in ("Name what the run leaves", "Hand on what the run left"):
+    for step in ("Name the artifact", "Upload the run"):
         assert found[step] == wanted[step]
     given, expected = found["Run the agent"], wanted["Run the agent"]
     assert (given["uses"], given["env"]) == (expected["uses"], expected["env"])
@@ -64,12 +64,12 @@ def test_a_loop_runs_its_agent_as_the_runner_workflow_does(name: str) -> None:
 @EVERY_WORKFLOW
 def test_a_loop_publishes_as_the_runner_workflow_does(name: str) -> None:
     found, wanted = as_runner(steps(WORKFLOWS[name], "publish")), steps(RUNNER, "publish")
-    fetch = {key: value for key, value in wanted["Fetch what the run left"].items() if key != "if"}
-    assert found["Fetch what the run left"] == fetch
+    fetch = {key: value for key, value in wanted["Fetch the run"].items() if key != "if"}
+    assert found["Fetch the run"] == fetch
     given, expected = found["Publish"]["with"], wanted["Publish"]["with"]
     assert given.items() <= {**expected, "outputs": given["outputs"]}.items()
     assert ("pr-ref" in given) == (name in PUSHES)
-    assert given["outputs"] == found["Say what came of it"]["with"]["outputs"]
+    assert given["outputs"] == found["Record the outcome"]["with"]["outputs"]
     assert not given["outputs"].startswith(given["run-dir"] + "/")  # which an agent filled
 
 
@@ -139,7 +139,7 @@ def test_runs_for_one_pull_request_wait_for_each_other_and_none_is_dropped(name:
 @EVERY_WORKFLOW
 def test_an_agent_whose_answer_is_read_by_a_program_knows_its_shape(name: str) -> None:
     found = steps(WORKFLOWS[name], "agent")
-    shape = found.get("Say what the answer must look like", {}).get("run", "")
+    shape = found.get("Choose the schema", {}).get("run", "")
     kind = re.findall(r" schema ([\w-]+) --strict > \"\$RUNNER_TEMP/accord-schema.json\"", shape)
     assert kind == ([JUDGES[name]] if name in JUDGES else [])
     assert ("schema" in found["Run the agent"]["with"]) == (name in JUDGES)

@@ -38,7 +38,7 @@ class RunnerInput:
 
 INPUTS = (
     RunnerInput("skip", "boolean", "Run nothing and succeed."),
-    RunnerInput("prompt_file", "string", "Path of the prompt that the agent reads.", is_required=True),
+    RunnerInput("prompt_file", "string", "Path of the prompt.", is_required=True),
     RunnerInput("mode", "string", "Purpose of the run: keepalive, autofix or verifier."),
     RunnerInput("pr_number", "string", "Number of the pull request."),
     RunnerInput("pr_ref", "string", "Branch to check out and to push to."),
