@@ -28,8 +28,8 @@ def findings_page(root: Path) -> str:
         raise Problem(f"tools/findings.yml describes codes that the source does not have: {', '.join(stale)}.")
     pieces = ["# Finding codes", WRITTEN_BY]
     pieces.append(
-        "A finding names what breaks a contract, where, and how to fix it. A single error means that nothing is written; "
-        "a warning stops nothing. Codes are stable; programs can rely on them."
+        "A finding names what breaks a contract, where, and how to fix it. One error means that nothing is written, "
+        "and a warning stops nothing. Codes are stable; programs can rely on them."
     )
     for group in groups:
         rows = [
