@@ -64,7 +64,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
 
 COMMANDS = {name: command for commands in HEADINGS.values() for name, command in commands.items()}
 
-_ALLOCATIONS_BEFORE_COLLECTING = 100_000
+_ALLOCATIONS_BEFORE_COLLECTING = 500_000
 """A thousand bodies make a million small objects and no garbage; the default of 700 costs a third of the time."""
 
 

@@ -143,7 +143,7 @@ class ArtifactMethods(Rest):
 
         def place() -> str:
             try:
-                return str(self._transport.call("GET", path, takes_place=True).data)
+                return str(self._transport.call("GET", path, takes_location=True).data)
             except NotThere as gone:
                 raise _expired(artifact) from gone
 
