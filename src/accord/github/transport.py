@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from accord.core.clock import timestamp
 from accord.core.errors import Stopped
 from accord.github.models import Access, AnswerLost, RequestCount
-from accord.github.pacing import Attempt, Pacer, Step, judge
+from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
 from accord.github.refusals import refusal
 
@@ -28,7 +28,7 @@ LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A successful answer: status, headers in lower case, and the JSON document (None when there is none)."""
 
     status: int
@@ -81,7 +81,7 @@ class Transport:
         creates_content: bool = False,
         takes_location: bool = False,
         only_reads: bool = False,
-    ) -> Answer:
+    ) -> Response:
         """Send one request until it has an answer. ``path`` begins at the API's root, or is a whole URL of it.
 
         ``takes_location``: a redirect (302) is the answer that is wanted, and its address the data; it is not followed.
@@ -98,24 +98,24 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            ruling = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
+            ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match ruling.step:
-                case Step.TAKE:
-                    return Answer(status, headers, data, f"{method} {path}")
-                case Step.REPEAT:
+                case NextStep.TAKE:
+                    return Response(status, headers, data, f"{method} {path}")
+                case NextStep.REPEAT:
                     self._clock.sleep(ruling.seconds)
-                case Step.WAIT_FOR_LIMIT:
+                case NextStep.WAIT_FOR_LIMIT:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
-                case Step.LOST | Step.GIVE_UP:
+                case NextStep.LOST | NextStep.GIVE_UP:
                     raise _unanswered(ruling.step, f"{method} {path}", tries, _reason(status, message))
-                case Step.REFUSED if takes_location and status == 302 and LOCATION in headers:
-                    return Answer(status, headers, headers[LOCATION], f"{method} {path}")
-                case Step.REFUSED:
+                case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
+                    return Response(status, headers, headers[LOCATION], f"{method} {path}")
+                case NextStep.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
                     raise refusal(f"{method} {path}", status, message, listed, headers, self._access.repository)
 
-    def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Answer]:
+    def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Response]:
         """Follow a listing page by page, as far as the caller consumes it."""
         answer = self.call("GET", path, params=params)
         yield answer
@@ -166,9 +166,9 @@ class Transport:
         self._clock.sleep(seconds)
 
 
-def _unanswered(step: Step, request: str, tries: int, reason: str) -> Stopped:
+def _unanswered(step: NextStep, request: str, tries: int, reason: str) -> Stopped:
     """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
-    if step is Step.LOST:
+    if step is NextStep.LOST:
         hint = "Run the same command again; it looks first whether the request was carried out."
         return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint)
     hint = "Run the same command again when GitHub answers; it continues where it stopped."
