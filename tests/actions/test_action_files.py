@@ -232,7 +232,7 @@ def test_a_patch_that_nobody_says_where_to_put_is_not_written_into_the_log() -> 
         check=False,
     )
     assert ended.returncode != 0
-    assert "say by the input into" in ended.stderr
+    assert "set the input into" in ended.stderr
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)

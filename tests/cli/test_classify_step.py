@@ -1,4 +1,4 @@
-"""The step outputs and the summary of ``accord classify``."""
+"""What ``accord classify`` leaves for the steps after it: the error outputs of the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of the turns of the loops that review, as their pages list them."""
+"""What the turns of the loops that review cost, as their pages tell it."""
 
 from __future__ import annotations
 

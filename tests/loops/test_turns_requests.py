@@ -1,4 +1,4 @@
-"""The requests of a turn, as the table of docs/keepalive.md lists them."""
+"""What turns cost: the table of docs/keepalive.md, counted."""
 
 from __future__ import annotations
 

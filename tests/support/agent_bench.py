@@ -20,7 +20,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Left:
-    """The output of ``accord run`` and the folder that it left."""
+    """What ``accord run`` printed, and what it left in the folder of the run."""
 
     code: int
     out: str
@@ -57,7 +57,7 @@ class Bench:
     def start(
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
     ) -> subprocess.Popen[str]:
-        """Start it, under the command ``below`` if there is one."""
+        """Start it, by the words ``below`` where it is to run under something."""
         kept = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE")}
         environment = {
             **kept,

@@ -36,7 +36,7 @@ LOOPS = {
 
 AGENT = Path(__file__).with_name("looping_agent.py")
 POWERLESS = job_token({})
-"""The ``github.token`` of act where a workflow does not name one."""
+"""What act takes for ``github.token`` where a workflow does not name it."""
 
 REGISTRY = {
     "default_agent": "looping",
@@ -60,7 +60,7 @@ def caller(loop: str) -> str:
 
 
 def told(jobs: list[str]) -> dict[str, Any]:
-    """Write a job that keeps the outputs of other jobs."""
+    """Write a job that keeps what others told."""
     keep = {"run": 'printf %s "$NEEDS" > "$ARTIFACTS/needs.json"', "env": {"NEEDS": "${{ toJSON(needs) }}"}}
     return {"needs": jobs, "if": "always()", "runs-on": "ubuntu-latest", "steps": [keep]}
 
@@ -70,7 +70,7 @@ FILES = {
     ".github/agents/looping.py": AGENT.read_text(encoding="utf-8"),
     **{f".github/workflows/accord-{loop}.yml": caller(loop) for loop in LOOPS if LOOPS[loop]},
 }
-"""Files of every consumer of the loops."""
+"""What every consumer of the loops has."""
 
 
 def seed(files: Mapping[str, str], **repository: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Consumer:
 
     @property
     def held(self) -> dict[str, Any]:
-        """The content of the local GitHub."""
+        """What is on the local GitHub now."""
         return document(self.home / "sandbox")
 
 

@@ -1,4 +1,4 @@
-"""What a command leaves for the runner when it runs as a step: outputs, a summary, annotations.
+"""Outputs, summary and annotations of a command that runs as a step of a workflow.
 
 Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_ACTIONS).
 """
@@ -217,7 +217,7 @@ def _hints(findings: Sequence[Finding]) -> list[str]:
 
 
 def findings_table(findings: Sequence[Finding]) -> str:
-    """Show findings as a table, with a word on those that it has no room for."""
+    """Return findings as a table, with the number of rows left out."""
     rows = [
         [finding.severity.value, redacted_cell(finding.code), _place(finding), redacted_cell(finding.message)]
         for finding in findings[:MOST_ROWS]

@@ -10,6 +10,7 @@ import errno
 import json
 import os
 import re
+import secrets
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -273,7 +274,7 @@ def can_be_written(path: Path) -> bool:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}")
+    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
 
 
 def is_json(text: bytes) -> bool:

@@ -252,7 +252,7 @@ class Wiring:
             return Break(path, f"{written(ref)} is not an output of a job")
         found = self.workflow.job(ref[1])
         if found is None:
-            return Break(path, f'there is no job "{ref[1]}"')
+            return Break(path, f"the job `{ref[1]}` does not exist")
         job_id, job = found
         if job.uses:
             return self._of_call(job, ref, path)

@@ -59,7 +59,7 @@ NamedInputs = Annotated[dict[str, Annotated[Input, BeforeValidator(_mapping)]], 
 
 
 class WorkflowCall(_Open):
-    """What a reusable workflow takes and gives."""
+    """Inputs, outputs and secrets of a reusable workflow."""
 
     inputs: NamedInputs = {}
     outputs: Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
@@ -67,13 +67,13 @@ class WorkflowCall(_Open):
 
 
 class Dispatch(_Open):
-    """What a workflow takes that people start."""
+    """Inputs of a workflow that people start."""
 
     inputs: NamedInputs = {}
 
 
 class Triggers(_Open):
-    """What starts a workflow; any event that is not named here is an extra."""
+    """The events that start a workflow; others than these two are extra fields."""
 
     workflow_call: Annotated[WorkflowCall | None, BeforeValidator(_mapping)] = None
     workflow_dispatch: Annotated[Dispatch | None, BeforeValidator(_mapping)] = None
