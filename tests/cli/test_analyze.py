@@ -114,10 +114,10 @@ def test_the_providers_are_chosen_and_ordered_by_name(
     ("more", "said"),
     [
         (["--providers", "gemini"], "Unknown provider `gemini`."),
-        (["--commands", "nowhere.txt"], "nowhere.txt cannot be read"),
+        (["--commands", "nowhere.txt"], "Cannot read `nowhere.txt`"),
     ],
 )
-def test_wrong_words_are_said_before_anybody_is_asked(
+def test_wrong_options_are_refused_before_a_provider_is_asked(
     accord: Accord, arguments: list[object], served: ModelServer, more: list[str], said: str
 ) -> None:
     served.play(chat({"completed_tasks": [], "confidence": 0.9}))
@@ -127,7 +127,7 @@ def test_wrong_words_are_said_before_anybody_is_asked(
     assert not served.seen
 
 
-def test_bytes_that_are_no_text_are_read_as_far_as_they_are(accord: Accord, arguments: list[object]) -> None:
+def test_bytes_that_are_not_text_are_replaced(accord: Accord, arguments: list[object]) -> None:
     (accord.home / "message.md").write_bytes(b"\xef\xbb\xbf- [x] Add tests\r\n\r\n\xff\x00")
     ended = accord(*arguments, "--providers", "regex-fallback", "--format", "json")
     assert ended.document["llm-completed-tasks"] == '["Add tests"]'

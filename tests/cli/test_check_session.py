@@ -67,7 +67,7 @@ def test_a_base_that_is_not_there_is_wrong_usage(accord: Accord, folders: list[s
     assert (ended.code, "origin/none" in ended.err) == (2, True)
 
 
-def test_who_speaks_may_be_said(accord: Accord) -> None:
+def test_the_role_of_an_output_may_be_given(accord: Accord) -> None:
     path = accord.file("output.json", agent_output(status="NEEDS_INFO"))
     assert accord("check", "--role", "Researcher", path).code == 0
     ended = accord("check", "--role", "Coder", path)

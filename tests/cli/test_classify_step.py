@@ -1,4 +1,4 @@
-"""What ``accord classify`` leaves for the steps after it: the error outputs of the contract."""
+"""The step outputs and the summary of ``accord classify``."""
 
 from __future__ import annotations
 

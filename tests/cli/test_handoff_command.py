@@ -44,7 +44,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         yield stage
 
 
-def test_the_black_box_of_a_refused_move_is_what_the_command_line_promises(accord: Any) -> None:
+def test_a_refused_move_prints_the_promised_document(accord: Any) -> None:
     path = accord.file("task.json", handoff("implementing", verificationArtifact=VERIFICATION))
     ended = accord("handoff", "move", path, "--to", "review", "--role", "developer", "--format", "json")
     assert ended.code == 1
@@ -90,7 +90,7 @@ def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Any) 
     assert (reason["path"], reason["line"]) == ("/metadata/verificationArtifact/result", line)
 
 
-def test_a_patch_that_is_none_is_named_and_not_the_task(accord: Any) -> None:
+def test_an_invalid_patch_is_named_instead_of_the_task(accord: Any) -> None:
     task, bad = accord.file("task.json", handoff("backlog")), accord.file("bad.json", '{\n "a": }')
     for command in (("patch", task, bad), ("move", task, "--to", "planning", "--patch", bad)):
         ended = accord("handoff", *command, "--role", "planner")
@@ -130,7 +130,7 @@ def test_a_redirect_is_done_and_says_so(accord: Any) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"metadata": 5}', '{"status": "lost"}'])
-def test_what_is_no_handoff_is_told_in_the_same_form(accord: Any, content: str) -> None:
+def test_an_invalid_handoff_is_reported_in_the_same_form(accord: Any, content: str) -> None:
     path = accord.file("task.json", content)
     for command in (("check", path), ("move", path, "--to", "done", "--role", "human")):
         ended = accord("handoff", *command, "--format", "json")
@@ -298,7 +298,7 @@ def events(stage: Stage) -> list[Any]:
     return [request for request in stage.server.requests if request[1].endswith("/dispatches")]
 
 
-def test_who_comes_next_is_called_once(accord: Any, stage: Stage) -> None:
+def test_the_next_role_is_called_once(accord: Any, stage: Stage) -> None:
     accord.on(stage)
     ready(accord)
     planned = accord("handoff", "dispatch", "--work-item", 1, "--dry-run", "--format", "json").document

@@ -62,7 +62,7 @@ def test_facts_that_lack_a_part_are_findings_with_their_line(accord: Accord, loo
 
 
 @pytest.mark.parametrize("moment", ["2026-11-01T12:00:00", "yesterday", "", None])
-def test_a_moment_without_a_zone_is_no_moment(accord: Accord, moment: str | None) -> None:
+def test_a_timestamp_without_a_zone_is_refused(accord: Accord, moment: str | None) -> None:
     ended = accord("keepalive", "decide", accord.file("facts.json", {**FACTS, "now": moment}), "--format", "json")
     assert (ended.code, ended.document["findings"][0]["path"]) == (1, "/now")
 

@@ -105,21 +105,6 @@ def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_p
     assert is_told or turn["requests"] == {"read": 1, "write": 0}
 
 
-def test_autofix_fixes_a_failing_check(accord: Accord, turns: Turns) -> None:
-    turns.unlabel("agents:keepalive")
-    turns.label("agent:script")
-    turns.check(conclusion="failure")
-    found = turns.stage.get(f"{turns.root}/commits/{turns.pull['head']['sha']}/check-runs")["check_runs"]
-    job = max(entry["id"] for entry in found)
-    log = b"##[error]AssertionError: expected good\n"
-    turns.stage.session.put(f"{turns.stage.server.url}/_sandbox/jobs/octo/code/{job}?run=502", data=log)
-    turn = take(accord, "autofix")
-    assert (turn["outcome"], turn["reason"]) == ("ended", "checks-missing")
-    assert file(turns, "value.txt") == "good"
-    turns.check()
-    assert take(accord, "autofix")["reason"] == "checks-green"
-
-
 def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_RUN_ID", "900")
     take(accord, "keepalive", "--phase", "begin", "--agent", "codex")
@@ -132,13 +117,6 @@ def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, monkeypa
     assert "accord keepalive on #1: run (`tasks-open`)" in page
     assert f"`{WORKFLOW}` was started again" in page
     assert "succeeded" in page
-
-
-def test_people_read_what_was_done(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--pull", 1, "--phase", "begin", "--run-dir", accord.home / "run")
-    lines = ended.out.splitlines()
-    assert lines[0] == "run (tasks-open): 2 of 2 tasks are open."
-    assert "  begun" in lines
 
 
 def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> None:
@@ -176,15 +154,10 @@ def test_a_workflow_that_is_not_there_is_named(accord: Accord, turns: Turns) -> 
         (("--pull", 1, "--agent", "nobody"), "nobody"),
     ],
 )
-def test_what_is_missing_is_said(accord: Accord, turns: Turns, words: tuple[object, ...], said: str) -> None:
+def test_missing_options_are_named(accord: Accord, turns: Turns, words: tuple[object, ...], said: str) -> None:
     ended = accord("keepalive", "run", *words)
     assert ended.code == 2
     assert said in ended.err
-
-
-def test_outputs_that_are_none_are_refused(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", accord.file("outputs.json", "[1"))
-    assert (ended.code, "not a JSON object" in ended.err) == (2, True)
 
 
 def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
@@ -199,13 +172,7 @@ def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
     assert (ended.code, "missing.json" in ended.err) == (2, True)
 
 
-def test_a_run_that_cannot_be_kept_is_not_begun_on_github(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.file("a-file", "x"), *of_script(accord))
-    assert (ended.code, "a-file" in ended.err) == (2, True)
-    assert not turns.comments
-
-
-def test_folders_of_others_outlive_a_run_that_is_kept_beside_them(accord: Accord, turns: Turns) -> None:
+def test_other_files_survive_a_run_in_their_directory(accord: Accord, turns: Turns) -> None:
     theirs = accord.home / "mine" / "agent" / "thesis.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work")
@@ -235,32 +202,11 @@ def test_a_turn_without_a_folder_says_how_it_can_be_continued(
     assert lines[-1] == f"  files of the run: {kept}"
 
 
-def test_a_turn_with_nothing_to_do_leaves_no_folder_behind(
-    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    turns.label("agents:paused")
-    monkeypatch.setenv("RUNNER_TEMP", str(accord.home))
-    assert take(accord, "keepalive")["outcome"] == "idle"
-    assert take(accord, "keepalive", "--dry-run")["outcome"] == "planned"
-    assert not list(accord.home.glob("accord-loop-*"))
-
-
-def test_a_beginning_that_no_end_could_find_is_refused(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--pull", 1, "--phase", "begin")
-    assert (ended.code, "--run-dir" in ended.err) == (2, True)
-    assert not turns.comments
-
-
 def test_people_read_why_a_run_failed(accord: Accord, turns: Turns) -> None:
     accord.file("registry.yml", REGISTRY.replace("agent.py", "missing.py"))
     ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "run", *of_script(accord))
     assert "The agent's run failed" in ended.out
     assert "The agent's run failed" in (accord.home / "GITHUB_STEP_SUMMARY").read_text()
-
-
-def test_a_pull_request_that_is_not_there_is_refused(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--pull", 77, "--phase", "begin")
-    assert (ended.code, "no pull request #77" in ended.err) == (4, True)
 
 
 JOB = {"GITHUB_ACTIONS": "true"}

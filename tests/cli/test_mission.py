@@ -72,7 +72,7 @@ def test_an_unknown_mission_is_one_object_with_the_error(accord: Accord, project
         ("move", "nope", "WP01", "--to", "done", "--actor", "ada", "--format", "json"),
     ],
 )
-def test_outside_of_a_project_no_mission_is_known(
+def test_outside_a_project_every_mission_is_unknown(
     accord: Accord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -82,19 +82,19 @@ def test_outside_of_a_project_no_mission_is_known(
         assert "--root DIR" in ended.document["error"]
 
 
-def test_nobody_is_fresh_by_a_threshold_that_is_no_number(accord: Accord, project: Project) -> None:
+def test_a_threshold_must_be_a_number(accord: Accord, project: Project) -> None:
     ended = accord("mission", "--root", project.root, "stale", project.slug, "--threshold", "nan")
     assert (ended.code, ended.out) == (2, "")
 
 
-def test_words_that_are_blank_are_no_reason(accord: Accord, project: Project) -> None:
+def test_blank_reasons_do_not_count(accord: Accord, project: Project) -> None:
     project.event("WP01", "in_review", "approved", at=datetime.now(UTC))
     move = ("mission", "--root", project.root, "move", project.slug, "WP01", "--to", "done", "--actor", "ada")
     for told in (("--override-reason", " "), ("--force", "--reason", "  ")):
         assert accord(*move, *told).code == 1
 
 
-def test_people_are_told_on_stderr(accord: Accord, project: Project) -> None:
+def test_errors_for_people_go_to_stderr(accord: Accord, project: Project) -> None:
     ended = accord("mission", "--root", project.root, "next", "nope", "--format", "text")
     assert (ended.code, ended.out) == (1, "")
     assert "Unknown mission `nope`" in ended.err
@@ -154,7 +154,7 @@ def test_status_tells_all_and_never_that_planning_waits_for_a_merge(accord: Acco
     assert "\n::" not in ended.out
 
 
-def test_a_move_says_its_way_and_an_illegal_one_what_is_legal(accord: Accord, project: Project) -> None:
+def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(accord: Accord, project: Project) -> None:
     move = ("mission", "--root", project.root, "move", project.slug, "WP02", "--actor", "ada", "--to")
     assert accord(*move, "in_progress").out == "WP02 planned → claimed → in_progress: applied\n"
     ended = accord(*move, "doing", "--format", "json")

@@ -120,7 +120,7 @@ def test_one_command_answers_all_threads_and_names_the_commit_that_was_pushed(
 
 
 @pytest.mark.parametrize(("event", "asked"), [("", True), ("workflow_dispatch", True), ("pull_request", False)])
-def test_who_starts_it_decides_whether_an_open_pull_request_is_judged(
+def test_the_event_decides_whether_an_open_pull_request_is_judged(
     accord: Accord, stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str, asked: bool
 ) -> None:
     monkeypatch.setenv("GITHUB_EVENT_NAME", event)

@@ -85,7 +85,7 @@ def test_outputs_as_text_are_for_people(accord: Accord, evidence: tuple[object, 
     assert "error-category" not in ended.out
 
 
-def test_what_was_pushed_is_told_from_the_work_tree(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
+def test_pushed_changes_are_read_from_the_work_tree(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
     where = ("--root", agent.tree, "--base", agent.base)
     nothing = accord(*evidence, *where, "--pushed", "true").document
     assert (nothing["changes-made"], nothing["commit-sha"], nothing["files-changed"]) == ("false", "", "0")
@@ -144,7 +144,7 @@ def test_a_push_that_failed_is_the_runs_failure(
     assert found["error-summary"]
 
 
-def test_nothing_to_push_is_no_failed_push(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
+def test_nothing_to_push_is_not_a_failed_push(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
     found = accord(*evidence, "--root", agent.tree, "--base", agent.base, "--pushed", "false").document
     assert (found["exit-code"], found["error-category"], found["changes-made"]) == ("0", "", "false")
 
@@ -267,7 +267,7 @@ def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_j
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
 
 
-def test_what_is_left_of_a_lost_run_is_told_without_a_way_to_the_repository(on_github: Accord) -> None:
+def test_a_lost_run_is_reported_without_access_to_the_repository(on_github: Accord) -> None:
     on_github.monkeypatch.setenv("GITHUB_TOKEN", "wrong")
     outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", "gone", "--format", "json").document
     assert "record.json is missing" in outputs["error-summary"]
@@ -300,7 +300,7 @@ def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, agent: Ag
         assert not (on_github.home / "run").exists()
 
 
-def test_a_ref_that_nobody_can_push_to_can_be_looked_at_without_publishing(on_github: Accord, agent: Agent) -> None:
+def test_a_ref_that_cannot_be_pushed_to_can_be_read_without_publishing(on_github: Accord, agent: Agent) -> None:
     on_github.monkeypatch.chdir(agent.tree)
     (agent.tree / "prompt.md").write_text("Look.")
     refused = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge"))
@@ -310,7 +310,7 @@ def test_a_ref_that_nobody_can_push_to_can_be_looked_at_without_publishing(on_gi
     assert (looked.code, looked.document["exit-code"]) == (0, "0"), looked.err
 
 
-def test_an_author_that_is_none_is_wrong_usage(on_github: Accord) -> None:
+def test_an_invalid_author_is_wrong_usage(on_github: Accord) -> None:
     assert on_github("publish", "run", "--author", "nobody").code == 2
 
 

@@ -154,7 +154,7 @@ def test_a_lean_session_needs_neither_design_nor_gates(accord: Accord) -> None:
     assert (shown["mode"], shown["state"], shown["decisions"]) == ("lean", "DONE", [])
 
 
-def test_a_session_of_that_name_is_not_begun_twice(accord: Accord) -> None:
+def test_a_session_is_not_created_twice(accord: Accord) -> None:
     play = begin(accord)
     before = (play.folder / "status.json").read_bytes()
     ended = accord("session", "new", "add csv export", "--format", "json")
@@ -165,7 +165,7 @@ def test_a_session_of_that_name_is_not_begun_twice(accord: Accord) -> None:
     assert accord("session", "show", "nowhere").code == 2
 
 
-def test_a_line_that_keeps_a_task_from_moving_is_told_with_its_file(accord: Accord, tmp_path: Path) -> None:
+def test_a_finding_in_tasks_yaml_has_its_file_and_line(accord: Accord, tmp_path: Path) -> None:
     tasks = TASKS.replace("status: not-started  # by the Coder", "status: &s not-started") + "other: *s\n"
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES, texts={"tasks.yaml": tasks})
     ended = accord(
@@ -175,7 +175,7 @@ def test_a_line_that_keeps_a_task_from_moving_is_told_with_its_file(accord: Acco
     assert (ended.code, said["code"], said["path"], said["line"]) == (1, "not-yaml", "/tasks.yaml", 5)
 
 
-def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, tmp_path: Path) -> None:
+def test_answers_cancellations_and_skips_are_recorded_with_their_reasons(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "DESIGN", mode="full"))
     play("ask", "--question", "One?", "--question", "Two?", "--question", "Three?")
     play("ask", "--question", "May it stay open?", "--category", "security")
@@ -199,7 +199,7 @@ def test_each_way_to_resolve_a_question_is_kept_with_its_reason(accord: Accord, 
     assert accord("session", "ask", str(play.folder), "--question", "a", "--question", "b", "--id", "UD-9").code == 2
 
 
-def test_people_read_where_the_session_stands_and_what_is_next(accord: Accord, tmp_path: Path) -> None:
+def test_text_output_shows_the_state_and_the_next_step(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES))
     accord("session", "ask", str(play.folder), "--question", "Which\x1b[2J one?\n::stop::")
     for command in ("show", "watch"):
@@ -231,7 +231,7 @@ def test_a_status_that_cannot_be_read_is_shown_as_such_and_not_written(accord: A
         play.refused("not-json", command, *words)
 
 
-def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
+def test_a_secret_that_an_agent_repeats_is_not_recorded(
     accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", "s3cr3t-of-the-job-0815")
@@ -242,7 +242,7 @@ def test_a_secret_of_the_environment_that_an_agent_repeats_is_not_kept(
     assert "s3cr3t" not in "".join(path.read_text() for path in play.folder.iterdir())
 
 
-def test_a_session_is_not_begun_through_a_link_to_elsewhere(accord: Accord, tmp_path: Path) -> None:
+def test_a_session_is_not_created_through_a_link(accord: Accord, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     Path(".agents-work").symlink_to(elsewhere)
@@ -263,16 +263,14 @@ def test_an_output_that_breaks_the_contract_changes_nothing(accord: Accord, tmp_
     assert {path.name: path.read_bytes() for path in play.folder.iterdir()} == before
 
 
-def test_what_forbids_to_take_an_output_is_told_of_the_session_and_not_of_the_output(
-    accord: Accord, tmp_path: Path
-) -> None:
+def test_a_refused_output_is_reported_for_the_session(accord: Accord, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "DONE", user_decisions=GATES)
     output = accord.file("output.json", agent_output(status="BLOCKED"))
     ended = accord("dispatch", str(folder), "T-001", "--role", "QA", "--take", str(output))
     assert (ended.code, ended.out.startswith(f"{folder}: error session-done")) == (1, True)
 
 
-def test_questions_are_put_on_stderr_and_answered_on_stdin(accord: Accord, tmp_path: Path) -> None:
+def test_questions_go_to_stderr_and_answers_come_from_stdin(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "REVIEW_STRATEGY", mode="full", user_decisions=GATES[:1]))
     play("ask", "--question", "How\x1b[2J is it reviewed?", "--id", STRATEGY)
     play("ask", "--question", "Which one?")
@@ -285,7 +283,7 @@ def test_questions_are_put_on_stderr_and_answered_on_stdin(accord: Accord, tmp_p
     assert "\x1b" not in ended.err
 
 
-def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: Accord, tmp_path: Path) -> None:
+def test_empty_input_changes_nothing_and_names_the_option(accord: Accord, tmp_path: Path) -> None:
     play = Play(accord, make_session(tmp_path, "DESIGN", mode="full"))
     play("ask", "--question", "Which one?")
     before = (play.folder / "status.json").read_bytes()
@@ -308,7 +306,7 @@ def test_an_input_that_ends_at_once_changes_nothing_and_says_what_to_do(accord: 
         ["dispatch", "DIR", "T-001", "--role", "Coder", "--take", "output.json"],
     ],
 )
-def test_a_dry_run_says_what_would_be_and_writes_nothing(accord: Accord, tmp_path: Path, words: list[str]) -> None:
+def test_a_dry_run_prints_operations_and_writes_nothing(accord: Accord, tmp_path: Path, words: list[str]) -> None:
     asks = {"asked": [decision()]} if words[1] in ("cancel", "skip", "answer") else {}
     state = "ASK_USER" if asks else "IMPLEMENT_LOOP"
     folder = make_session(tmp_path, state, mode="full", user_decisions=[*GATES, *asks.get("asked", [])])
@@ -366,9 +364,7 @@ def test_a_dry_run_on_an_issue_shows_the_comment_and_posts_none(accord: Accord, 
     assert "Which one?" in stage.send("GET", f"{path}/{number}/comments")[0]["body"]
 
 
-def test_an_issue_asks_and_answers_and_a_workflow_learns_what_is_next(
-    accord: Accord, stage: Stage, tmp_path: Path
-) -> None:
+def test_an_issue_asks_and_answers_and_outputs_the_next_step(accord: Accord, stage: Stage, tmp_path: Path) -> None:
     accord.on(stage, GITHUB_OUTPUT=str(tmp_path / "outputs"))
     path = f"/repos/{stage.repository}/issues"
     number = str(stage.send("POST", path, title="The work")["number"])

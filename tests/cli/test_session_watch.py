@@ -47,7 +47,7 @@ def read_until(terminal: int, wanted: str) -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo terminal")
-def test_a_long_plan_fits_the_terminal_is_drawn_anew_and_ends_without_a_complaint(tmp_path: Path) -> None:
+def test_a_long_plan_fits_the_terminal_and_follows_changes(tmp_path: Path) -> None:
     folder = make(tmp_path)
     terminal, theirs = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
@@ -68,7 +68,7 @@ def test_a_long_plan_fits_the_terminal_is_drawn_anew_and_ends_without_a_complain
     os.close(terminal)
 
 
-def test_where_nobody_watches_every_task_is_told_whole(tmp_path: Path) -> None:
+def test_without_a_terminal_every_task_is_printed_in_full(tmp_path: Path) -> None:
     lines = screen(read_session(make(tmp_path)))
     assert sum(" T-" in line for line in lines) == 400
     assert any(line.endswith("write it") for line in lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -220,6 +222,7 @@ def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK)
 def test_a_code_span_stays_byte_for_byte_but_for_what_a_terminal_obeys(before: str, code: str, after: str) -> None:
+    code = re.sub(r"\](?=[\[(])", "", code)  # readers of Markdown differ on a link that begins in code
     span = "``" + "".join(code.replace("`", "").split()) + ".``"
     assert as_seen(span) in clean(f"x {before} {span} {after} y").text
 

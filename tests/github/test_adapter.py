@@ -230,8 +230,8 @@ def test_what_is_no_token_is_never_sent(token: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "github.com", "ftp://github.com", "https://", "http://host:port", "http://[bad"])
-def test_what_is_no_address_is_named(url: str) -> None:
-    with pytest.raises(WrongUsage, match="no URL"):
+def test_an_api_url_that_is_not_a_url_is_reported(url: str) -> None:
+    with pytest.raises(WrongUsage, match="is not a URL"):
         GitHub(Access("octo/tools", "token", url), None, print)  # type: ignore[arg-type]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.github.pacing import TRIES, Attempt, Step, backoff, judge
+from accord.github.pacing import TRIES, NextStep, RequestAttempt, backoff, judge
 
 NOW = 1_700_000_000.0
 RESET = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW) + 100)}
@@ -17,47 +17,47 @@ DENIED = "Resource not accessible by integration"
 
 def attempt(
     status: int, *, method: str = "GET", tries: int = 1, message: str = "", is_whole: bool = True, **headers: str
-) -> Attempt:
+) -> RequestAttempt:
     names = {key.replace("_", "-"): value for key, value in headers.items()}
-    return Attempt(method, tries, status, names, message, is_whole, NOW)
+    return RequestAttempt(method, tries, status, names, message, is_whole, NOW)
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE", "POST"])
 @pytest.mark.parametrize(
     ("status", "headers", "message", "step", "seconds"),
     [
-        (200, {}, "", Step.TAKE, 0),
-        (201, {}, "", Step.TAKE, 0),
-        (204, {}, "", Step.TAKE, 0),
-        (301, {}, "Moved Permanently", Step.REFUSED, 0),
-        (307, {}, "Temporary Redirect", Step.REFUSED, 0),
-        (400, {}, "", Step.REFUSED, 0),
-        (401, {}, "Bad credentials", Step.REFUSED, 0),
-        (403, {}, DENIED, Step.REFUSED, 0),
-        (403, LEFT, DENIED, Step.REFUSED, 0),
-        (404, RESET, "Not Found", Step.REFUSED, 0),
-        (410, {}, "", Step.REFUSED, 0),
-        (422, {"retry-after": "5"}, "", Step.REFUSED, 0),
-        (403, {"retry-after": "30"}, SECONDARY, Step.WAIT_FOR_LIMIT, 30),
-        (429, {"retry-after": "30"}, "", Step.WAIT_FOR_LIMIT, 30),
-        (429, {"retry-after": "30"} | RESET, "", Step.WAIT_FOR_LIMIT, 30),
-        (429, {"retry-after": "0"}, "", Step.WAIT_FOR_LIMIT, 1),
-        (403, RESET, "API rate limit exceeded for user", Step.WAIT_FOR_LIMIT, 101),
-        (429, RESET, "", Step.WAIT_FOR_LIMIT, 101),
-        (403, {**RESET, "x-ratelimit-reset": str(int(NOW) - 9)}, "", Step.WAIT_FOR_LIMIT, 1),
-        (403, {}, SECONDARY, Step.WAIT_FOR_LIMIT, 60),
-        (403, LEFT, SECONDARY, Step.WAIT_FOR_LIMIT, 60),
-        (403, {}, "You have triggered an abuse detection mechanism", Step.WAIT_FOR_LIMIT, 60),
-        (429, {}, "", Step.WAIT_FOR_LIMIT, 60),
-        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "", Step.WAIT_FOR_LIMIT, 60),
-        (429, {"retry-after": "\u00b2"}, "", Step.WAIT_FOR_LIMIT, 60),
-        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, DENIED, Step.REFUSED, 0),
+        (200, {}, "", NextStep.TAKE, 0),
+        (201, {}, "", NextStep.TAKE, 0),
+        (204, {}, "", NextStep.TAKE, 0),
+        (301, {}, "Moved Permanently", NextStep.REFUSED, 0),
+        (307, {}, "Temporary Redirect", NextStep.REFUSED, 0),
+        (400, {}, "", NextStep.REFUSED, 0),
+        (401, {}, "Bad credentials", NextStep.REFUSED, 0),
+        (403, {}, DENIED, NextStep.REFUSED, 0),
+        (403, LEFT, DENIED, NextStep.REFUSED, 0),
+        (404, RESET, "Not Found", NextStep.REFUSED, 0),
+        (410, {}, "", NextStep.REFUSED, 0),
+        (422, {"retry-after": "5"}, "", NextStep.REFUSED, 0),
+        (403, {"retry-after": "30"}, SECONDARY, NextStep.WAIT_FOR_LIMIT, 30),
+        (429, {"retry-after": "30"}, "", NextStep.WAIT_FOR_LIMIT, 30),
+        (429, {"retry-after": "30"} | RESET, "", NextStep.WAIT_FOR_LIMIT, 30),
+        (429, {"retry-after": "0"}, "", NextStep.WAIT_FOR_LIMIT, 1),
+        (403, RESET, "API rate limit exceeded for user", NextStep.WAIT_FOR_LIMIT, 101),
+        (429, RESET, "", NextStep.WAIT_FOR_LIMIT, 101),
+        (403, {**RESET, "x-ratelimit-reset": str(int(NOW) - 9)}, "", NextStep.WAIT_FOR_LIMIT, 1),
+        (403, {}, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60),
+        (403, LEFT, SECONDARY, NextStep.WAIT_FOR_LIMIT, 60),
+        (403, {}, "You have triggered an abuse detection mechanism", NextStep.WAIT_FOR_LIMIT, 60),
+        (429, {}, "", NextStep.WAIT_FOR_LIMIT, 60),
+        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "", NextStep.WAIT_FOR_LIMIT, 60),
+        (429, {"retry-after": "\u00b2"}, "", NextStep.WAIT_FOR_LIMIT, 60),
+        (403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, DENIED, NextStep.REFUSED, 0),
     ],
 )
 def test_an_answer_decides_the_same_for_every_method(
-    method: str, status: int, headers: dict[str, str], message: str, step: Step, seconds: float
+    method: str, status: int, headers: dict[str, str], message: str, step: NextStep, seconds: float
 ) -> None:
-    verdict = judge(Attempt(method, 1, status, headers, message, True, NOW))
+    verdict = judge(RequestAttempt(method, 1, status, headers, message, True, NOW))
     assert (verdict.step, verdict.seconds) == (step, seconds)
 
 
@@ -68,13 +68,13 @@ LOST = [(0, True), (0, False), (500, True), (502, False), (503, True), (599, Tru
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE"])
 def test_what_may_be_repeated_is_repeated_a_few_times(method: str, status: int, is_whole: bool) -> None:
     steps = [judge(attempt(status, method=method, tries=n, is_whole=is_whole)) for n in range(1, TRIES + 1)]
-    assert [verdict.step for verdict in steps] == [Step.REPEAT] * (TRIES - 1) + [Step.GIVE_UP]
+    assert [verdict.step for verdict in steps] == [NextStep.REPEAT] * (TRIES - 1) + [NextStep.GIVE_UP]
     assert [verdict.seconds for verdict in steps] == [1, 2, 4, 8, 0]
 
 
 @pytest.mark.parametrize(("status", "is_whole"), LOST)
 def test_a_post_without_an_answer_is_never_sent_again_blindly(status: int, is_whole: bool) -> None:
-    assert judge(attempt(status, method="POST", is_whole=is_whole)).step is Step.LOST
+    assert judge(attempt(status, method="POST", is_whole=is_whole)).step is NextStep.LOST
 
 
 def test_a_limit_without_a_hint_makes_each_wait_longer() -> None:
@@ -101,7 +101,7 @@ def test_a_pause_is_never_longer_than_half_a_minute(tries: int) -> None:
 def test_any_answer_is_decided_and_no_wait_is_negative(
     method: str, tries: int, status: int, headers: dict[str, str], message: str, is_whole: bool
 ) -> None:
-    verdict = judge(Attempt(method, tries, status, headers, message, is_whole, NOW))
+    verdict = judge(RequestAttempt(method, tries, status, headers, message, is_whole, NOW))
     assert verdict.seconds >= 0
-    assert (verdict.step is Step.WAIT_FOR_LIMIT) <= (verdict.seconds >= 1)
-    assert not (method == "POST" and verdict.step in (Step.REPEAT, Step.GIVE_UP))
+    assert (verdict.step is NextStep.WAIT_FOR_LIMIT) <= (verdict.seconds >= 1)
+    assert not (method == "POST" and verdict.step in (NextStep.REPEAT, NextStep.GIVE_UP))

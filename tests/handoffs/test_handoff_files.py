@@ -42,7 +42,7 @@ def append(path: Path, name: str) -> None:
     change_file(path, decide, SystemClock(), writes=True)
 
 
-def test_what_is_decided_is_written_and_other_keys_stay(path: Path) -> None:
+def test_the_decision_is_written_and_other_keys_stay(path: Path) -> None:
     path.write_text(json.dumps({**handoff(), "x-board": {"column": 3}, "ünïcode": "ß"}), encoding="utf-8")
     append(path, "one")
     assert written(path)["metadata"]["x-seen"] == ["one"]
@@ -75,7 +75,7 @@ def test_a_new_task_gets_the_id_after_the_highest_in_its_folder(path: Path) -> N
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"metadata": []}', '{"status": "nowhere"}', '{"a": 1, "a": 2}'])
-def test_a_file_that_is_no_handoff_is_left_as_it_is(path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_handoff_stays_as_it_is(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
     with pytest.raises(BrokenContract):
         append(path, "one")
@@ -150,7 +150,7 @@ def test_a_writer_does_not_wait_for_ever_and_a_reader_not_at_all(path: Path, cap
     assert f"Process {os.getpid()}" in told
 
 
-def test_what_has_the_wrong_form_in_a_file_is_named_by_its_line(path: Path) -> None:
+def test_a_wrong_shape_in_a_file_is_named_by_its_line(path: Path) -> None:
     path.write_text('{\n "status": "review",\n "metadata": {\n  "reviewArtifact": []}}', encoding="utf-8")
     with pytest.raises(BrokenContract) as broken:
         append(path, "one")

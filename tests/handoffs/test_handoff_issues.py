@@ -149,7 +149,7 @@ def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
     assert sorted(shown(stage)["metadata"]["retrospectives"]) == wanted
 
 
-def test_who_comes_second_decides_again_on_what_the_first_one_wrote(stage: Stage) -> None:
+def test_the_second_writer_decides_again_on_the_version_of_the_first(stage: Stage) -> None:
     store(stage).decide(to_implementing)
     seen: list[str] = []
 
@@ -182,12 +182,6 @@ def test_a_writer_whom_others_outrun_each_time_stops_and_says_so(stage: Stage) -
 
 REQUESTS = 16
 """So many requests begin a handoff, and write it a second time."""
-
-
-def test_the_matrix_below_reaches_every_request(stage: Stage) -> None:
-    stage.server.requests.clear()
-    go(stage)
-    assert len(stage.server.requests) == REQUESTS
 
 
 @pytest.mark.matrix
@@ -236,7 +230,7 @@ def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(st
 
 
 def without_id(task: dict[str, Any]) -> str:
-    """The task but for what names it: its id, and the keys that begin with it and end in a digest over it."""
+    """The task without its id, and without the keys that start with the id."""
     import json
     import re
 
@@ -244,7 +238,7 @@ def without_id(task: dict[str, Any]) -> str:
     return re.sub(r"T-\d{5}", "T", text)
 
 
-def test_a_block_that_somebody_wrote_into_the_body_counts_for_nothing(stage: Stage) -> None:
+def test_a_forged_block_in_the_body_counts_for_nothing(stage: Stage) -> None:
     forged = handoff("done")
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, forged, "f" * 40)))
     with pytest.raises(BrokenContract, match="no ref of this repository confirms") as refused:
@@ -252,7 +246,7 @@ def test_a_block_that_somebody_wrote_into_the_body_counts_for_nothing(stage: Sta
     assert codes(refused.value.findings) == [("handoff-untrusted", "")]
 
 
-def test_a_forged_block_beside_a_true_handoff_is_told_and_fixed(stage: Stage) -> None:
+def test_a_forged_block_beside_a_true_handoff_is_reported_and_fixed(stage: Stage) -> None:
     go(stage)
     stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("done"), "f" * 40)))
     held = store(stage).load()
@@ -262,7 +256,7 @@ def test_a_forged_block_beside_a_true_handoff_is_told_and_fixed(stage: Stage) ->
     assert shown(stage)["status"] == "review"
 
 
-def test_a_spoiled_or_deleted_block_is_told_and_fixed_too(stage: Stage) -> None:
+def test_a_damaged_or_deleted_block_is_reported_and_fixed_too(stage: Stage) -> None:
     go(stage)
     for spoiled in (body(stage).replace("data=e", "data=f"), BODY):
         stage.adapter().change_issue(1, IssueChange(spoiled))
@@ -271,7 +265,7 @@ def test_a_spoiled_or_deleted_block_is_told_and_fixed_too(stage: Stage) -> None:
         assert shown(stage)["status"] == "review"
 
 
-def test_a_body_that_has_no_room_for_a_block_stays_as_it_is_and_the_handoff_is_kept(stage: Stage) -> None:
+def test_a_full_body_stays_as_it_is_and_the_handoff_is_kept(stage: Stage) -> None:
     full = "x" * BODY_CHARS
     stage.adapter().change_issue(1, IssueChange(full))
     store(stage).decide(to_implementing)
@@ -282,7 +276,7 @@ def test_a_body_that_has_no_room_for_a_block_stays_as_it_is_and_the_handoff_is_k
 LONG = "\n".join(["A line of context that fills the body."] * 500)
 
 
-@pytest.mark.parametrize("context", ["Short.", LONG], ids=["with room", "without room"])
+@pytest.mark.parametrize("context", ["Short.", LONG], ids=["short", "full"])
 def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Stage, context: str) -> None:
     note = {"metadata": {"note": random.Random(1).randbytes(38_000).hex()}}
     stage.adapter().change_issue(1, IssueChange(task_body(), list(TASK_LABELS)))
@@ -334,7 +328,7 @@ def test_secrets_reach_neither_the_body_nor_the_commits(stage: Stage) -> None:
     assert "hunter2" not in message
 
 
-def test_a_commit_of_a_handoff_mentions_nobody_and_refers_to_nothing(stage: Stage) -> None:
+def test_a_commit_of_a_handoff_contains_no_mention_and_no_reference(stage: Stage) -> None:
     text = "@octocat fixes #1 https://github.com/octo/code/pull/1 <b>"
     store(stage).decide(lambda task: decide_patch(task, patch(note=text), by("developer")))
     assert shown(stage)["metadata"]["note"] == text
@@ -350,6 +344,6 @@ def test_a_token_that_may_not_write_contents_writes_nothing_at_all(stage: Stage)
     assert body(stage) == BODY
 
 
-def test_a_pull_request_or_a_number_that_is_not_there_is_no_work_item(stage: Stage) -> None:
+def test_an_unknown_number_is_not_a_work_item(stage: Stage) -> None:
     with pytest.raises(BrokenContract, match="no work item #999"):
         store(stage, 999).load()

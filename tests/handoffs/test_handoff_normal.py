@@ -50,7 +50,7 @@ def test_a_task_without_anything_is_in_the_backlog() -> None:
     assert normalised({}) == {"status": "backlog", "metadata": {}}
 
 
-def test_keys_that_nobody_knows_stay_untouched() -> None:
+def test_unknown_keys_stay_untouched() -> None:
     task = handoff(planningArtifact={"x-mood": {"colour": ["blue"]}}, provider="any")
     assert normalised({**task, "x-board": 7}) == {**task, "x-board": 7}
 
@@ -99,7 +99,7 @@ def test_the_document_of_the_contract_is_a_valid_handoff() -> None:
         ("workflowRuntime", {"actionHistory": {}}, "/metadata/workflowRuntime/actionHistory"),
     ],
 )
-def test_what_has_the_wrong_form_is_named_with_its_place(artifact: str, content: Any, path: str) -> None:
+def test_a_wrong_shape_is_named_with_its_path(artifact: str, content: Any, path: str) -> None:
     _, findings = checked({"status": "implementing", "metadata": {artifact: content}})
     assert [(finding.code, finding.path) for finding in findings] == [("schema", path)]
 

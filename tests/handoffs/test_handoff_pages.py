@@ -1,4 +1,4 @@
-"""What the pages about handoffs say is so: the rules have their tests, the roles are those of the code."""
+"""The pages about handoffs match the code: each rule has a test, and each role exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a task by a patch or a move, and what the engine writes down about it."""
+"""Patches and moves of a task, and the engine's record of them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_patch_is_merged_key_by_key_and_says_who_changed_what_when() -> None:
     }
 
 
-def test_what_a_patch_says_of_itself_stays() -> None:
+def test_stamps_of_a_patch_stay() -> None:
     said = {"changeSummary": ["One"], "updatedAt": "2026-01-01T00:00:00Z", "updatedBy": "bot"}
     decided = decide_patch(handoff(), patch(reviewArtifact=said), by("reviewer"))
     assert decided.task["metadata"]["reviewArtifact"] == said
@@ -106,7 +106,7 @@ def test_a_patch_does_not_take_away_what_the_status_of_the_task_rests_on(status:
     if status != "done":
         assert decide_move(task, "implementing", by("human"), patch(**content)).is_ok
     spoiled = handoff(status, **{**EVERYTHING, **dict.fromkeys(content)})
-    assert decide_patch(spoiled, patch(x="1"), by("human")).is_ok, "what was missing before is no fault of a patch"
+    assert decide_patch(spoiled, patch(x="1"), by("human")).is_ok, "artifacts that were missing before do not count"
 
 
 def test_a_patch_changes_no_status() -> None:
@@ -120,7 +120,7 @@ def test_a_patch_may_name_the_status_that_the_same_command_moves_to() -> None:
     assert (decided.is_ok, decided.status) == (True, "implementing")
 
 
-def test_a_move_merges_its_patch_and_writes_down_where_from_where_to_and_what_comes_next() -> None:
+def test_a_move_merges_its_patch_and_records_source_target_and_next_actions() -> None:
     decided = decide_move(handoff(), "review", by("tester"), patch(**BOTH))
     assert (decided.is_ok, decided.status, decided.reasons) == (True, "review", ())
     found = runtime(decided.task)
@@ -210,7 +210,7 @@ def test_a_redirect_from_a_later_stage_is_the_same_when_it_is_tried_again(source
     assert (again.task, again.reasons, again.is_ok) == (once.task, once.reasons, True)
 
 
-def test_what_is_missing_while_a_person_is_asked_something_else_is_written_down_once() -> None:
+def test_a_missing_artifact_during_another_question_is_recorded_once() -> None:
     task = handoff("awaiting_human", awaitingHumanArtifact={**QUESTION, "question": "Tea?"})
     once = decide_move(task, "review", by("tester"), redirects=True)
     assert (once.is_redirected, once.task["metadata"]["awaitingHumanArtifact"]["question"]) == (True, "Tea?")
@@ -218,7 +218,7 @@ def test_what_is_missing_while_a_person_is_asked_something_else_is_written_down_
     assert decide_move(once.task, "review", by("tester", LATER), redirects=True).task == once.task
 
 
-def test_each_time_a_status_is_entered_somebody_is_called_anew() -> None:
+def test_each_entry_into_a_status_calls_its_role_again() -> None:
     task, ids = handoff("planning"), []
     for target in ("implementing", "backlog") * 3:
         task = decide_move(task, target, by("human")).task

@@ -21,7 +21,7 @@ progress = st.sampled_from(["draft", "complete", "superseded", None])
 
 
 def part(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """An object with some of the fields; sometimes nothing, sometimes what is no object."""
+    """An object with some of the fields; sometimes null, sometimes a string."""
     some = st.fixed_dictionaries({}, optional={**fields, "status": progress, "x-own": words})
     return st.one_of(some, some, some, st.none(), st.just("text"))
 
@@ -66,7 +66,7 @@ def history(task: dict[str, Any]) -> list[Any]:
 @pytest.mark.unmeasured
 @settings(max_examples=150, deadline=None)
 @given(start=st.sampled_from(["backlog", "planning", "implementing"]), steps=steps)
-def test_what_the_contract_promises_holds_after_any_patches_and_moves(start: str, steps: list[Any]) -> None:
+def test_the_contract_holds_after_any_patches_and_moves(start: str, steps: list[Any]) -> None:
     task = handoff(start)
     for number, step in enumerate(steps):
         decided = apply_step(task, step, f"2026-11-02T09:{number:02}:00Z")

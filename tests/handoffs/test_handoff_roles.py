@@ -1,4 +1,4 @@
-"""What each role may write of a handoff, and what nobody may change."""
+"""Artifacts that each role may write, and fields that no role may change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ASKED = {Q: {"question": "Why?"}}
         ("human", [], [GOALS, PLANNED, SUMMARY, EVIDENCE, FINISHED, TESTS, ASKED]),
     ],
 )
-def test_a_role_writes_what_it_owes_and_not_what_others_do(
+def test_a_role_writes_its_own_artifacts_only(
     role: str, forbidden: list[dict[str, Any]], allowed: list[dict[str, Any]]
 ) -> None:
     task = handoff(**EVERYTHING)
@@ -84,7 +84,7 @@ def test_no_role_writes_what_the_engine_keeps(role: str, content: dict[str, Any]
     assert decided.task == task
 
 
-def test_filling_in_the_other_half_of_the_tests_is_no_write_of_the_role() -> None:
+def test_filling_in_the_other_half_of_the_tests_does_not_count_as_a_write() -> None:
     decided = decide_patch(handoff(), patch(**TESTS), by("developer"))
     assert decided.reasons == ()
     assert decided.task["metadata"][T]["planned"]["gherkinScenarios"] == []
@@ -100,12 +100,12 @@ def test_filling_in_the_other_half_of_the_tests_is_no_write_of_the_role() -> Non
         ({"canonicalTaskId": "T-00999"}, "canonicalTaskId"),
     ],
 )
-def test_what_never_changes_is_not_changed_even_by_a_person(content: dict[str, Any], place: str) -> None:
+def test_immutable_fields_stay_even_for_a_person(content: dict[str, Any], place: str) -> None:
     decided = decide_patch(handoff(**EVERYTHING), patch(**content), by("human"))
     assert codes(decided.reasons) == [("immutable-field", f"/metadata/{place}")]
 
 
-def test_what_never_changes_may_be_set_once() -> None:
+def test_immutable_fields_can_be_set_once() -> None:
     decided = decide_patch(handoff(), patch(workflow={"branchName": "task/x"}), by("developer"))
     assert decided.task["metadata"]["workflow"]["branchName"] == "task/x"
 

@@ -42,7 +42,7 @@ def test_every_way_into_review_asks_for_both_artifacts(source: str) -> None:
     assert reasons(source, "review", **{R: REVIEW, V: VERIFICATION}) == []
 
 
-def test_what_is_done_may_be_reviewed_again_without_more() -> None:
+def test_a_done_task_can_be_reviewed_again() -> None:
     assert reasons("done", "review") == []
 
 
@@ -65,7 +65,7 @@ def test_a_draft_that_lacks_what_is_required_does_not_pass_into_review(
 
 
 @pytest.mark.parametrize("artifact", [R, V, D])
-def test_what_is_superseded_or_null_counts_as_absent(artifact: str) -> None:
+def test_superseded_and_null_artifacts_count_as_absent(artifact: str) -> None:
     whole = {R: REVIEW, V: VERIFICATION, D: DONE}
     for gone in ({**whole[artifact], "status": "superseded"}, None):
         found = reasons("review", "done", **{**whole, artifact: gone})
@@ -113,7 +113,7 @@ def test_every_way_to_a_person_asks_for_a_question(source: str) -> None:
         ({"requestedAt": None}, "requestedAt"),
     ],
 )
-def test_a_question_that_nobody_could_answer_is_none(change: dict[str, Any], place: str) -> None:
+def test_an_incomplete_question_does_not_count(change: dict[str, Any], place: str) -> None:
     found = reasons("planning", "awaiting_human", **{A: {**QUESTION, **change}})
     assert found == [("missing-awaiting-human-artifact", f"{A}/{place}")]
 

@@ -70,7 +70,7 @@ def test_no_reason_of_autofix_is_left_out_above() -> None:
     assert {row[0] for row in ROWS} == {code for code, reason in REASONS.items() if "autofix" in reason.loops}
 
 
-def test_a_new_head_is_no_new_budget() -> None:
+def test_a_new_head_does_not_restart_the_budget() -> None:
     state = past(well("1"), well("2"), well("3"))
     new = "c" * 40
     known = autofix(state=state, pull={"head_sha": new}, checks={"head_sha": new, "failing": ("lint",)})

@@ -1,4 +1,4 @@
-"""What is made of GitHub's answers before anything is decided, and a rival who comes between."""
+"""Facts made of GitHub's answers before any decision, and a rival between two requests."""
 
 from __future__ import annotations
 
@@ -80,17 +80,17 @@ def test_outputs_without_an_exit_code_are_those_of_a_run_that_was_lost(text: str
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"x"', "{", "[" * 100_000])
-def test_outputs_that_are_no_object_are_refused(text: str) -> None:
+def test_outputs_that_are_not_an_object_are_refused(text: str) -> None:
     with pytest.raises(WrongUsage, match="not a JSON object"):
         read_outputs(text)
 
 
-def test_what_outputs_do_not_know_is_left_out() -> None:
+def test_unknown_outputs_are_ignored() -> None:
     assert read_outputs('{"exit-code": "0", "surprise": "x", "cost-usd": 3}').as_outputs()["cost-usd"] == ""
 
 
 @pytest.mark.parametrize("tasks", [1, 500])
-def test_the_agent_is_told_the_open_tasks_within_bounds(tasks: int) -> None:
+def test_the_agent_sees_the_open_tasks_within_bounds(tasks: int) -> None:
     body = "Why\n\n" + "".join(f"- [ ] Task {number} ``` {'word ' * 30}\n" for number in range(tasks)) + "- [x] Done\n"
     told = appendix(body, lambda text: text.replace("Why", "***"))
     assert "- [ ] Task 0" in told

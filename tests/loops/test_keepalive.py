@@ -68,7 +68,7 @@ def test_no_reason_of_keepalive_is_left_out_above() -> None:
 
 @pytest.mark.parametrize("label", [PAUSED, NEEDS_HUMAN])
 @pytest.mark.parametrize(("reason", "known"), ROWS, ids=[row[0] for row in ROWS])
-def test_what_a_person_says_wins_over_every_other_reason(reason: str, known: KeepaliveFacts, label: str) -> None:
+def test_a_persons_label_wins_over_every_other_reason(reason: str, known: KeepaliveFacts, label: str) -> None:
     labels = (*known.pull.labels, label)
     decision = decide(known.model_copy(update={"pull": known.pull.model_copy(update={"labels": labels})}))
     assert decision.action == "stop"
@@ -123,13 +123,13 @@ def test_a_run_that_ends_well_without_progress_forgives_no_failure() -> None:
     assert state.failures_in_a_row == 0
 
 
-def test_going_back_and_forth_between_two_trees_is_no_progress() -> None:
+def test_going_back_and_forth_between_two_trees_does_not_count_as_progress() -> None:
     there, back = {"tree_before": "a", "tree": "b"}, {"tree_before": "b", "tree": "a"}
     state = state_of(well("1", **there), well("2", **back), well("3", **there))
     assert decide(keepalive(state=state)).reason == "no-progress"
 
 
-def test_what_passes_by_itself_hides_no_repetition() -> None:
+def test_transient_failures_hide_no_repetition() -> None:
     same = state_of(failed("1", error="x"), failed("2", **TRANSIENT, ended_at=LONG_AGO), failed("3", error="x"))
     assert decide(keepalive(state=same, budgets=Budgets(iterations=9))).reason == "same-error"
 
@@ -162,7 +162,7 @@ def test_the_pause_doubles_and_keeps_to_what_the_provider_asked_for() -> None:
 
 
 AHEAD = (timedelta(minutes=9), timedelta(minutes=11), timedelta(days=400))
-"""How far ahead of GitHub's clock somebody's was, or what somebody forged."""
+"""Offsets of a wrong clock, or of a forged timestamp, from GitHub's clock."""
 
 
 @pytest.mark.parametrize("ahead", AHEAD)
@@ -191,7 +191,7 @@ def test_a_persons_go_ahead_counts_though_the_state_says_that_it_comes_from_the_
     assert decide(keepalive(state=stuck, go_ahead=GoAhead(by="ada", at=NOW))).reason == "tasks-open"
 
 
-def test_a_token_that_starts_no_workflow_is_said_out_loud() -> None:
+def test_a_token_that_starts_no_workflow_leads_to_a_warning() -> None:
     assert "starts no workflow" in decide(keepalive(token=TokenFacts(triggers_workflows=False))).warnings[0]
 
 

@@ -1,4 +1,4 @@
-"""What an agent wrote is posted without what would act, and always fits."""
+"""An agent's text is posted without mentions, commands or markers, and always fits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_no_text_grows_beyond_what_github_takes(part: str) -> None:
 
 
 @given(st.text(alphabet="@a`<!->#1 \n|closed/", max_size=120), st.integers(10, 60))
-def test_what_was_cut_is_as_fit_as_what_was_not(text: str, characters: int) -> None:
+def test_a_cut_text_is_as_safe_as_a_whole_one(text: str, characters: int) -> None:
     made = text_to_post(text, SECRETS, characters)
     assert len(made) <= 2 * characters
     assert text_to_post(made, SECRETS, 2 * characters) == made

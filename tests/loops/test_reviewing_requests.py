@@ -1,4 +1,4 @@
-"""What the turns of the loops that review cost, as their pages tell it."""
+"""The requests of the turns of the loops that review, as their pages list them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def config(text: str) -> str:
         ('{"note": "-->", "max_iterations": 8}', 5, 3, [UNREADABLE]),
     ],
 )
-def test_what_is_odd_is_left_at_its_default_and_told(
+def test_an_invalid_value_keeps_its_default_with_a_warning(
     text: str, iterations: int, failures: int, codes: list[str]
 ) -> None:
     found = read_settings(config(text), Budgets())
@@ -51,11 +51,11 @@ def test_what_is_odd_is_left_at_its_default_and_told(
         "<!-- keepalive-config: {iterations: 8}",
     ],
 )
-def test_settings_in_code_or_in_another_comment_are_none(body: str) -> None:
+def test_settings_in_code_or_in_another_comment_do_not_count(body: str) -> None:
     assert read_settings(body, Budgets()).budgets == Budgets()
 
 
-def test_the_first_of_several_settings_counts_and_the_others_are_told() -> None:
+def test_the_first_of_several_settings_counts_with_a_warning() -> None:
     found = read_settings(config("{iterations: 6}") + config("{iterations: 7}"), Budgets())
     assert (found.budgets.iterations, [finding.code for finding in found.findings]) == (6, ["settings-repeated"])
 
@@ -71,6 +71,6 @@ def test_no_text_breaks_the_reading(text: str) -> None:
     assert Budgets.model_validate(budgets.model_dump()) == budgets
 
 
-def test_comments_without_an_end_are_no_settings() -> None:
+def test_comments_without_an_end_do_not_count_as_settings() -> None:
     found = read_settings("keepalive-config " + "<!-- " * 13_000, Budgets())
     assert (found.budgets, found.keepalive) == (Budgets(), None)

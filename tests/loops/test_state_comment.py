@@ -55,7 +55,7 @@ def test_a_comment_of_an_earlier_version_which_names_no_pull_request_is_read() -
 @pytest.mark.parametrize(
     "state", ["", "state=%7B", "state=%7B%22version%22%3A2%7D", "state=%7B%22loop%22%3A%22verify%22%7D"]
 )
-def test_a_state_that_cannot_be_read_is_none(state: str) -> None:
+def test_an_unreadable_state_is_recognised(state: str) -> None:
     found = read_view(f"<!-- accord:loop loop=keepalive {state} -->", "keepalive", 7)
     assert found is not None
     assert found.state is None
@@ -101,9 +101,9 @@ def test_people_read_what_happened_and_no_secret() -> None:
         ("ignore", 0, ()),
     ],
 )
-def test_what_the_runner_suggests_is_done(recovery: str, in_a_row: int, labels: tuple[str, ...]) -> None:
+def test_the_suggestion_of_the_runner_is_followed(recovery: str, in_a_row: int, labels: tuple[str, ...]) -> None:
     last = failed("1", category="transient", recovery=recovery)
     done = aftermath(LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), "It broke.")
     assert done.add_labels == labels
     assert done.notify == ("needs-human" in labels)
-    assert "It broke." in done.problem, "the summary is told on every failure"
+    assert "It broke." in done.problem, "every failure has its summary"

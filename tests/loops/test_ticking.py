@@ -36,7 +36,7 @@ def test_a_completed_task_is_ticked_and_nothing_else_changes(body: str, done: li
     assert tick(body, outputs(*done)).body == expected
 
 
-def test_a_task_that_is_not_open_in_the_body_is_told_and_changes_nothing() -> None:
+def test_a_task_that_is_not_open_in_the_body_is_reported_and_changes_nothing() -> None:
     found = tick("- [ ] a\n", outputs("a", "rm -rf", "a"))
     assert (found.done, found.left_out) == (("a",), ("a", "rm -rf"))
 
@@ -51,7 +51,7 @@ def test_a_run_that_failed_or_an_analysis_that_is_unsure_ticks_nothing(word: dic
 
 
 @pytest.mark.parametrize("text", ["", "null", "{}", '["a", 1]', "[" * 100_000, "not json"])
-def test_what_is_no_array_of_texts_names_no_task(text: str) -> None:
+def test_only_an_array_of_strings_names_tasks(text: str) -> None:
     assert completed_tasks(text) == ()
 
 

@@ -1,4 +1,4 @@
-"""What turns cost: the table of docs/keepalive.md, counted."""
+"""The requests of a turn, as the table of docs/keepalive.md lists them."""
 
 from __future__ import annotations
 

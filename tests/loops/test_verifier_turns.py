@@ -1,4 +1,4 @@
-"""The verifier on the local GitHub: a verdict is told once, and what is left becomes one work item, never a chain."""
+"""The verifier on the local GitHub: one comment for a verdict, one work item for remaining work, never a chain."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_change_that_passes_gets_one_comment_and_no_second_run(stage: Stage) -
     assert begun(stage, "verify", MERGED, "2").decision.reason == "already-verified"
 
 
-def test_what_is_left_becomes_one_work_item_at_the_beginning_of_its_way(stage: Stage) -> None:
+def test_remaining_work_becomes_one_pending_work_item(stage: Stage) -> None:
     begun(stage, "verify", MERGED)
     turn = ended(stage, "verify", MERGED, answered(FAIL))
     assert (turn.decision.action, turn.decision.reason) == ("follow-up", "verdict-fail")

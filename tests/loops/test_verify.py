@@ -1,4 +1,4 @@
-"""The verifier: which criteria are judged, and what follows from a verdict that nobody must believe blindly."""
+"""The verifier: the criteria that are judged, and the decision after a verdict, which is not trusted blindly."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_verdict_that_misses_criteria_or_contradicts_itself_goes_to_a_person(f
     assert decide(verify(verdict=found)).reason == "verdict-inconsistent"
 
 
-def test_only_the_list_under_acceptance_criteria_counts_and_code_is_none() -> None:
+def test_only_the_list_under_acceptance_criteria_counts_and_code_does_not() -> None:
     assert criteria_of([ITEM]) == ["It works", "It is fast"]
     assert criteria_of([WorkItem(number=1, body="```\n## Acceptance Criteria\n- [ ] no\n```\n")]) == []
 

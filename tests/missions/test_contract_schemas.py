@@ -134,7 +134,7 @@ def test_our_schema_accepts_exactly_what_the_schema_of_the_contract_accepts(name
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_what_we_print_and_check_is_exactly_what_the_schema_of_the_contract_accepts(name: str) -> None:
+def test_our_answers_and_checks_agree_with_the_schema_of_the_contract(name: str) -> None:
     theirs = jsonschema_rs.Draft202012Validator(contract(name), validate_formats=True)
     wrong = [document for document in corpus(name) if fits(MODELS[name], document) != theirs.is_valid(document)]
     assert wrong == []

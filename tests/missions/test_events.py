@@ -51,14 +51,14 @@ def test_the_order_of_the_lines_and_repeated_lines_change_nothing(events: list[A
 @pytest.mark.parametrize(
     "forward", [("for_review", "approved"), ("in_review", "approved"), ("in_progress", "for_review")]
 )
-def test_a_rollback_beats_what_happened_in_the_same_moment(ids: Sequence[str], forward: tuple[str, str]) -> None:
+def test_a_rollback_beats_other_events_of_the_same_time(ids: Sequence[str], forward: tuple[str, str]) -> None:
     back = event("WP01", "for_review", "in_progress", event_id=ids[0], review_ref="PR 1")
     on = event("WP01", *forward, event_id=ids[1])
     goes_on = forward[0] == "in_progress" and ids == ("A", "B")
     assert status(log(on, back)) == ("for_review" if goes_on else "in_progress")
 
 
-def test_a_step_back_without_a_review_is_no_rollback() -> None:
+def test_a_step_back_without_a_review_is_not_a_rollback() -> None:
     back = event("WP01", "for_review", "in_progress", event_id="A")
     assert status(log(back, event("WP01", "for_review", "approved", event_id="B"))) == "approved"
 
@@ -97,7 +97,7 @@ def test_a_line_that_cannot_be_read_is_an_error_with_its_number(line: str) -> No
     assert [finding.code for finding in broken.value.findings] == ["event-invalid"]
 
 
-def test_a_broken_line_of_another_work_package_and_lines_of_the_mission_stop_nobody_else() -> None:
+def test_broken_lines_only_affect_their_work_package() -> None:
     bad = {**event("WP02", None, "done"), "to_lane": "merged"}
     found = log(event("WP01", None, "claimed"), bad, {"type": "MissionCreated"})
     found.check_readable("WP01")

@@ -71,7 +71,7 @@ def test_the_table_draws_itself_with_its_ends() -> None:
         ("for_review", "done", replace(ALL, merge_problem="not merged"), "--override-reason", NONE),
     ],
 )
-def test_a_guard_refuses_with_what_fixes_it_and_lets_through_what_is_fixed(
+def test_a_guard_names_the_fix_and_accepts_it(
     source: Any, target: Any, lacking: MoveFacts, said: str, fixed: MoveFacts
 ) -> None:
     with pytest.raises(BrokenContract, match=said):
@@ -79,7 +79,7 @@ def test_a_guard_refuses_with_what_fixes_it_and_lets_through_what_is_fixed(
     assert plan_move(source, target, fixed)
 
 
-def test_evidence_may_be_said_where_there_is_no_commit() -> None:
+def test_evidence_may_replace_a_commit() -> None:
     assert plan_move("in_progress", "for_review", replace(ALL, evidence_problem="no commit"))
 
 
@@ -93,7 +93,7 @@ def test_force_takes_any_edge_for_an_actor_with_a_reason_in_one_step(source: Any
 
 
 @pytest.mark.parametrize("source", [status for status in STATUSES if status != "done"])
-def test_force_is_no_way_around_the_merge_and_an_override_with_a_reason_is(source: Any) -> None:
+def test_only_an_override_with_a_reason_replaces_the_merge(source: Any) -> None:
     facts = replace(ALL, merge_problem="The branch is not merged.")
     with pytest.raises(BrokenContract, match="not merged"):
         plan_move(source, "done", facts, is_forced=True)
@@ -101,22 +101,22 @@ def test_force_is_no_way_around_the_merge_and_an_override_with_a_reason_is(sourc
 
 
 @pytest.mark.parametrize("target", ["claimed", "blocked", "canceled"])
-def test_no_move_is_made_by_nobody(target: Any) -> None:
+def test_a_move_needs_an_actor(target: Any) -> None:
     with pytest.raises(BrokenContract, match="--actor"):
         plan_move("planned", target, replace(ALL, actor=" "))
 
 
-def test_an_override_is_no_way_around_the_other_guards() -> None:
+def test_an_override_does_not_replace_the_other_guards() -> None:
     with pytest.raises(BrokenContract):
         plan_move("in_progress", "done", replace(ALL, override_reason="squashed"))
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_a_move_to_where_it_is_already_is_no_move(status: Any) -> None:
+def test_a_move_to_the_current_status_has_no_steps(status: Any) -> None:
     assert plan_move(status, status, replace(NONE, holder="ada")) == ()
 
 
 @pytest.mark.parametrize("status", ["claimed", "in_review"])
-def test_what_another_has_taken_up_is_not_taken_up_twice(status: Any) -> None:
+def test_claimed_work_cannot_be_claimed_again(status: Any) -> None:
     with pytest.raises(BrokenContract, match="bob has claimed it"):
         plan_move(status, status, replace(NONE, holder="bob"))

@@ -38,7 +38,7 @@ def codes(error: BrokenContract) -> list[str]:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_work_package_stops_who_asks_for_it_and_nobody_else(project: Project, case: str) -> None:
+def test_a_broken_work_package_only_affects_itself(project: Project, case: str) -> None:
     text, code = BROKEN[case]
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/WP02-broken.md", text)
@@ -105,7 +105,7 @@ def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(projec
         find_root(project.root.parents[-1])
 
 
-def test_what_is_no_mission_is_not_listed(project: Project) -> None:
+def test_directories_with_other_names_are_not_missions(project: Project) -> None:
     (project.root / "kitty-specs" / "README.md").write_text("a", encoding="utf-8")
     assert mission_slugs(project.root) == ["078-ships"]
     assert mission_slugs(project.folder) == []
@@ -132,7 +132,7 @@ def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project
 
 
 @pytest.mark.parametrize("lanes", ["{", '{"lanes": [{"lane_id": "a"}, {"lane_id": "b"}, {"lane_id": "a"}]}'])
-def test_what_is_wrong_with_the_lanes_is_said_of_their_file_and_of_no_other(project: Project, lanes: str) -> None:
+def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str) -> None:
     project.work_package("WP01", body="src/a.py")
     project.write("lanes.json", lanes)
     mission = project.load()
@@ -204,7 +204,7 @@ def test_a_run_is_looked_for_nowhere_but_in_the_project(project: Project, folder
     assert found_in(project) == {".kittify/runtime/feature-runs.json": [("run-invalid", "/078-ships/run_id", 1)]}
 
 
-def test_what_is_wrong_in_a_mission_is_found_by_its_line(project: Project) -> None:
+def test_findings_of_a_mission_have_lines(project: Project) -> None:
     project.work_package("WP01", "code_change", dependencies=["WP09"])
     project.work_package("WP02", "both")
     project.lanes(lane_a=["WP01", "WP08"])

@@ -64,7 +64,7 @@ def test_the_mode_of_the_file_beats_every_signal_and_needs_no_diagnostic(mode: s
 
 
 @pytest.mark.parametrize("text", ["", "Think about it.", "myspec.md", "contest/", "a.json", "README.md", "docs/x.rst"])
-def test_without_any_signal_the_error_says_what_fixes_it_and_a_default_may_be_given(text: str) -> None:
+def test_without_a_signal_the_error_has_the_fix_and_a_default_may_be_given(text: str) -> None:
     with pytest.raises(BrokenContract, match=r"Add `execution_mode: .*`.* or pass `--legacy-default") as broken:
         settle_mode(facts(text=text))
     assert [finding.code for finding in broken.value.findings] == ["mode-unknown"]
@@ -88,7 +88,7 @@ def test_places_that_contradict_each_other_are_an_error_even_with_a_default(give
     assert [finding.code for finding in broken.value.findings] == ["mode-contradiction"]
 
 
-def test_a_mode_that_is_none_is_an_error_and_no_reason_to_guess() -> None:
+def test_an_unknown_mode_is_an_error_and_never_guessed() -> None:
     with pytest.raises(BrokenContract, match="code_change or planning_artifact"):
         settle_mode(facts(declared="worktree", is_listed_as_planning=True))
 

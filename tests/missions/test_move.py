@@ -65,7 +65,7 @@ def test_a_planning_artifact_uses_the_same_statuses_as_a_code_change(planning: P
         planning.move("WP01", "done")
 
 
-def test_what_depends_on_an_approved_planning_artifact_may_start_and_not_before(planning: Project) -> None:
+def test_a_dependent_starts_once_its_planning_artifact_is_approved(planning: Project) -> None:
     planning.work_package("WP02", PLANNING, dependencies=["WP01"])
     with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
         planning.move("WP02", "in_progress")
@@ -96,14 +96,14 @@ def test_a_code_change_is_done_only_when_its_branch_is_an_ancestor_of_the_target
     assert code.move("WP01", "done").source == "approved"
 
 
-def test_an_override_with_a_reason_is_the_way_around_the_merge_and_is_kept(code: Project) -> None:
+def test_an_override_with_a_reason_replaces_the_merge_and_is_logged(code: Project) -> None:
     code.move("WP01", "done", override_reason="It was squashed.")
     last = lines(code)[-1]
     assert last["policy_metadata"] == {"merge_ancestry": "overridden", "override_reason": "It was squashed."}
     assert (last["reason"], last["force"]) == ("It was squashed.", False)
 
 
-def test_a_squash_is_no_merge_and_a_branch_that_is_gone_shows_nothing(code: Project) -> None:
+def test_a_squash_or_a_deleted_branch_does_not_prove_a_merge(code: Project) -> None:
     code.git("merge", "--quiet", "--squash", "kitty/mission-078-ships-lane-a")
     code.commit("squashed")
     with pytest.raises(BrokenContract, match="is not merged"):
@@ -133,13 +133,13 @@ def test_a_work_package_that_names_a_lane_as_its_target_is_not_done_without_a_me
 
 
 @pytest.mark.parametrize("name", ["~0", "^0", "@{0}", "^{commit}", ":"])
-def test_a_target_that_is_a_lane_in_gits_other_words_is_no_target(code: Project, name: str) -> None:
+def test_a_git_expression_for_a_lane_is_not_a_target(code: Project, name: str) -> None:
     code.work_package("WP01", CODE, merge_target_branch=f"kitty/mission-078-ships-lane-a{name}")
     with pytest.raises(BrokenContract, match="does not exist"):
         code.move("WP01", "done")
 
 
-def test_blocking_is_no_way_around_what_a_start_needs(planning: Project) -> None:
+def test_blocked_work_needs_what_any_start_needs(planning: Project) -> None:
     planning.work_package("WP02", PLANNING, dependencies=["WP01"])
     planning.move("WP02", "blocked")
     with pytest.raises(BrokenContract, match="WP01, whose review has not passed"):
@@ -170,7 +170,7 @@ def test_open_subtasks_of_this_work_package_keep_it_from_review(planning: Projec
         planning.move("WP01", "for_review")
 
 
-def test_a_review_that_sends_work_back_is_kept_with_its_reference(planning: Project) -> None:
+def test_a_review_that_sends_work_back_is_logged_with_its_reference(planning: Project) -> None:
     for target in ("in_progress", "for_review"):
         planning.move("WP01", target)
     planning.move("WP01", "in_progress", actor="rev", feedback="Fix it.", review_ref="PR 7#review-1")
@@ -229,7 +229,7 @@ def claim(root: Path, actor: str) -> bool:
         return False
 
 
-def test_of_many_who_claim_at_once_one_has_it(planning: Project) -> None:
+def test_one_of_many_concurrent_claims_succeeds(planning: Project) -> None:
     actors = [f"agent-{number}" for number in range(6)]
     with multiprocessing.get_context("fork").Pool(6) as pool:
         won = pool.starmap(claim, [(planning.root, actor) for actor in actors])
@@ -254,7 +254,7 @@ def test_a_log_that_is_a_link_is_not_written_through(planning: Project) -> None:
 
 
 @pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00+14:00"])
-def test_an_event_at_the_end_of_time_is_none(planning: Project, at: str) -> None:
+def test_an_event_with_an_impossible_year_is_invalid(planning: Project, at: str) -> None:
     planning.write("status.events.jsonl", json.dumps({**event("WP01", None, "claimed"), "at": at}) + "\n")
     with pytest.raises(BrokenContract, match="line 1"):
         planning.move("WP01", "in_progress")

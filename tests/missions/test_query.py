@@ -176,7 +176,7 @@ GUARDS = {
 
 
 @pytest.mark.parametrize("step", GUARDS)
-def test_what_is_missing_for_a_step_is_said_until_it_is_there(project: Project, step: str) -> None:
+def test_a_step_reports_its_missing_files(project: Project, step: str) -> None:
     project.run(completed_steps=STEPS[: STEPS.index(step)], issued_step_id=step)
     assert ask(project)["guard_failures"] == GUARDS[step]
     for name in ("spec.md", "plan.md", "tasks.md"):
@@ -185,7 +185,7 @@ def test_what_is_missing_for_a_step_is_said_until_it_is_there(project: Project, 
     assert ask(project)["guard_failures"] == []
 
 
-def test_what_is_missing_of_work_packages_is_said_one_by_one(project: Project) -> None:
+def test_a_step_reports_each_incomplete_work_package(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     project.write("tasks/WP02-x.md", "---\nwork_package_id: WP02\nexecution_mode: planning_artifact\n---\n")
     project.event("WP01", "in_progress", "for_review")
@@ -232,7 +232,7 @@ def test_asking_creates_and_changes_no_file(project: Project, has_run: bool) -> 
     assert tree(project.root) == before
 
 
-def test_what_the_log_does_not_tell_is_counted_as_no_status(project: Project) -> None:
+def test_an_unreadable_status_counts_only_in_the_total(project: Project) -> None:
     project.work_package("WP01", "planning_artifact")
     project.work_package("WP02", "planning_artifact")
     project.write("status.events.jsonl", '{"wp_id": "WP01"}\n')

@@ -81,7 +81,9 @@ def test_the_default_branch_of_origin_keeps_its_slashes(project: Project, tmp_pa
 
 
 @pytest.mark.parametrize("depth", [1, 2])
-def test_a_shallow_clone_is_no_evidence_and_says_how_to_fix_it(project: Project, tmp_path: Path, depth: int) -> None:
+def test_a_shallow_clone_is_not_evidence_and_the_error_has_the_fix(
+    project: Project, tmp_path: Path, depth: int
+) -> None:
     begun(project)
     for text in ("one", "two", "three"):
         project.commit(text, at=OLD)
@@ -95,7 +97,7 @@ def test_a_shallow_clone_is_no_evidence_and_says_how_to_fix_it(project: Project,
     assert "fetch-depth: 0" in found.error
 
 
-def test_without_an_answer_nobody_is_accused_and_the_reason_is_said(project: Project) -> None:
+def test_work_that_cannot_be_judged_is_fresh_with_a_reason(project: Project) -> None:
     project.work_package("WP01", "code_change")
     project.lanes(lane_a=["WP01"])
     project.event("WP01", "claimed", "in_progress")

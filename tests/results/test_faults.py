@@ -104,7 +104,7 @@ def test_an_answer_that_comes_after_the_time_limit_is_found_not_sent_again(
     work: Work, clean: Clean, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage, expected = work.stage, clean.state
-    monkeypatch.setattr("accord.github.transport.TIMEOUT_SECONDS", 1)
+    monkeypatch.setattr("accord.github.pygithub.TIMEOUT_SECONDS", 1)
     for method, path in [("POST", "/issues$"), ("POST", "/blocked_by$"), ("PATCH", "/issues/5$"), ("GET", "/search/")]:
         work.begin()
         stage.server.faults.add(Fault("slow", nth=1, method=method, path=path, seconds=1.3))

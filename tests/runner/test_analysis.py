@@ -1,4 +1,4 @@
-"""Models are asked in turn over real HTTP; an answer counts when it fits the tasks, anything else is a failed try."""
+"""Models are asked in turn over HTTP; an answer that does not fit the tasks is a failed attempt."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_general_anthropic_key_is_used_where_the_first_one_is_not_set(served
 
 def test_the_keys_of_a_netrc_file_are_not_sent(openai: ModelServer, tmp_path: Any, monkeypatch: Any) -> None:
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password hunter2\n")
+    netrc.write_text("machine 127.0.0.1 login someone password hunter2\n")
     monkeypatch.setenv("NETRC", str(netrc))
     ask(openai, "openai")
     assert openai.seen[0].headers["authorization"] == f"Bearer openai-{KEY}"
@@ -177,7 +177,7 @@ def test_without_any_key_the_words_of_the_agent_are_read(served: ModelServer) ->
         {"OPENAI_API_KEY": f"{KEY}é"},
     ],
 )
-def test_a_setting_that_cannot_work_is_said_and_nothing_is_sent(openai: ModelServer, wrong: dict[str, str]) -> None:
+def test_an_invalid_setting_is_named_and_nothing_is_sent(openai: ModelServer, wrong: dict[str, str]) -> None:
     found = ask(openai, "openai", "regex-fallback", environment=environment(openai, **wrong))
     assert outcomes(found) == [("openai", "skipped"), ("regex-fallback", "answered")]
     assert next(iter(wrong)) in found.attempts[0].reason
@@ -191,7 +191,7 @@ def test_providers_are_asked_in_the_order_given_and_only_those(served: ModelServ
     assert outcomes(found) == [("anthropic", "failed"), ("openai", "answered")]
 
 
-def test_when_nobody_answers_the_analysis_was_not_run(served: ModelServer) -> None:
+def test_without_an_answer_the_analysis_was_not_run(served: ModelServer) -> None:
     served.play(error(401))
     found = ask(served, "openai")
     assert (found.provider, found.completed, found.confidence) == ("", (), 0.0)
@@ -212,7 +212,9 @@ def test_an_unknown_provider_is_named() -> None:
         (TaskEvidence("- [ ] Add tests", " \n"), "no evidence to judge by"),
     ],
 )
-def test_nobody_is_paid_where_there_is_nothing_to_ask(openai: ModelServer, question: TaskEvidence, reason: str) -> None:
+def test_no_provider_is_asked_without_tasks_or_evidence(
+    openai: ModelServer, question: TaskEvidence, reason: str
+) -> None:
     found = ask(openai, question=question)
     assert not openai.seen
     assert (found.provider, found.confidence, found.completed) == ("regex-fallback", 0.0, ())
@@ -306,7 +308,7 @@ def test_a_bad_answer_of_anthropic_is_a_failed_try_too(served: ModelServer, play
         (Play(body=b"{}", is_truncated=True), 1, "The connection failed or was lost. Tried again after 1 s."),
     ],
 )  # fmt: skip
-def test_what_passes_is_tried_once_more_after_the_time_that_is_asked_for(
+def test_a_temporary_failure_is_tried_again_once_after_the_requested_time(
     served: ModelServer, play: Play, seconds: float, reason: str
 ) -> None:
     clock = ManualClock(START)
@@ -333,7 +335,7 @@ def test_a_wait_that_is_too_long_goes_to_the_next_provider_at_once(
     assert clock.now() == START
 
 
-def test_nobody_is_asked_after_the_deadline_but_the_fallback_still_reads(openai: ModelServer) -> None:
+def test_after_the_deadline_only_the_fallback_answers(openai: ModelServer) -> None:
     found = ask(openai, deadline_seconds=0)
     assert [outcome for _, outcome in outcomes(found)] == ["skipped", "skipped", "skipped", "answered"]
     assert "deadline" in found.attempts[0].reason
@@ -419,7 +421,7 @@ def test_completed_tasks_come_in_the_order_and_wording_of_the_body(served: Model
     assert ask(served, "openai").completed == ("Add tests", "Fix docs", "Add tests")
 
 
-# What is left for the workflow
+# Outputs for the workflow
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a model is shown: the tasks and the evidence, cut to a budget, and nothing in it that could pass for ours."""
+"""The prompt of the analysis has the tasks and the evidence, cut to a budget, and no hidden text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_secrets_do_not_leave_this_machine() -> None:
         assert part not in found.prompt.evidence + found.prompt.instructions
 
 
-def test_what_is_too_long_is_cut_with_a_notice_and_the_tasks_come_first() -> None:
+def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
     body = "# " + "h" * 500 + "\n\n" + "".join(f"- [ ] Task {i} {'x' * (i * 7 % 900)}\n" for i in range(500))
     found = asked(
         body, "begin " + "m" * 100_000 + " end", commands=("c" * 50,) * 1_000, diff_stat="d\n" * 50_000,

@@ -1,4 +1,4 @@
-"""What changed is counted as git and GitHub count it, and told in a few lines."""
+"""Changes are counted like git and GitHub do, and summarized in a few lines."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_patch_counts_the_same_wherever_it_is_counted(tree: Path, monkeypatch:
     assert set(patch_stats(patch)) == EXPECTED
 
 
-def test_no_patch_changes_nothing_and_a_broken_one_is_said_to_be() -> None:
+def test_an_empty_patch_has_no_files_and_a_broken_one_is_refused() -> None:
     assert patch_stats(b"") == patch_stats(b"\n") == []
     with pytest.raises(BrokenContract, match="cannot read"):
         patch_stats(b"diff --git a/x b/x\n@@ nonsense\n")

@@ -145,7 +145,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=25).map("".join))
-def test_what_is_found_is_always_an_open_task_with_a_confidence_of_the_fallback(message: str) -> None:
+def test_every_result_is_an_open_task_with_a_confidence_of_the_fallback(message: str) -> None:
     completed, confidence = read(message)
     assert set(completed) <= {0, 1}
     assert confidence in ({0.5, 0.7} if completed else {0.0})
@@ -172,7 +172,7 @@ def test_a_task_that_is_wrapped_is_found_in_a_box_that_is_wrapped_too() -> None:
     assert read("- [x] multi line\n  continues here", body) == ([0], 0.7)
 
 
-def test_of_tasks_of_one_text_as_many_are_done_as_are_said_to_be() -> None:
+def test_of_tasks_with_one_text_only_the_confirmed_number_is_completed() -> None:
     body = "- [ ] Add tests\n- [ ] Add tests\n"
     assert read("Add tests: done", body) == ([0], 0.5)
     assert read("Add tests: done\n\nAdd tests: done", body) == ([0, 1], 0.5)

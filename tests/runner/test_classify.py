@@ -51,17 +51,15 @@ def ran(output: str) -> dict[str, Any]:
         ("disk-full", ("resource", "infrastructure", "manual")),
     ],
 )
-def test_what_accord_saw_itself_comes_before_all_else(
-    reader: Reader, kind: InternalErrorKind, words: tuple[str, str, str]
-) -> None:
-    error = InternalError(kind=kind, detail="What happened\nin detail.")
+def test_an_internal_error_decides_first(reader: Reader, kind: InternalErrorKind, words: tuple[str, str, str]) -> None:
+    error = InternalError(kind=kind, detail="The push broke\nin detail.")
     for stdout, exit_code in ((failed("unexpected status 401 Unauthorized: no"), 1), (as_lines(THREAD, DONE), 0)):
         evidence = reader.evidence("codex", stdout, exit_code=exit_code, error=error)
         found = classify(evidence)
         assert found
         assert (found.category, found.type, found.recovery) == words
         assert (found.evidence.rule, found.evidence.source) == (kind, "own")
-        assert "What happened in detail." in found.summary
+        assert "The push broke in detail." in found.summary
         assert contract_exit_code(evidence) == 1
 
 
@@ -75,7 +73,7 @@ def test_every_own_kind_and_every_rule_has_a_cause() -> None:
 
 
 @pytest.mark.parametrize("codec", ["codex", "plain"])
-def test_prose_and_output_about_errors_are_no_evidence(reader: Reader, codec: str) -> None:
+def test_prose_and_output_about_errors_are_not_evidence(reader: Reader, codec: str) -> None:
     stdout = as_lines(THREAD, ran("E   429 Too Many Requests\nError: 401 Unauthorized"), said(TALK))
     text = f"{TALK}\n- the API key handling is invalid no more\nrate limit: done\n".encode()
     found = reader.classify(codec, stdout if codec == "codex" else text, exit_code=1)
@@ -102,11 +100,13 @@ def test_prose_and_output_about_errors_are_no_evidence(reader: Reader, codec: st
         ("Failed to refresh token: 500 Internal Server Error", "transient", None),
         ("Selected model is at capacity. Please try a different model.", "transient", None),
         ("No space left on device (os error 28)", "resource", None),
-        ("somebody invented this", "unknown", None),
+        ("a new kind of words", "unknown", None),
         ("", "unknown", None),
     ],
 )
-def test_a_failed_turn_is_told_by_its_message(reader: Reader, message: str, cause: str, delay: float | None) -> None:
+def test_a_failed_turn_is_classified_by_its_message(
+    reader: Reader, message: str, cause: str, delay: float | None
+) -> None:
     found = reader.classify("codex", failed(message), exit_code=1)
     assert found
     assert (found.category, found.retry_after_seconds) == (cause, delay)
@@ -138,7 +138,7 @@ WITH_DELAY = (
         ("[API Error: Resource has been exhausted (e.g. check quota).]", "transient"),
     ],
 )
-def test_googles_words_for_a_limit_a_minute_are_no_hard_quota(reader: Reader, message: str, category: str) -> None:
+def test_googles_words_for_a_limit_per_minute_are_not_a_hard_quota(reader: Reader, message: str, category: str) -> None:
     found = reader.classify("gemini", gemini(message), exit_code=173)
     assert found
     assert found.category == category
@@ -234,7 +234,7 @@ def test_exit_code_0_is_a_success_only_with_the_terminal_event(
     assert (reader.classify(codec, stdout, exit_code=0) is None) == (code == 0)
 
 
-def test_a_killed_run_is_told_by_what_its_cli_was_trying_to_get_over(reader: Reader) -> None:
+def test_a_killed_run_is_classified_by_the_error_that_its_cli_was_retrying(reader: Reader) -> None:
     trouble = {"type": "error", "message": "Reconnecting... 1/5 (unexpected status 401 Unauthorized: no)"}
     found = reader.classify("codex", as_lines(THREAD, trouble), exit_code=137)
     assert found
@@ -303,7 +303,7 @@ def test_a_cut_never_leaves_half_a_secret() -> None:
         assert token in line or "ghp_" not in line
 
 
-def test_a_log_without_exit_code_is_told_as_far_as_it_tells(reader: Reader) -> None:
+def test_a_log_without_exit_code_is_classified_by_its_content(reader: Reader) -> None:
     assert reader.classify("codex", as_lines(THREAD, DONE), exit_code=None) is None
     assert reader.classify("plain", b"all fine\n", exit_code=None) is None
     found = reader.classify("plain", b"API Error: 500 Internal server error\n", exit_code=None)
@@ -332,7 +332,7 @@ def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Re
         ("I handled the unexpected status 401 Unauthorized", "unknown"),
     ],
 )
-def test_what_codex_prints_as_plain_text_is_evidence_and_prose_about_it_is_none(
+def test_errors_of_codex_in_plain_text_are_evidence_and_prose_about_them_is_not(
     reader: Reader, line: str, category: str
 ) -> None:
     found = reader.classify("plain", f"{line}\n".encode(), exit_code=1)

@@ -1,4 +1,4 @@
-"""A run is finished from its folder alone: pushed, judged and told of, the same however often it is done."""
+"""A run is finished from its folder alone, with the same result however often it is done."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def run(workshop: Workshop, agent: Agent, tmp_path: Path) -> Run:
     return Run(workshop, agent, tmp_path / "run")
 
 
-def test_a_good_run_is_pushed_and_its_tasks_are_told(run: Run) -> None:
+def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None:
     (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
     (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE))
@@ -98,7 +98,7 @@ def test_a_good_run_is_pushed_and_its_tasks_are_told(run: Run) -> None:
     assert message.startswith("feat: apply the changes of codex (keepalive, iteration 3)\n\nAll done.")
 
 
-def test_a_pushed_text_that_looks_like_a_token_is_told_of_each_time(run: Run) -> None:
+def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) -> None:
     (run.agent.tree / "settings.py").write_text(f"KEY = 'AKIA{'Z' * 16}'\n")
     (run.agent.tree / f"ghp_{'a1' * 18}.txt").write_text(f"ghp_{'a1' * 18}\n")
     run.leave(transcript(DONE))
@@ -243,7 +243,7 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert run.outputs() == outputs
 
 
-def test_a_number_that_is_none_is_told_and_costs_its_tasks_only(run: Run) -> None:
+def test_an_invalid_pull_request_number_costs_only_the_tasks(run: Run) -> None:
     (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE), pull="1; id")
     outputs = run.outputs()
@@ -313,7 +313,7 @@ def test_a_damaged_patch_is_a_failure_and_not_a_run_without_changes(run: Run) ->
 
 
 @pytest.mark.parametrize("record", [None, "", "{}", '{"version": 2}', "[]", "\udcff"])
-def test_a_folder_that_holds_no_run_is_said_to(tmp_path: Path, run: Run, record: str | None) -> None:
+def test_a_folder_without_a_run_is_refused(tmp_path: Path, run: Run, record: str | None) -> None:
     if record is not None:
         (tmp_path / RECORD).write_bytes(record.encode("utf-8", "surrogateescape"))
     with pytest.raises(BrokenContract, match=RECORD):

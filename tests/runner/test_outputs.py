@@ -1,4 +1,4 @@
-"""The outputs say what happened, whatever the agent said, and nothing that anybody would obey or must not read."""
+"""The outputs report a run whatever happened, and contain no command and no secret."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ ROWS = {
     "other exit codes are the agent's own": (
         RunFacts("codex", 53, error("logic"), account()), {"exit-code": "53", "error-category": "logic"},
     ),
-    "a failure that nobody explains": (
+    "an unexplained failure": (
         RunFacts("codex", 3),
         {"exit-code": "3", "error-category": "unknown", "error-type": "unknown", "error-recovery": "manual",
          "error-summary": "The agent failed for an unknown reason."},
@@ -158,7 +158,7 @@ ROWS = {
     "an error without words has some": (
         RunFacts("codex", 1, error(summary="\n")), {"error-summary": "The agent failed for an unknown reason."},
     ),
-    "an analysis to which nobody answered was none": (
+    "an analysis without an answer was not run": (
         RunFacts("codex", analysis=Analysis("", "", 0.0, (), (ProviderAttempt("openai", "failed", "410", 3),))),
         NOT_ANALYSED | {"llm-attempts": '[{"provider": "openai", "outcome": "failed", "reason": "410", "ms": 3}]'},
     ),
@@ -188,7 +188,7 @@ ROWS = {
     "a structured result": (
         RunFacts("codex", account=account(structured={"é": [1, None]})), {"result-json": '{"é": [1, null]}'},
     ),
-    "a structured result that is null is none": (RunFacts("codex", account=account()), {"result-json": ""}),
+    "a null result is empty": (RunFacts("codex", account=account()), {"result-json": ""}),
     "a structured result that JSON cannot hold": (
         RunFacts("codex", account=account(structured=float("inf"))), {"result-json": "", "exit-code": "0"},
     ),
@@ -292,7 +292,7 @@ def test_a_message_too_long_is_cut_with_a_mark_and_a_warning_and_nothing_else_is
     assert BUDGET - 100 < size(outputs) <= BUDGET
 
 
-def test_what_is_too_long_beside_the_message_is_left_out_with_a_warning() -> None:
+def test_other_long_outputs_are_left_out_with_a_warning() -> None:
     many = tuple(f"{i} " + "x" * 1000 for i in range(1000))
     facts = RunFacts(
         "codex",

@@ -1,4 +1,4 @@
-"""A program ends with all it started, and what it printed is kept without secrets, whatever it does."""
+"""A program ends with all its processes, and its output is kept without secrets."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ run_program(
 @pytest.mark.parametrize("kind", ["a child", "a child in a session of its own"])
 @pytest.mark.parametrize("more", [[], ["keeps sudo"]])
 def test_an_agent_ends_though_accord_itself_was_killed(tmp_path: Path, kind: str, more: list[str]) -> None:
-    """Else it works on at the user's cost, for a result that nobody takes."""
+    """Otherwise it would go on at the user's cost, without any use."""
     told = f"print(os.getpid(), {ORPHANS[kind]}.pid, flush=True)"
     script = f"import os, subprocess, time\n{told}\ntime.sleep(300)"
     with subprocess.Popen([sys.executable, "-c", RUNS, str(tmp_path), script, *more]) as accord:
@@ -201,7 +201,7 @@ def test_a_huge_line_is_kept_whole_and_shown_in_part(run: Callable[..., Ran]) ->
     assert "more bytes" in ran.lines[0]
 
 
-def test_bytes_that_are_no_text_are_kept_as_they_are(run: Callable[..., Ran]) -> None:
+def test_bytes_that_are_not_text_are_kept_unchanged(run: Callable[..., Ran]) -> None:
     ran = run(r"import sys; sys.stdout.buffer.write(b'\xff\xfe\x00caf\xc3')")
     assert ran.out == b"\xff\xfe\x00caf\xc3"
 

@@ -1,4 +1,4 @@
-"""An agent is asked what stands in a file of the workspace, and nothing that nobody can see."""
+"""The prompt is a file of the workspace plus visible additions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("path", REFUSED)
-def test_what_is_no_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
+def test_a_file_that_is_not_a_prompt_of_the_workspace_is_refused_with_the_reason(workspace: Path, path: str) -> None:
     with pytest.raises(AgentNotStarted, match=REFUSED[path]) as failed:
         read_prompt(Path(path), workspace)
     assert failed.value.error.kind == "prompt-invalid"
@@ -72,7 +72,7 @@ def test_hidden_text_of_users_does_not_reach_the_agent() -> None:
 
 
 @given(st.text(max_size=300))
-def test_an_appendix_is_there_whole_but_for_what_is_hidden(appendix: str) -> None:
+def test_an_appendix_is_complete_except_for_hidden_characters(appendix: str) -> None:
     text = assemble("Fix.", appendix, {})
     assert strip_hidden(appendix).strip() in text
 
@@ -89,7 +89,7 @@ def test_a_comment_that_only_a_machine_reads_does_not_reach_the_agent() -> None:
 
 
 @pytest.mark.parametrize("mode", ["plan", "implement", "review", "keepalive", "autofix", "verifier", "bot-comments"])
-def test_a_workflow_of_the_kit_has_a_prompt_even_where_nobody_wrote_one(workspace: Path, mode: str) -> None:
+def test_a_workflow_of_the_kit_has_a_prompt_even_if_the_repository_has_none(workspace: Path, mode: str) -> None:
     shipped = prompt_for(None, mode, workspace)
     assert shipped.startswith("# ")
     own = workspace / f".github/prompts/{mode}.md"
@@ -113,7 +113,7 @@ def test_the_prompt_of_a_repository_does_not_lead_out_of_it(workspace: Path) -> 
 
 
 @given(st.text(max_size=300))
-def test_a_text_of_others_stays_between_its_fences(text: str) -> None:
+def test_an_untrusted_text_stays_between_its_fences(text: str) -> None:
     shown = assemble("Do it.", "", {}, {"work-item.json": text})
     fence, _, inside = shown.partition("### work-item.json\n\n")[2].partition("text\n")
     data, _, behind = inside.partition(f"\n{fence}\n")
@@ -122,12 +122,12 @@ def test_a_text_of_others_stays_between_its_fences(text: str) -> None:
     assert set(fence) == {"`"}
 
 
-def test_of_a_long_text_of_others_the_beginning_is_shown_and_said_to_be_that() -> None:
+def test_a_long_untrusted_text_is_cut_with_a_notice() -> None:
     shown = assemble("Do it.", "", {}, {"change.diff": "x" * (MOST_CHARACTERS + 7)})
     assert "x" * MOST_CHARACTERS + "\n[7 more characters" in shown
 
 
-def test_a_text_of_others_that_is_not_there_is_refused_with_its_name(workspace: Path) -> None:
+def test_a_missing_data_file_is_refused_with_its_name(workspace: Path) -> None:
     with pytest.raises(AgentNotStarted, match=r"Cannot read .*gone\.diff"):
         read_data([workspace / "gone.diff"])
 
@@ -136,7 +136,7 @@ KEYS = {"plan": PlannerResult, "implement": ImplementorResult, "review": Reviewe
 
 
 @pytest.mark.parametrize("mode", KEYS)
-def test_an_agent_is_told_every_key_of_the_result_that_it_is_to_write(mode: str) -> None:
+def test_a_shipped_prompt_names_every_key_of_its_result(mode: str) -> None:
     asked = shipped_prompt(mode)
     for key in KEYS[mode].model_fields:
         assert f"`{key}`" in asked

@@ -1,4 +1,4 @@
-"""What an agent changed reaches its branch as one commit, exactly once, and nothing of a person's is ever lost."""
+"""An agent's changes reach their branch as one commit, exactly once, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Wor
     assert workshop.commits()[1] == "Rewritten"
 
 
-def test_what_every_file_can_be_arrives_byte_for_byte(workshop: Workshop, agent: Agent) -> None:
+def test_every_kind_of_file_arrives_byte_for_byte(workshop: Workshop, agent: Agent) -> None:
     tree = agent.tree
     (tree / "bin.dat").write_bytes(bytes(range(256)) * 20)
     (tree / "naïve 日本.txt").write_text("ü\n", encoding="utf-8")
@@ -215,7 +215,7 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
         ("", "branch"),
     ],
 )
-def test_what_cannot_be_pushed_to_is_refused_with_the_hint(
+def test_a_ref_that_cannot_be_pushed_to_is_refused_with_the_hint(
     workshop: Workshop, agent: Agent, ref: str, hint: str
 ) -> None:
     (agent.tree / "new.txt").write_text("new\n")
@@ -239,7 +239,7 @@ def test_names_that_look_like_other_refs_are_branches() -> None:
         ("job", "feature", ".github/workflows/ci.yml", "workflow file"),
     ],
 )
-def test_what_github_forbids_is_refused_with_the_reason(
+def test_a_push_that_github_forbids_is_refused_with_the_reason(
     workshop: Workshop, agent: Agent, token: str, branch: str, path: str, said: str
 ) -> None:
     file = agent.tree / path
@@ -264,7 +264,7 @@ def test_a_damaged_patch_is_called_that(workshop: Workshop, agent: Agent, patch:
     assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
 
 
-def test_a_patch_into_gits_own_folder_is_no_patch(workshop: Workshop, agent: Agent) -> None:
+def test_a_patch_into_gits_own_folder_is_refused(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "x").write_text("#!/bin/sh\n")
     patch = agent.patch().replace(b"a/x", b"a/.git/hooks/x").replace(b"b/x", b"b/.git/hooks/x")
     assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
@@ -364,9 +364,9 @@ def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
         ("! [remote rejected] x -> x (Internal Server Error)", "push-unreachable"),
         ("ssh: connect to host github.com port 22: Connection refused", "push-unreachable"),
         ("fatal: the remote end hung up unexpectedly", "push-unreachable"),
-        ("something nobody has seen", "push-unreachable"),
+        ("an unknown error", "push-unreachable"),
         ("", "push-unreachable"),
     ],
 )  # fmt: skip
-def test_a_push_error_is_told_by_its_words(said: str, expected: str) -> None:
+def test_a_push_error_is_classified_by_its_words(said: str, expected: str) -> None:
     assert push_failure(said).kind == expected

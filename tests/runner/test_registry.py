@@ -1,4 +1,4 @@
-"""A registry is what people write by hand: its mistakes are found before an agent starts, with their line."""
+"""Mistakes in a registry are found before an agent starts, with their line."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_only_an_agent_of_its_own_needs_a_command(name: str, codes: list[str]) -
 
 
 def test_a_default_agent_that_is_not_there_is_found() -> None:
-    assert check("default_agent: nobody\nagents: {}\n") == [("default-unknown", 1)]
+    assert check("default_agent: unknown\nagents: {}\n") == [("default-unknown", 1)]
 
 
 def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) -> None:
@@ -163,13 +163,13 @@ def test_a_prompt_goes_where_the_entry_says() -> None:
         line(Agent(command=["x", "{prompt}"], prompt="argument"), prompt="é" * 70_000)
 
 
-def test_braces_that_are_no_place_stay() -> None:
+def test_braces_that_are_not_a_placeholder_stay() -> None:
     word = 'model_providers.mock={name="mock"}'
     assert line(Agent(command=["x", word])) == ["x", word]
 
 
 @pytest.mark.parametrize("asked", [{"sandbox_mode": "x"}, {"safety_strategy": "x"}, {"model": "x"}, {"command": ["x"]}])
-def test_what_an_agent_cannot_be_asked_for_starts_nothing(asked: dict[str, Any]) -> None:
+def test_an_unsupported_option_starts_nothing(asked: dict[str, Any]) -> None:
     with pytest.raises(AgentNotStarted) as failed:
         line(Agent(command=["x"]), **asked)
     assert failed.value.error.kind == "not-started"

@@ -1,4 +1,4 @@
-"""A structured result counts when it fits its schema, whoever said that it does."""
+"""A structured result counts only if it matches its schema."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, messa
         (None, "[1]", "object"),
     ],
 )
-def test_what_does_not_fit_is_no_result_and_says_why(value: Any, message: str, reason: str) -> None:
+def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, message: str, reason: str) -> None:
     found = structured_result(SCHEMA, value, message)
     assert found.text == ""
     assert reason in found.problems[0]
@@ -47,7 +47,7 @@ def test_a_schema_loads_nothing_from_elsewhere() -> None:
         validator({"$ref": "http://127.0.0.1:9/schema.json"})
 
 
-def test_the_problems_of_a_bad_result_are_told_in_bounds() -> None:
+def test_the_problems_of_a_bad_result_are_bounded() -> None:
     found = structured_result({"items": {"type": "integer"}}, ["x" * 10_000] * 1000, "")
     assert len(found.problems) <= 10
     assert all(len(problem) <= 200 for problem in found.problems)

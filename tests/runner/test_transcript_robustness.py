@@ -1,4 +1,4 @@
-"""Whatever a process printed, reading it neither fails nor takes memory."""
+"""Reading the output of a process never fails and takes little memory."""
 
 from __future__ import annotations
 
@@ -12,58 +12,81 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
+from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.lines import lines
 from accord.runner.transcripts.read import CODECS, account_of, plain_account
 
 TYPES = [
-    *(
-        "thread.started",
-        "turn.started",
-        "turn.completed",
-        "turn.failed",
-        "item.started",
-        "item.updated",
-        "item.completed",
-    ),
-    *("system", "assistant", "user", "result", "init", "message", "tool_use", "tool_result", "error"),
+    "thread.started",
+    "turn.started",
+    "turn.completed",
+    "turn.failed",
+    "item.started",
+    "item.updated",
+    "item.completed",
+    "system",
+    "assistant",
+    "user",
+    "result",
+    "init",
+    "message",
+    "tool_use",
+    "tool_result",
+    "error",
 ]
 KEYS = [
-    *("item", "message", "content", "subtype", "text", "id", "name", "input", "command", "exit_code", "status"),
-    *(
-        "aggregated_output",
-        "changes",
-        "path",
-        "kind",
-        "items",
-        "completed",
-        "usage",
-        "input_tokens",
-        "error",
-        "is_error",
-    ),
-    *(
-        "result",
-        "errors",
-        "api_error_status",
-        "error_status",
-        "retry_delay_ms",
-        "permission_denials",
-        "modelUsage",
-        "m",
-    ),
-    *("structured_output", "tool_use_id", "tool_use_result", "task", "model", "tools", "role", "delta", "severity"),
-    *("tool_name", "tool_id", "parameters", "output", "stats", "models", "session_id", "response", "code", "tokens"),
+    "item",
+    "message",
+    "content",
+    "subtype",
+    "text",
+    "id",
+    "name",
+    "input",
+    "command",
+    "exit_code",
+    "status",
+    "aggregated_output",
+    "changes",
+    "path",
+    "kind",
+    "items",
+    "completed",
+    "usage",
+    "input_tokens",
+    "error",
+    "is_error",
+    "result",
+    "errors",
+    "api_error_status",
+    "error_status",
+    "retry_delay_ms",
+    "permission_denials",
+    "modelUsage",
+    "m",
+    "structured_output",
+    "tool_use_id",
+    "tool_use_result",
+    "task",
+    "model",
+    "tools",
+    "role",
+    "delta",
+    "severity",
+    "tool_name",
+    "tool_id",
+    "parameters",
+    "output",
+    "stats",
+    "models",
+    "session_id",
+    "response",
+    "code",
+    "tokens",
 ]
 WORDS = [
     *TYPES,
-    "agent_message",
-    "command_execution",
-    "file_change",
-    "todo_list",
-    "Bash",
-    "Write",
-    "TaskCreate",
-    "TodoWrite",
+    *["agent_message", "command_execution", "file_change", "todo_list", "Bash", "Write", "TaskCreate", "TodoWrite"],
 ]
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.sampled_from(WORDS), st.just("x" * 3000),
@@ -84,11 +107,12 @@ EVENTS = st.builds(
 LINES = st.one_of(st.binary(max_size=200), EVENTS.map(lambda event: json.dumps(event, separators=(",", ":")).encode()))
 
 
-def told(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
-    stream = io.BytesIO(raw)
-    account = (
-        account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
-    )
+def account_in(codec: str, stream: Any) -> Account:
+    return account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
+
+
+def check_reading(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
+    account = account_in(codec, io.BytesIO(raw))
     evidence = RunEvidence(
         exit_code, account, stderr=stderr, text="" if account.is_structured else account.final_message
     )
@@ -107,7 +131,7 @@ def told(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
     raw=st.lists(LINES, max_size=8).map(b"\n".join), exit_code=st.sampled_from([None, 0, 1, 137, 173]), stderr=st.text()
 )
 def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | None, stderr: str) -> None:
-    told(codec, raw, exit_code, stderr)
+    check_reading(codec, raw, exit_code, stderr)
 
 
 @pytest.mark.parametrize("codec", [*CODECS, "plain"])
@@ -115,11 +139,11 @@ def test_no_bytes_make_reading_fail(codec: str, raw: bytes, exit_code: int | Non
     "raw", [b"[" * 100_000, b'{"a":' * 50_000, b'{"type":' + b"9" * 10_000 + b"}", b"\n" * 50_000, b"\x00" * 5000]
 )
 def test_no_nesting_and_no_number_makes_reading_fail(codec: str, raw: bytes) -> None:
-    told(codec, raw, 1, "")
+    check_reading(codec, raw, 1, "")
 
 
 class Endless(io.RawIOBase):
-    """A stream that gives a piece again and again, so that a test needs no file."""
+    """A stream that repeats a piece, so that a test needs no file."""
 
     def __init__(self, piece: bytes, count: int) -> None:
         self.piece, self.left, self.rest = piece, count, b""
@@ -161,19 +185,23 @@ PIECES = {
 }
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("codec", PIECES)
 @pytest.mark.parametrize("is_one_line", [False, True])
-def test_memory_stays_small_however_long_the_transcript(codec: str, is_one_line: bool) -> None:
+def test_memory_is_bounded_for_a_transcript_of_any_length(
+    monkeypatch: pytest.MonkeyPatch, codec: str, is_one_line: bool
+) -> None:
+    limit, size = 256 * 1024, 4_000_000 if is_one_line else 12_000_000
+    for module in ("lines", "gemini"):
+        monkeypatch.setattr(f"accord.runner.transcripts.{module}.MAX_LINE_BYTES", limit)
+    monkeypatch.setattr("accord.runner.transcripts.gemini._MOST_CHARS", limit)
+    monkeypatch.setattr("accord.runner.transcripts.read.MAX_MESSAGE_CHARS", limit)
     piece = PIECES[codec].replace(b"\n", b" ") if is_one_line else PIECES[codec]
-    stream = io.BufferedReader(Endless(piece, 20_000_000 // len(piece)))
+    stream = io.BufferedReader(Endless(piece, size // len(piece)))
     tracemalloc.start()
     try:
-        account = (
-            account_of(CODECS[codec](lines(stream)), codec, codec) if codec in CODECS else plain_account(stream, codec)
-        )
+        account = account_in(codec, stream)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 20_000_000 * 0.8
-    assert len(account.final_message) <= 1_000_000
+    assert peak < size * 0.8
+    assert len(account.final_message) <= limit

@@ -67,7 +67,7 @@ def test_the_last_agent_message_is_final_though_a_to_do_list_comes_after_it(read
     assert account.ending == "success"
 
 
-def test_an_error_that_a_later_success_shows_to_be_overcome_is_none(reader: Reader) -> None:
+def test_an_error_before_a_success_does_not_count(reader: Reader) -> None:
     trouble = {"type": "error", "message": "Reconnecting... 1/2 (unexpected status 401 Unauthorized: no)"}
     assert reader.account("codex", THREAD, trouble, TURN_DONE).errors == ()
     assert reader.account("codex", THREAD, trouble, item("agent_message", text="on")).errors == ()
@@ -91,7 +91,7 @@ def test_prose_instead_of_a_structured_result_is_just_a_message(reader: Reader, 
     assert (account.structured, account.final_message, account.ending) == (None, text, "success")
 
 
-def test_a_second_turn_that_breaks_off_is_no_success(reader: Reader) -> None:
+def test_a_second_turn_that_breaks_off_is_not_a_success(reader: Reader) -> None:
     assert reader.account("codex", THREAD, TURN_DONE, {"type": "turn.started"}).ending == "cut"
 
 
@@ -153,11 +153,11 @@ def test_a_task_that_was_deleted_is_no_longer_to_do(reader: Reader) -> None:
         ([], ""),
     ],
 )
-def test_a_message_that_began_anew_is_told_once(pieces: list[str], text: str) -> None:
+def test_a_message_that_started_again_is_read_once(pieces: list[str], text: str) -> None:
     assert without_repeats(pieces) == text
 
 
-def test_only_what_is_said_after_the_last_tool_is_the_message(reader: Reader) -> None:
+def test_only_the_text_after_the_last_tool_is_the_message(reader: Reader) -> None:
     account = reader.account(
         "gemini",
         delta("I look."),
@@ -200,7 +200,7 @@ def test_foreign_lines_between_events_change_nothing(reader: Reader, name: str) 
 
 
 @pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
-def test_a_transcript_that_is_cut_anywhere_is_no_success(reader: Reader, name: str) -> None:
+def test_a_transcript_that_is_cut_anywhere_is_not_a_success(reader: Reader, name: str) -> None:
     raw = Run(name).stdout.read_bytes()
     end = len(raw.rstrip(b"\n"))
     for size in {0, end - 1, *range(10, end, 97)}:
@@ -274,7 +274,7 @@ def test_a_line_that_is_too_long_is_read_without_the_rest_of_its_texts(
     assert cut.account.ending == "cut"
 
 
-def test_halves_of_characters_and_values_that_are_no_json_reach_nobody(reader: Reader) -> None:
+def test_half_characters_and_invalid_json_values_are_replaced(reader: Reader) -> None:
     raw = as_lines(THREAD) + (
         rb'{"type":"item.completed","item":{"type":"agent_message","text":"{\"a\":\"\ud800\",\"b\":NaN,\"c\":1e999}"}}'
         b"\n"

@@ -63,7 +63,7 @@ def kept(folder: Path) -> dict[str, tuple[str, str | None]]:
     return {item.decision_id: (item.status, item.answer or item.resolution_reason) for item in status.user_decisions}
 
 
-def test_each_question_is_put_once_and_what_was_said_is_kept(tmp_path: Path) -> None:
+def test_each_question_is_asked_once_and_its_answer_recorded(tmp_path: Path) -> None:
     folder = questions(tmp_path, "", "", "security")
     user = talk(folder, "the first", "", " it may ")
     assert user.put == [("UD-1", ""), ("UD-2", ""), ("UD-3", "")]
@@ -74,7 +74,7 @@ def test_each_question_is_put_once_and_what_was_said_is_kept(tmp_path: Path) -> 
     }
 
 
-def test_the_end_of_the_input_cancels_what_was_not_answered_but_not_security(tmp_path: Path) -> None:
+def test_the_end_of_the_input_cancels_open_questions_except_security(tmp_path: Path) -> None:
     folder = questions(tmp_path, "", "security", "")
     talk(folder, "the first")
     assert kept(folder) == {
@@ -84,14 +84,14 @@ def test_the_end_of_the_input_cancels_what_was_not_answered_but_not_security(tmp
     }
 
 
-def test_where_nobody_says_anything_nothing_is_changed(tmp_path: Path) -> None:
+def test_input_without_a_line_changes_nothing(tmp_path: Path) -> None:
     folder = questions(tmp_path, "", "security")
     before = (folder / "status.json").read_bytes()
     assert not interview(writer(folder), User())
     assert (folder / "status.json").read_bytes() == before
 
 
-def test_a_question_about_security_is_put_again_and_waits_when_nobody_resolves_it(tmp_path: Path) -> None:
+def test_a_security_question_without_an_answer_is_repeated_and_stays_open(tmp_path: Path) -> None:
     folder = questions(tmp_path, "security", "")
     user = talk(folder, "", "", " ", "", "yes")
     assert [name for name, _ in user.put] == ["UD-1"] * 4 + ["UD-2"]
@@ -102,7 +102,7 @@ def test_a_question_about_security_is_put_again_and_waits_when_nobody_resolves_i
 
 
 @pytest.mark.parametrize("name", [DESIGN, STRATEGY])
-def test_a_gate_is_put_again_three_times_then_it_is_cancelled_and_blocks_the_session(tmp_path: Path, name: str) -> None:
+def test_a_gate_is_repeated_three_times_then_cancelled_and_the_session_blocked(tmp_path: Path, name: str) -> None:
     folder = gate(tmp_path, name)
     user = talk(folder, "yes", "", "changes-requested:", "perhaps", "approved", "per-batch")
     assert [name for name, _ in user.put] == [name] * 4
@@ -132,7 +132,7 @@ def test_the_last_try_of_a_gate_counts_and_no_second_entry_is_made(
     assert len(read_session(folder).history) == answer.startswith("changes-requested")
 
 
-def test_how_often_a_gate_was_put_is_forgotten_with_the_process(tmp_path: Path) -> None:
+def test_repetitions_of_a_gate_are_counted_per_process(tmp_path: Path) -> None:
     folder = gate(tmp_path)
     for _ in range(3):
         talk(folder, "yes", "no", "well")
@@ -150,13 +150,13 @@ def test_a_gate_that_the_user_puts_off_is_cancelled_for_that_reason_and_ends_the
     assert kept(folder)["UD-1"] == ("pending", None)
 
 
-def test_what_begins_like_a_deferral_is_an_answer(tmp_path: Path) -> None:
+def test_a_word_that_starts_like_defer_is_an_answer(tmp_path: Path) -> None:
     folder = questions(tmp_path, "")
     talk(folder, "/deferred jobs")
     assert kept(folder) == {"UD-1": ("answered", "/deferred jobs")}
 
 
-def test_a_question_that_came_up_meanwhile_is_not_cancelled_unasked(tmp_path: Path) -> None:
+def test_a_question_added_meanwhile_is_not_cancelled(tmp_path: Path) -> None:
     folder = questions(tmp_path, "")
 
     def put(decision: UserDecision, wrong: str) -> str:

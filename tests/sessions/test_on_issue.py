@@ -104,7 +104,9 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
 @pytest.mark.parametrize(
     ("token", "reason"), [("tim", "no-write-permission"), ("mallory", "no-write-permission"), ("helper", "bot")]
 )
-def test_strangers_and_bots_do_not_answer_and_are_told_so(stage: Stage, folder: Path, token: str, reason: str) -> None:
+def test_strangers_and_bots_cannot_answer_and_the_comment_says_so(
+    stage: Stage, folder: Path, token: str, reason: str
+) -> None:
     ask_on(place(stage, folder), [UserQuestion("May it be open?", category="security")])
     say(stage, "/answer UD-1 sure", token)
     heard, shown = answer_from(place(stage, folder))
@@ -125,9 +127,7 @@ def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path
     assert kept(folder) == {"UD-1": "the first"}
 
 
-def test_an_app_that_did_not_say_who_it_is_leaves_no_comment_that_nobody_finds_again(
-    stage: Stage, folder: Path
-) -> None:
+def test_an_app_of_unknown_identity_leaves_no_lost_comment(stage: Stage, folder: Path) -> None:
     with pytest.raises(Refused, match=r"writes as helper\[bot\]") as refused:
         ask_on(place(stage, folder, token="helper"), [UserQuestion("Which one?")])
     assert "--identity 'helper[bot]'" in refused.value.hint
@@ -151,7 +151,7 @@ def test_a_forged_comment_asks_nothing_and_a_deleted_one_is_made_again(stage: St
     assert kept(folder) == {"UD-1": "the first"}
 
 
-def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stage, tmp_path: Path) -> None:
+def test_an_invalid_answer_to_a_gate_is_reported_and_fixed_by_editing_it(stage: Stage, tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask_on(place(stage, folder), [UserQuestion("Approve?", DESIGN)])
     number = say(stage, "/answer UD-APPROVE-DESIGN fine")
@@ -176,7 +176,7 @@ def test_an_invalid_answer_to_a_gate_is_told_and_fixed_by_editing_it(stage: Stag
     assert kept(folder) == {DESIGN: "approved"}
 
 
-def test_a_question_asked_elsewhere_is_put_on_the_issue_when_answers_are_looked_for(stage: Stage, folder: Path) -> None:
+def test_a_question_asked_elsewhere_appears_on_the_issue_with_the_next_answer(stage: Stage, folder: Path) -> None:
     assert answer_from(place(stage, folder))[1].action == "none"
     ask(writer(folder, stage.clock), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 too early")
@@ -268,7 +268,7 @@ def test_a_process_killed_at_any_request_asks_once_and_loses_no_answer(
         assert end(stage, folder) == clean, nth
 
 
-def test_an_answer_that_reached_the_session_by_another_way_is_no_trouble(stage: Stage, folder: Path) -> None:
+def test_an_answer_recorded_elsewhere_wins_over_the_comment(stage: Stage, folder: Path) -> None:
     ask_on(place(stage, folder), [UserQuestion("Which one?")])
     say(stage, "/answer UD-1 the second")
     answer(writer(folder, stage.clock), {"UD-1": "the first"})

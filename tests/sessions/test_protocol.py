@@ -83,7 +83,7 @@ def test_numbers_go_on_from_the_highest_and_the_same_question_is_not_asked_twice
     refused("decision-order", ask, folder, "Three?", decision_id="UD-20")
 
 
-def test_what_nobody_answered_is_cancelled_but_for_security_and_gates(tmp_path: Path) -> None:
+def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "DESIGN")
     ask(folder, "One?")
     ask(folder, "Two?")
@@ -119,9 +119,7 @@ def test_what_nobody_answered_is_cancelled_but_for_security_and_gates(tmp_path: 
         ("none of the options fits, the user looks for another", False),
     ],
 )
-def test_that_nobody_answered_is_no_reason_to_drop_a_question_about_security(
-    tmp_path: Path, reason: str, is_silent: bool
-) -> None:
+def test_silence_does_not_cancel_a_security_question(tmp_path: Path, reason: str, is_silent: bool) -> None:
     folder = make_session(tmp_path, "DESIGN")
     ask(folder, "May it stay open?", category="Security")
     if is_silent:
@@ -134,7 +132,7 @@ def test_that_nobody_answered_is_no_reason_to_drop_a_question_about_security(
     ] * is_silent
 
 
-def test_an_answer_that_a_crash_kept_from_the_status_is_in_the_history_once_when_it_is_given_again(
+def test_an_answer_repeated_after_a_crash_is_in_the_history_once(
     tmp_path: Path,
 ) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
@@ -163,7 +161,7 @@ class Overtaken(Disk):
         return super().read(path)
 
 
-def test_two_who_resume_at_once_do_not_both_send_an_agent(tmp_path: Path) -> None:
+def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
@@ -190,14 +188,14 @@ def with_line(**wrong: str) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"answer": "approved"}, {"decision_id": "UD-1"}])
-def test_a_broken_line_of_the_history_is_taken_for_no_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
+def test_a_broken_line_of_the_history_is_not_an_answer(tmp_path: Path, wrong: dict[str, str]) -> None:
     asked = [decision(DESIGN)]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line(**wrong))
     assert run.resume(writer(folder), agent="Architect").next == "ask"
     assert entry(folder, DESIGN)["status"] == "pending"
 
 
-def test_a_moment_that_is_none_is_a_finding_until_the_question_is_asked_again(tmp_path: Path) -> None:
+def test_an_invalid_timestamp_is_a_finding_until_the_question_is_asked_again(tmp_path: Path) -> None:
     asked = [decision(DESIGN, asked_at="soon")]
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=asked, texts=with_line())
     refused("timestamp-invalid", run.resume, writer(folder), agent="Architect")
@@ -223,7 +221,7 @@ def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path
 
 
 @pytest.mark.parametrize("said", ["Approved", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
-def test_an_answer_that_is_none_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
+def test_an_invalid_answer_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     before = (folder / "status.json").read_bytes()
@@ -243,11 +241,11 @@ def test_an_answer_that_is_none_leaves_the_gate_open(tmp_path: Path, said: str) 
         ("Single-Final", "single-final"),
     ],
 )
-def test_obvious_words_for_a_strategy_are_kept_in_the_canonical_ones(said: str, kept: str) -> None:
+def test_synonyms_of_a_strategy_are_recorded_in_canonical_form(said: str, kept: str) -> None:
     assert normalize_answer(STRATEGY, said) == kept
 
 
-def test_changes_are_asked_for_in_the_history_first_then_corrected_then_asked_again(tmp_path: Path) -> None:
+def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
@@ -406,7 +404,7 @@ TestProtocol = Protocol.TestCase
 
 @given(said=st.text(min_size=1))
 @settings(max_examples=30, deadline=None)
-def test_any_answer_is_kept_word_for_word(said: str) -> None:
+def test_any_answer_is_recorded_word_for_word(said: str) -> None:
     with tempfile.TemporaryDirectory() as root:
         folder = make_session(Path(root), "DESIGN", mode="full")
         run.ask(writer(folder, disk=HASTY), [UserQuestion("Which one?")])

@@ -99,7 +99,7 @@ def heard(*comments: Comment, known: SessionStatus = WAITING, asked: Any = ASKED
         (comment("/answer UD-APPROVE-DESIGN yes"), "no-answer"),
     ],
 )
-def test_what_does_not_count_is_told_with_its_reason(given_: Comment, reason: str) -> None:
+def test_ignored_commands_have_a_reason(given_: Comment, reason: str) -> None:
     assert heard(given_) == ({}, [reason])
 
 
@@ -157,7 +157,7 @@ def test_the_comment_remembers_since_when_each_question_is_asked() -> None:
         assert read_asked(f"<!-- accord:session-questions session={NAME} asked={broken} -->", NAME) == {}
 
 
-def test_people_read_the_questions_how_to_answer_and_what_did_not_count() -> None:
+def test_the_comment_shows_questions_how_to_answer_and_ignored_answers() -> None:
     known = asking(decision("UD-1", "answered"), decision("UD-2", question="Which\n\n# one?", category="security"))
     said = AnswerCommand("UD-2", "answer", "x", comment("", author="mallory"))
     ignored = IgnoredCommand(
@@ -192,7 +192,7 @@ def test_the_longest_questions_fit_a_comment(texts: list[str]) -> None:
 
 @given(texts=st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=4))
 @settings(max_examples=30, deadline=None)
-def test_whatever_is_asked_is_remembered_and_is_no_answer(texts: list[str]) -> None:
+def test_any_question_is_read_back_and_never_an_answer(texts: list[str]) -> None:
     assert_fits(texts)
 
 

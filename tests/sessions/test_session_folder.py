@@ -210,7 +210,7 @@ def test_context_files_of_an_input_are_there_or_named(tmp_path: Path) -> None:
     assert missing_files(session, paths) == {"README.md", "../outside"}
 
 
-def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Path) -> None:
+def test_context_files_outside_the_repository_count_as_missing(tmp_path: Path) -> None:
     session = read_session(make_session(tmp_path / "repository"))
     (tmp_path / "secret").write_text("x")
     (session.folder / "inside.md").symlink_to("spec.md")
@@ -219,6 +219,6 @@ def test_nobody_is_sent_to_read_what_lies_outside_of_the_repository(tmp_path: Pa
     assert missing_files(session, paths) == {paths[1]}
 
 
-def test_what_is_no_folder_is_wrong_usage(tmp_path: Path) -> None:
+def test_a_missing_directory_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="not a directory"):
         read_session(tmp_path / "nothing")

@@ -19,7 +19,7 @@ def may(role: str, path: str, place: WriteContext = HERE) -> bool:
 
 @pytest.mark.parametrize("path", ["src/app.py", "tests/test_app.py", "package.json", ".github/workflows/ci.yml"])
 @pytest.mark.parametrize("state", ["IMPLEMENT_LOOP", "FIX_BUILD", "BLOCKED", "DONE"])
-def test_only_coder_and_integrator_write_what_is_built(path: str, state: str) -> None:
+def test_only_coder_and_integrator_write_source_code(path: str, state: str) -> None:
     place = WriteContext(NAME, state)
     integrates = {"Integrator"} if state in ("INTEGRATE", "FIX_BUILD") else set()
     assert {role for role in ROLES if may(role, path, place)} == {"Coder"} | integrates
@@ -52,7 +52,7 @@ def test_a_file_of_the_session_has_its_writers(name: str, writers: set[str]) -> 
     assert {role for role in ROLES if may(role, f".agents-work/{NAME}/{name}")} == writers
 
 
-def test_who_sets_a_lean_session_up_writes_its_first_files() -> None:
+def test_the_creator_of_a_lean_session_writes_its_first_files() -> None:
     lean = WriteContext(NAME, "INTAKE_LEAN", is_lean=True)
     assert may("Orchestrator", f".agents-work/{NAME}/spec.md", lean)
     assert not may("Coder", f".agents-work/{NAME}/spec.md", lean)
@@ -66,7 +66,7 @@ def test_previous_sessions_are_read_only(role: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "../x", "/etc/passwd", f".agents-work/{NAME}/../other/status.json"])
-def test_nobody_writes_outside_of_the_repository(path: str) -> None:
+def test_no_role_writes_outside_the_repository(path: str) -> None:
     assert not any(may(role, path) for role in ROLES)
 
 

@@ -104,7 +104,7 @@ def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_only_the_reviewer_is_told_what_changed_and_must_be(role: str) -> None:
+def test_only_the_reviewer_gets_and_needs_the_changed_files(role: str) -> None:
     place = "/task/session_changed_files"
     without_files, with_files = (
         agent_input(),
@@ -125,7 +125,7 @@ def test_needs_info_is_the_researchers_and_needs_decision_is_securitys(role: str
     assert found(OUTPUT, agent_output(status=said, agent=role)) == found(OUTPUT, agent_output(status=said), role)
 
 
-def test_a_status_of_one_role_is_doubted_while_nobody_says_who_speaks() -> None:
+def test_a_status_of_one_role_is_a_warning_while_the_role_is_unknown() -> None:
     assert found(OUTPUT, agent_output(status="NEEDS_INFO")) == [("(status-role-unknown)", "/status")]
 
 

@@ -70,10 +70,9 @@ def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_a
     assert len(moments) > 2
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("action", ["advance", "output"])
-def test_what_a_killed_process_leaves_is_what_was_kept_of_that_moment_and_its_lock_is_gone(
-    tmp_path: Path, action: str
-) -> None:
+def test_a_killed_process_leaves_the_image_of_that_call_and_no_lock(tmp_path: Path, action: str) -> None:
     before = make_session(tmp_path / "before", "APPROVE_DESIGN")
     images = CrashImages(copied(before, tmp_path / "images"))
     act(action, images.folder, images)
@@ -99,7 +98,7 @@ def test_a_disk_that_fails_three_times_is_written_in_the_end(
 
 
 @pytest.mark.parametrize("action", ["advance", "task"])
-def test_a_disk_that_fails_for_good_is_told_and_nothing_changed(tmp_path: Path, action: str) -> None:
+def test_a_disk_that_keeps_failing_is_an_error_and_changes_nothing(tmp_path: Path, action: str) -> None:
     folder = make_session(tmp_path, "APPROVE_DESIGN")
     before = contents(folder)
     with pytest.raises(NotWritten, match="run the same command again"):
@@ -107,6 +106,7 @@ def test_a_disk_that_fails_for_good_is_told_and_nothing_changed(tmp_path: Path, 
     assert contents(folder) == before
 
 
+@pytest.mark.matrix
 def test_two_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     rounds = 100
     folder = make_session(tmp_path, "DESIGN")
@@ -237,7 +237,7 @@ def test_a_session_that_is_done_is_read_only(tmp_path: Path, action: str) -> Non
     assert contents(folder) == before
 
 
-def test_what_agents_gave_back_grows_by_one_line_an_event_and_is_written_by_the_orchestrator(tmp_path: Path) -> None:
+def test_outputs_grow_by_one_line_each_and_only_the_orchestrator_writes_them(tmp_path: Path) -> None:
     torn = b'{"at": "2026-01'
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", texts={"outputs.jsonl": torn.decode() + "\n"})
     for summary in ("Smaller.", "\u2028 larger", "\u2028 larger", "Smaller."):
@@ -253,7 +253,7 @@ def test_what_agents_gave_back_grows_by_one_line_an_event_and_is_written_by_the_
     assert (folder / "outputs.jsonl").read_bytes() == raw
 
 
-def test_a_session_is_begun_once(tmp_path: Path) -> None:
+def test_a_session_is_created_once(tmp_path: Path) -> None:
     folder = tmp_path / ".agents-work" / NAME
     writer(folder).create(status(), role="SpecAgent")
     assert [len(findings) for _, _, findings in check_session(folder)] == [0, 0]

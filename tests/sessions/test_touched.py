@@ -63,7 +63,7 @@ def test_a_session_that_was_done_is_read_only_until_it_is_reopened(tmp_path: Pat
     assert codes(tmp_path) == []
 
 
-def test_a_session_that_was_opened_again_and_ended_again_in_one_change_is_not_told_as_changed(tmp_path: Path) -> None:
+def test_a_session_reopened_and_finished_in_one_change_is_allowed(tmp_path: Path) -> None:
     folder = repository(tmp_path, "DONE")
     reopen(writer(folder))
     for state in ("INTEGRATE", "RELEASE", "DONE"):
@@ -76,7 +76,7 @@ def test_a_session_that_was_opened_again_and_ended_again_in_one_change_is_not_to
     assert codes(tmp_path) == ["session-done"]
 
 
-def test_what_agents_gave_back_is_not_taken_away_by_a_change(tmp_path: Path) -> None:
+def test_a_change_may_not_remove_recorded_outputs(tmp_path: Path) -> None:
     folder = repository(tmp_path, "IMPLEMENT_LOOP")
     (folder / "outputs.jsonl").write_text(outputs(("Reviewer", "FAIL")))
     commit(tmp_path)

@@ -20,7 +20,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Left:
-    """What ``accord run`` printed, and what it left in the folder of the run."""
+    """The output of ``accord run`` and the folder that it left."""
 
     code: int
     out: str
@@ -57,7 +57,7 @@ class Bench:
     def start(
         self, *arguments: str, job: Mapping[str, str] | None = None, below: Sequence[str] = ()
     ) -> subprocess.Popen[str]:
-        """Start it, by the words ``below`` where it is to run under something."""
+        """Start it, under the command ``below`` if there is one."""
         kept = {name: os.environ[name] for name in os.environ if name.startswith("COVERAGE")}
         environment = {
             **kept,

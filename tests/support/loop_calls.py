@@ -36,7 +36,7 @@ LOOPS = {
 
 AGENT = Path(__file__).with_name("looping_agent.py")
 POWERLESS = job_token({})
-"""What act takes for ``github.token`` where a workflow does not name it."""
+"""The ``github.token`` of act where a workflow does not name one."""
 
 REGISTRY = {
     "default_agent": "looping",
@@ -60,7 +60,7 @@ def caller(loop: str) -> str:
 
 
 def told(jobs: list[str]) -> dict[str, Any]:
-    """Write a job that keeps what others told."""
+    """Write a job that keeps the outputs of other jobs."""
     keep = {"run": 'printf %s "$NEEDS" > "$ARTIFACTS/needs.json"', "env": {"NEEDS": "${{ toJSON(needs) }}"}}
     return {"needs": jobs, "if": "always()", "runs-on": "ubuntu-latest", "steps": [keep]}
 
@@ -70,7 +70,7 @@ FILES = {
     ".github/agents/looping.py": AGENT.read_text(encoding="utf-8"),
     **{f".github/workflows/accord-{loop}.yml": caller(loop) for loop in LOOPS if LOOPS[loop]},
 }
-"""What every consumer of the loops has."""
+"""Files of every consumer of the loops."""
 
 
 def seed(files: Mapping[str, str], **repository: Any) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class Consumer:
 
     @property
     def held(self) -> dict[str, Any]:
-        """What is on the local GitHub now."""
+        """The content of the local GitHub."""
         return document(self.home / "sandbox")
 
 

@@ -26,7 +26,7 @@ def checks(**parts: Any) -> CheckFacts:
 
 
 def keepalive(**parts: Any) -> KeepaliveFacts:
-    """Facts under which the agent runs, but for these parts; dicts change single keys of a part."""
+    """Facts under which the agent runs, except these parts; dicts change single keys of a part."""
     given = {"pull": pull(**parts.pop("pull", {})), "checks": checks(**parts.pop("checks", {}))}
     return KeepaliveFacts(**{"now": NOW, "agents": ("codex", "claude"), **given, **parts})
 

@@ -51,7 +51,7 @@ class ModelServer:
     is_closing: threading.Event = field(default_factory=threading.Event)
 
     def play(self, *plays: Play) -> ModelServer:
-        """Begin anew with this script."""
+        """Start again with this script."""
         self.plays, self.seen = list(plays), []
         return self
 

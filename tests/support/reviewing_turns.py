@@ -100,7 +100,7 @@ ANSWERS = {
     "threads": [
         {"number": 1, "done": "fixed", "what": f"Made it a set, @ada. Closes #3 {SECRET} {FORGED}"},
         {"number": 2, "done": "declined", "what": "It is short enough.\n\n```\n" + FORGED},
-        {"number": 3, "done": "fixed", "what": "There is no such thread."},
+        {"number": 3, "done": "fixed", "what": "This thread does not exist."},
     ],
 }
 

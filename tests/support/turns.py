@@ -1,4 +1,4 @@
-"""A loop on the stage: a pull request that it works on, its turns as commands take them, and what is left of them."""
+"""A loop on the stage: a pull request that it works on, its turns as commands take them, and their results."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failed(recovery: str, category: str = "transient", **more: str) -> dict[str,
 
 
 def seed(files: dict[str, str] | None = None, **pull: Any) -> dict[str, Any]:
-    """A repository whose first issue is a pull request with a green check, keepalive on, but for these parts."""
+    """A repository whose first issue is a pull request with a green check, keepalive on, except these parts."""
     work = {
         "title": "The change",
         "head": "feature",
@@ -172,7 +172,7 @@ class Turns:
         return str(made["commit"]["sha"])
 
     def seen(self) -> dict[str, Any]:
-        """All that a person could see, without what differs by nature: commits, moments, and how often was written."""
+        """All that a person could see, without what differs by nature: commits, times, and the number of writes."""
         state = self.state.model_dump(mode="json", exclude={"revision"})
         for entry in (*state["history"], state["running"] or {}):
             for name in ("started_at", "ended_at"):

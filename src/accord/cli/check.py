@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 Checked = tuple[str, str | None, list[Finding]]
 """A document's path, its kind as far as it is known, and what was found."""
+
+
+_STEP_VARIABLES = ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")
+"""A runner sets them for each step; elsewhere there is nothing to report to."""
 
 
 class SessionRole(Choice):
@@ -48,8 +53,6 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
 
     Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
     """
-    from accord.cli.step import report_checks
-
     contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
     documents: list[Checked] = []
     for path in paths:
@@ -59,10 +62,12 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
             documents += check_folder(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
-    handed_on = None
-    if is_ok and len(paths) == len(contents) == 1:
-        handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value
-    report_checks(documents, handed_on)
+    if any(name in os.environ for name in _STEP_VARIABLES):
+        from accord.cli.step import report_checks
+
+        is_one = is_ok and len(paths) == len(contents) == 1
+        handed_on = KINDS[documents[0][1] or ""].read(contents[paths[0]]).value if is_one else None
+        report_checks(documents, handed_on)
     ctx.exit(0 if is_ok else 1)
 
 

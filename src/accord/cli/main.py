@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import signal
 import sys
-import traceback
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,9 +61,6 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
 """The commands by the heading of ``accord --help``: each with its module and its summary."""
 
 COMMANDS = {name: command for commands in HEADINGS.values() for name, command in commands.items()}
-
-_ALLOCATIONS_BEFORE_COLLECTING = 100_000
-"""A thousand bodies make a million small objects and no garbage; the default of 700 costs a third of the time."""
 
 
 class LazyGroup(click.Group):
@@ -134,7 +129,6 @@ def main(args: list[str] | None = None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    gc.set_threshold(_ALLOCATIONS_BEFORE_COLLECTING)
     printed = Printed()
     try:
         sys.exit(
@@ -214,6 +208,8 @@ def to_internal_error(error: Exception) -> Stopped:
     The original message may come from an agent or hold a secret: it is redacted whole, then cut.
     """
     if os.environ.get("RUNNER_DEBUG") == "1":
+        import traceback
+
         for line in "".join(traceback.format_exception(error)).splitlines():
             click.echo(f"  {one_line(line)}" if line.strip() else "", err=True)
     message = one_line(str(error))
@@ -228,6 +224,8 @@ def to_internal_error(error: Exception) -> Stopped:
 
 def _origin(error: Exception) -> str:
     """Return the file and line of the last frame in accord's own code."""
+    import traceback
+
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if frame.filename.startswith(f"{_PACKAGE}{os.sep}")]
     frame = (ours or frames)[-1]

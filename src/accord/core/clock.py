@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -80,6 +80,6 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def ulid(moment: datetime, entropy: int | None = None) -> str:
     """Return a ULID: 48 bits of milliseconds and 80 of chance, as 26 letters. Source: github.com/ulid/spec."""
-    chance = secrets.randbits(80) if entropy is None else entropy
+    chance = int.from_bytes(os.urandom(10)) if entropy is None else entropy
     number = (int(moment.timestamp() * 1000) << 80) | chance
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ _LONGEST_WORD = 100
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is closest to ``word``, ignoring case; None where none is close."""
+    from difflib import get_close_matches
+
     if len(word) > _LONGEST_WORD:
         return None
     spelling = {name.lower(): name for name in known}

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -274,7 +273,7 @@ def can_be_written(path: Path) -> bool:
 
 
 def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}")
+    return path.with_name(f".{path.name[:100]}.{os.urandom(8).hex()}")
 
 
 def is_json(text: bytes) -> bool:

@@ -6,7 +6,6 @@ GitHub counts outputs in UTF-16 (1 MB a job) and drops a summary over 1 MiB whol
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 from contextlib import contextmanager
@@ -55,7 +54,7 @@ def _are_appended(path: Path, values: Mapping[str, str]) -> bool:
     try:
         with path.open("a", encoding="utf-8", newline="\n") as file:
             for name, value in values.items():
-                delimiter = f"accord-{secrets.token_hex(16)}"
+                delimiter = f"accord-{os.urandom(16).hex()}"
                 file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
     except OSError as error:
         if path.exists():

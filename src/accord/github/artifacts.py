@@ -16,8 +16,8 @@ from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.files.archives import check_absent, read_members, unpack
 from accord.github.models import NotThere
 from accord.github.pacing import TRIES, backoff
+from accord.github.pygithub import TIMEOUT_SECONDS
 from accord.github.rest import Rest
-from accord.github.transport import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -143,7 +143,7 @@ class ArtifactMethods(Rest):
 
         def place() -> str:
             try:
-                return str(self._transport.call("GET", path, takes_place=True).data)
+                return str(self._transport.call("GET", path, takes_location=True).data)
             except NotThere as gone:
                 raise _expired(artifact) from gone
 

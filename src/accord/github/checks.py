@@ -90,7 +90,7 @@ STATUS_CHARS = 140
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CommitVerdict:
     """What is said about a commit, and where; ``mark`` tells a verdict from another one without reading its text."""
 
     name: str
@@ -101,7 +101,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PublishedVerdict:
     """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
 
     kind: str
@@ -113,12 +113,12 @@ class Shown:
 class VerdictMethods(Rest):
     """Implements ``VerdictPort``."""
 
-    def check_run(self, sha: str, name: str) -> Shown | None:
+    def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
         """GET …/commits/{ref}/check-runs with the name."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
         return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
 
-    def create_check_run(self, sha: str, verdict: Verdict) -> Shown:
+    def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
         """POST …/check-runs."""
         content = {
             "name": verdict.name,
@@ -130,13 +130,13 @@ class VerdictMethods(Rest):
         }
         return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
 
-    def commit_status(self, sha: str, name: str) -> Shown | None:
+    def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
         """GET …/commits/{ref}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
         named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
-    def create_commit_status(self, sha: str, verdict: Verdict) -> Shown:
+    def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
         """POST …/statuses/{sha}."""
         content = {
             "state": "success" if verdict.is_passed else "failure",
@@ -153,12 +153,14 @@ def status_line(text: str) -> str:
     return shortened(text, STATUS_CHARS)
 
 
-def _check_run_verdicts(data: Mapping[str, Any]) -> Shown:
+def _check_run_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:
     """Read the JSON of a check run (schema "check-run")."""
-    return Shown("check-run", data["html_url"] or "", data["conclusion"] == "success", data["external_id"] or "")
+    return PublishedVerdict(
+        "check-run", data["html_url"] or "", data["conclusion"] == "success", data["external_id"] or ""
+    )
 
 
-def _status_verdicts(data: Mapping[str, Any]) -> Shown:
+def _status_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:
     """Read the JSON of a commit status (schemas "status" and "simple-commit-status")."""
     url = data["target_url"] or ""
-    return Shown("commit-status", url, data["state"] == "success", data["description"] or "")
+    return PublishedVerdict("commit-status", url, data["state"] == "success", data["description"] or "")

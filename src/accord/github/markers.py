@@ -8,7 +8,6 @@ wrote, and text of others is defused before it is posted.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
@@ -67,6 +66,8 @@ def run_token(repository: str, run_key: str) -> str:
 
     GitHub's search splits text at punctuation, so a key is found reliably only when it has none.
     """
+    import hashlib
+
     digest = hashlib.sha256(f"{repository.lower()}\n{run_key}".encode()).hexdigest()
     return f"accord{digest[:_TOKEN_CHARS]}"
 

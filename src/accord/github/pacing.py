@@ -98,7 +98,7 @@ LONGEST_BACKOFF_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RequestAttempt:
     """One request as it ended. ``status`` 0: no answer at all; ``is_whole``: the answer could be read to its end."""
 
     method: str
@@ -110,7 +110,7 @@ class Attempt:
     now: float
 
 
-class Step(Enum):
+class NextStep(Enum):
     """What follows an attempt."""
 
     TAKE = auto()
@@ -125,22 +125,22 @@ class Step(Enum):
 class Ruling:
     """The next step, and how many seconds to wait before it."""
 
-    step: Step
+    step: NextStep
     seconds: float = 0.0
 
 
-def judge(attempt: Attempt) -> Ruling:
+def judge(attempt: RequestAttempt) -> Ruling:
     """Decide on one attempt (GitHub documentation, "Best practices for using the REST API", "Handle rate limits")."""
     limit = _rate_limit_wait(attempt)
     if limit is not None:
-        return Ruling(Step.WAIT_FOR_LIMIT, limit)
+        return Ruling(NextStep.WAIT_FOR_LIMIT, limit)
     if attempt.status == 0 or attempt.status >= 500 or (attempt.status < 300 and not attempt.is_whole):
         if attempt.method == "POST":
-            return Ruling(Step.LOST)
+            return Ruling(NextStep.LOST)
         if attempt.tries >= TRIES:
-            return Ruling(Step.GIVE_UP)
-        return Ruling(Step.REPEAT, backoff(attempt.tries))
-    return Ruling(Step.TAKE if attempt.status < 300 else Step.REFUSED)
+            return Ruling(NextStep.GIVE_UP)
+        return Ruling(NextStep.REPEAT, backoff(attempt.tries))
+    return Ruling(NextStep.TAKE if attempt.status < 300 else NextStep.REFUSED)
 
 
 def backoff(tries: int) -> float:
@@ -148,7 +148,7 @@ def backoff(tries: int) -> float:
     return float(min(FIRST_BACKOFF_SECONDS * 2 ** min(tries - 1, 10), LONGEST_BACKOFF_SECONDS))
 
 
-def _rate_limit_wait(attempt: Attempt) -> float | None:
+def _rate_limit_wait(attempt: RequestAttempt) -> float | None:
     """Seconds that a rate limit asks for; None when the answer is about no rate limit.
 
     A 403 is also how GitHub says no for good: only its headers or its words tell the two apart.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from accord.github.comments import Comment
     from accord.github.models import NewReview
-    from accord.github.transport import Answer
+    from accord.github.transport import Response
 
 
 class PullMethods(Rest):
@@ -142,7 +142,7 @@ class ReviewMethods(Rest):
         """GET …/pulls/{n}/comments, page by page."""
         return self._listed(f"{self._root}/pulls/{number}/comments", read_comment)
 
-    def _post(self, path: str, content: dict[str, Any]) -> Answer:
+    def _post(self, path: str, content: dict[str, Any]) -> Response:
         try:
             return self._transport.call("POST", path, body=content, creates_content=True)
         except Refused as refused:

@@ -1,7 +1,4 @@
-"""Requests to GitHub through PyGithub's requester, with our own idea of when to wait and when to send again.
-
-PyGithub's own habits are off: it sleeps before every request, and it repeats a POST whose answer was lost.
-"""
+"""Requests to GitHub: when to wait, when to send again, and what each response means."""
 
 from __future__ import annotations
 
@@ -12,33 +9,26 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from accord import __version__
 from accord.core.clock import timestamp
-from accord.core.errors import Stopped, WrongUsage
-from accord.core.urls import is_web_address
+from accord.core.errors import Stopped
 from accord.github.models import Access, AnswerLost, RequestCount
-from accord.github.pacing import Attempt, Pacer, Step, judge
+from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
+from accord.github.pygithub import LOCATION, connection_for, requester_for
 from accord.github.refusals import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    import requests
-    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
 
     from accord.core.clock import Clock
 
 
 Parsed = TypeVar("Parsed")
 
-TIMEOUT_SECONDS = 30
 LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
-PLACE = "x-accord-place"
-"""The header under which a redirect's address is kept where PyGithub does not look."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A successful answer: status, headers in lower case, and the JSON document (None when there is none)."""
 
     status: int
@@ -78,8 +68,8 @@ class Transport:
         self._tell_wait = tell_wait
         self._pacer = Pacer()
         self._waited = 0.0
-        self._requester = _requester(access)
-        self._connection = _connection(access)
+        self._requester = requester_for(access)
+        self._connection = connection_for(access)
 
     def call(
         self,
@@ -89,12 +79,12 @@ class Transport:
         params: Mapping[str, Any] | None = None,
         body: Any = None,
         creates_content: bool = False,
-        takes_place: bool = False,
+        takes_location: bool = False,
         only_reads: bool = False,
-    ) -> Answer:
+    ) -> Response:
         """Send one request until it has an answer. ``path`` begins at the API's root, or is a whole URL of it.
 
-        ``takes_place``: a redirect (302) is the answer that is wanted, and its address the data; it is not followed.
+        ``takes_location``: a redirect (302) is the answer that is wanted, and its address the data; it is not followed.
         ``only_reads``: a POST that is a question (GraphQL) counts as a read, and is sent again when its answer is lost.
         Raises AnswerLost for a POST that may have been carried out, Stopped when GitHub cannot be reached or asks to
         wait longer than is allowed, and Refused (NotThere for 404 and 410) for all other errors.
@@ -108,24 +98,24 @@ class Transport:
             data, is_whole = _parse(text, status)
             message = problem or _message(data, text)
             now = self._clock.now().timestamp()
-            ruling = judge(Attempt(weight, tries, status, headers, message, is_whole and not problem, now))
+            ruling = judge(RequestAttempt(weight, tries, status, headers, message, is_whole and not problem, now))
             match ruling.step:
-                case Step.TAKE:
-                    return Answer(status, headers, data, f"{method} {path}")
-                case Step.REPEAT:
+                case NextStep.TAKE:
+                    return Response(status, headers, data, f"{method} {path}")
+                case NextStep.REPEAT:
                     self._clock.sleep(ruling.seconds)
-                case Step.WAIT_FOR_LIMIT:
+                case NextStep.WAIT_FOR_LIMIT:
                     self._wait(ruling.seconds, f"GitHub's rate limit ({status}: {message})")
-                case Step.LOST | Step.GIVE_UP:
+                case NextStep.LOST | NextStep.GIVE_UP:
                     raise _unanswered(ruling.step, f"{method} {path}", tries, _reason(status, message))
-                case Step.REFUSED if takes_place and status == 302 and PLACE in headers:
-                    return Answer(status, headers, headers[PLACE], f"{method} {path}")
-                case Step.REFUSED:
+                case NextStep.REFUSED if takes_location and status == 302 and LOCATION in headers:
+                    return Response(status, headers, headers[LOCATION], f"{method} {path}")
+                case NextStep.REFUSED:
                     errors = data.get("errors") if isinstance(data, dict) else None
                     listed = errors if isinstance(errors, list) else []
                     raise refusal(f"{method} {path}", status, message, listed, headers, self._access.repository)
 
-    def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Answer]:
+    def pages(self, path: str, params: Mapping[str, Any]) -> Iterator[Response]:
         """Follow a listing page by page, as far as the caller consumes it."""
         answer = self.call("GET", path, params=params)
         yield answer
@@ -150,7 +140,7 @@ class Transport:
         except requests.exceptions.RequestException as error:
             return 0, {}, "", type(error).__name__
         if "date" in headers:
-            self.server_time = _moment(headers["date"]) or self.server_time
+            self.server_time = _date(headers["date"]) or self.server_time
         self.rate_left = _rate_left(headers) or self.rate_left
         return status, headers, text, ""
 
@@ -176,47 +166,13 @@ class Transport:
         self._clock.sleep(seconds)
 
 
-def _unanswered(step: Step, request: str, tries: int, reason: str) -> Stopped:
+def _unanswered(step: NextStep, request: str, tries: int, reason: str) -> Stopped:
     """Say of a request that it may have been carried out, or that GitHub cannot be reached."""
-    if step is Step.LOST:
+    if step is NextStep.LOST:
         hint = "Run the same command again; it looks first whether the request was carried out."
         return AnswerLost(f"{request} got no usable answer ({reason}).", hint=hint)
     hint = "Run the same command again when GitHub answers; it continues where it stopped."
     return Stopped(f"GitHub cannot be reached: {request} failed {tries} times ({reason}).", hint=hint)
-
-
-def _requester(access: Access) -> Requester:
-    from github import Auth, Github
-
-    if not is_web_address(access.api_url):
-        raise WrongUsage(f'"{access.api_url}" is no URL of an API.', hint="Set GITHUB_API_URL, with https://.")
-    github = Github(
-        auth=Auth.Token(access.token),
-        base_url=access.api_url.rstrip("/"),
-        timeout=TIMEOUT_SECONDS,
-        user_agent=f"accord/{__version__}",
-        retry=None,
-        seconds_between_requests=None,
-        seconds_between_writes=None,
-        lazy=True,
-    )
-    return github.requester
-
-
-def _connection(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass:
-    """Make a connection that shows PyGithub no redirect: it would follow one without the query, to another list."""
-    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass
-
-    def forget_place(response: requests.Response, *_: Any, **__: Any) -> None:
-        response.headers.pop(PLACE, None)
-        if place := response.headers.pop("location", None):
-            response.headers[PLACE] = place
-
-    parts = urlsplit(access.api_url)
-    kind = HTTPSRequestsConnectionClass if parts.scheme == "https" else HTTPRequestsConnectionClass
-    connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
-    connection.session.hooks["response"].append(forget_place)
-    return connection
 
 
 def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
@@ -228,7 +184,7 @@ def _rate_left(headers: Mapping[str, str]) -> RateLeft | None:
     return RateLeft(int(remaining), int(reset))
 
 
-def _moment(date: str) -> datetime | None:
+def _date(date: str) -> datetime | None:
     """Read a Date header; None when a proxy wrote something else into it."""
     try:
         moment = parsedate_to_datetime(date)

@@ -52,7 +52,7 @@ class WorkflowMethods(Rest):
         path = f"{self._root}/actions/jobs/{job_id}/logs"
 
         def place() -> str:
-            return str(self._transport.call("GET", path, takes_place=True).data)
+            return str(self._transport.call("GET", path, takes_location=True).data)
 
         log = Stored("The log", place, self._access.api_url)
         try:

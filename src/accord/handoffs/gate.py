@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
 from accord.core.retry import attempts
-from accord.github.checks import Shown, Verdict, status_line
+from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
 from accord.github.once import send_once
 from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
@@ -91,7 +91,7 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVe
 
 def publish_check(
     github: GitHub, pull: Pull, judged: GateVerdict, clock: Clock, redact: Redactor
-) -> tuple[Shown | None, bool]:
+) -> tuple[PublishedVerdict | None, bool]:
     """Set the check on the head of the pull request; return it, and whether it is new.
 
     None where the token cannot set one, as on a pull request from a fork.
@@ -103,7 +103,7 @@ def publish_check(
         if known and known.mark == verdict.mark:
             return known, False
 
-        def look() -> Shown | None:
+        def look() -> PublishedVerdict | None:
             found = github.check_run(sha, verdict.name)
             return found if found and found.mark == verdict.mark else None
 
@@ -112,7 +112,7 @@ def publish_check(
         return _publish_status(github, sha, verdict, clock)
 
 
-def verdict_of(judged: GateVerdict, redact: Redactor) -> Verdict:
+def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
     """Return the check: a line, and a table of the reasons."""
     rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.message))] for reason in judged.reasons]
     status = f"The task is in `{judged.status}`; the check is for `{judged.target}`." if judged.status else ""
@@ -121,11 +121,13 @@ def verdict_of(judged: GateVerdict, redact: Redactor) -> Verdict:
         parts.append(f"{len(rows) - _MOST_REASONS} more reasons are not shown.")
     title, summary = " ".join(redact(judged.title).split()), "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
-    return Verdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
+    return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
-def _publish_status(github: GitHub, sha: str, verdict: Verdict, clock: Clock) -> tuple[Shown | None, bool]:
-    def look() -> Shown | None:
+def _publish_status(
+    github: GitHub, sha: str, verdict: CommitVerdict, clock: Clock
+) -> tuple[PublishedVerdict | None, bool]:
+    def look() -> PublishedVerdict | None:
         found = github.commit_status(sha, verdict.name)
         is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
         return found if is_same else None

@@ -68,17 +68,19 @@ _KEPT = "|".join(
         f"(?<=[wW]{{3}}){GUARD}(?=\\.)",
     )
 )
-_TOKEN = re.compile(f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)")
+_TOKEN = f"(?P<kept>{_KEPT})|(?P<mark>(?<![{_INVISIBLE}])[{_BIDI_MARKS}])|(?P<hidden>[{_INVISIBLE}]+)"
+"""Compiled at its first use: most texts hold no invisible character."""
+
 _RUN = re.compile(f"[{_INVISIBLE}]+")
-_RTL = re.compile(f"[{_RIGHT_TO_LEFT}]")
+_RTL = f"[{_RIGHT_TO_LEFT}]"
 _SEPARATORS = re.compile("[\u2028\u2029]")
 
 
 def hidden_runs(text: str) -> Iterator[tuple[int, int]]:
     """Yield where characters stand that nobody sees and that do no work, as start and end."""
-    if text.isascii() and text.isprintable():
+    if not _RUN.search(text):
         return
-    for hit in _TOKEN.finditer(text):
+    for hit in re.finditer(_TOKEN, text):
         if hit["hidden"] or (hit["mark"] and not _is_beside_rtl(text, hit.start())):
             yield hit.span()
 
@@ -112,4 +114,4 @@ def _is_beside_rtl(text: str, position: int) -> bool:
     """Tell whether a direction mark has letters to order: some of a right-to-left script, close by on its line."""
     around = text[max(0, position - 100) : position + 101]
     before, after = around[: min(position, 100)], around[min(position, 100) :]
-    return bool(_RTL.search(before.rpartition("\n")[2]) or _RTL.search(after.partition("\n")[0]))
+    return bool(re.search(_RTL, before.rpartition("\n")[2]) or re.search(_RTL, after.partition("\n")[0]))

@@ -1,0 +1,40 @@
+"""Modules that libraries import and accord rarely needs: loaded at their first use, to start faster."""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import PathFinder
+from importlib.util import LazyLoader
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+
+class LazyFinder(MetaPathFinder):
+    """Finds these modules, and all below a name that ends with a dot, and loads each when an attribute of it is read.
+
+    Used as a context manager, for the imports within; or put into ``sys.meta_path`` for good.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self._names = frozenset(names)
+        self._packages = tuple(name for name in names if name.endswith("."))
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return the spec of one of these modules, None for any other."""
+        if name not in self._names and not name.startswith(self._packages):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec and spec.loader:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+    def __enter__(self) -> None:
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        sys.meta_path.remove(self)
