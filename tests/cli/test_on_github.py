@@ -13,7 +13,6 @@ from support.stage import staged
 from test_check import HOSTILE, assert_harmless
 
 from accord.gha.commands import escape_data
-from accord.results.planner import rules
 from accord.text.markdown import cell, mermaid_text
 from accord_sandbox.faults import Fault
 from accord_sandbox.seed import STRANGER_TOKEN
@@ -39,15 +38,6 @@ def test_a_plan_is_applied_then_unchanged_each_with_a_receipt(accord: Accord, st
         assert (ended.document["outcome"], ended.document["requests"]["write"]) == (outcome, writes)
         assert ended.document["items"]["b"]["id"] == "2"
         assert json.loads((accord.home / "out/receipt.json").read_text()) == ended.document
-
-
-def test_a_plan_is_checked_once_before_it_is_applied(accord: Accord, stage: Stage) -> None:
-    """Reading the bodies is most of the work of a large plan."""
-    accord.on(stage)
-    read: list[str] = []
-    accord.monkeypatch.setattr(rules, "read_body", lambda text, body=rules.read_body: read.append(text) or body(text))
-    assert accord("apply", accord.file("plan.json", GOOD)).code == 0
-    assert read == [item["body"] for item in GOOD["create"]]
 
 
 def test_a_rehearsal_prints_the_operations_and_writes_nothing(accord: Accord, stage: Stage) -> None:
@@ -347,15 +337,6 @@ def test_labels_drift_is_told_rehearsed_fixed_and_gone(accord: Accord, stage: St
     again = accord("labels", "sync", *use)
     assert (again.code, again.document["outcome"]) == (0, "unchanged")
     assert accord("labels", "check", *use).code == 0
-
-
-def test_a_list_of_labels_has_the_form_of_a_check_and_a_sync(accord: Accord) -> None:
-    listed = accord("labels", "list", "--file", accord.file("labels.yml", FILE), "--format", "json")
-    assert listed.code == 0
-    assert listed.document["outcome"] == "listed"
-    assert [(label["name"], label["action"]) for label in listed.document["labels"]] == [
-        ("one", "listed"), ("two", "listed"),
-    ]  # fmt: skip
 
 
 def test_pruning_takes_only_what_a_sync_made_and_what_is_named(accord: Accord, stage: Stage) -> None:

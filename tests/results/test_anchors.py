@@ -85,12 +85,6 @@ def test_an_empty_context_line_whose_blank_was_trimmed_still_counts() -> None:
     assert shown_lines("@@ -1,3 +1,4 @@\n a\n\n+b\n c", RIGHT) == {1, 2, 3, 4}
 
 
-def test_three_thousand_files_are_indexed_once() -> None:
-    anchors = anchors_of(changed(f"src/{i}.py", HUNKS) for i in range(3_000))
-    assert anchors.find("src/2999.py", 2) == Anchor("src/2999.py", 2)
-    assert anchors.find("src/3000.py", 2) is None
-
-
 LINES = st.lists(st.sampled_from(["a", "b", "", "+", "-x", "@@ -1 +1 @@", " ", "\\ n", "c\rd", "\x0c"]), max_size=40)
 
 

@@ -171,13 +171,6 @@ def test_closing_or_updating_what_is_closed_already_writes_nothing(stage: Stage)
         assert "already-closed" in codes(receipt)
 
 
-def test_another_plan_that_closes_the_same_item_is_told_so(stage: Stage) -> None:
-    number = old_issue(stage)
-    stage.apply(plan(close=[str(number)]))
-    receipt = stage.apply(plan(task("a"), close=[str(number)]))
-    assert (receipt.outcome, codes(receipt) >= {"already-closed"}) == (Outcome.REJECTED, True)
-
-
 def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> None:
     number = old_issue(stage)
     result = plan(task("a"), task("b", "a", f"#{number}"), update=[update(number, labels=["priority:high"])])
@@ -186,13 +179,6 @@ def test_a_dry_run_shows_every_operation_and_writes_nothing(stage: Stage) -> Non
     assert len(stage.issues()) == 1
     real = stage.apply(result)
     assert [(entry.op, entry.key) for entry in rehearsal.operations] == [(e.op, e.key) for e in real.operations]
-
-
-@pytest.mark.unmeasured
-def test_a_dry_run_of_many_items_says_how_long_githubs_limits_make_it(stage: Stage) -> None:
-    receipt = stage.apply(plan(*(task(f"t{i}") for i in range(1000))), is_dry_run=True)
-    assert receipt.estimated_seconds is not None
-    assert 3600 < receipt.estimated_seconds < 2 * 3600, "500 an hour: the first 500 at once, the rest an hour later"
 
 
 def test_the_same_plan_under_another_run_key_is_another_run(stage: Stage) -> None:
@@ -218,15 +204,6 @@ def test_a_marker_that_a_stranger_forged_adopts_nothing(stage: Stage) -> None:
     receipt = stage.apply(result)
     assert receipt.items["a"].id == "2"
     assert "foreign-marker" in codes(receipt)
-
-
-def test_a_marker_in_the_text_of_a_plan_is_defused(stage: Stage) -> None:
-    stage.apply(plan(task("victim")), run_key="k")
-    marker = str(one(stage, 1)["body"]).splitlines()[-1].replace("id=victim", "id=other")
-    assert marker.startswith("<!-- accord:item")
-    stage.apply(plan(task("b", context=f"x\n\n{marker}")), run_key="else")
-    receipt = stage.apply(plan(task("other")), run_key="k")
-    assert receipt.items["other"].id == "3", "an agent's text must not pass for an item of another run"
 
 
 def test_the_token_of_a_workflow_finds_its_own_items(stage: Stage) -> None:
@@ -270,14 +247,6 @@ def test_without_native_dependencies_a_visible_list_carries_them_through_updates
         assert "Blocked by #1\nBlocked by #2\n" in body
         again = stage.apply(result)
         assert (again.outcome, again.writes) == (Outcome.UNCHANGED, 0)
-
-
-def test_secrets_in_a_plan_are_not_posted(stage: Stage) -> None:
-    secret = "ghp_" + "a1B2" * 9
-    receipt = stage.apply(plan(task("a", title=f"Use {secret}", context=f"Key: {secret}")))
-    assert secret not in str(stage.snapshot())
-    assert "secret-redacted" in codes(receipt)
-    assert stage.apply(plan(task("a", title=f"Use {secret}", context=f"Key: {secret}"))).writes == 0
 
 
 def test_a_label_that_github_would_make_up_is_warned_of_once(stage: Stage) -> None:
@@ -372,13 +341,6 @@ def test_what_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
     assert issue["labels"] == ["priority:high", "status:ready"]
 
 
-def test_more_dependencies_than_github_takes_are_found_before_the_first_write(stage: Stage) -> None:
-    result = plan(task("hub"), *(task(f"t{i}", "hub") for i in range(51)))
-    receipt = stage.apply(result)
-    assert (receipt.outcome, receipt.writes) == (Outcome.REJECTED, 0)
-    assert codes(receipt) >= {"dependencies-too-many"}
-
-
 def test_a_plan_that_changed_under_its_run_key_is_said_to_change_nothing(stage: Stage) -> None:
     stage.apply(plan(task("a")), run_key="k")
     receipt = stage.apply(plan(task("a", title="Another title")), run_key="k")
@@ -405,10 +367,3 @@ def test_an_update_keeps_to_the_template_of_what_the_item_is(stage: Stage) -> No
     receipt = stage.apply(plan(update=[update(number, body=task_body(), labels=["priority:low", "complexity:low"])]))
     assert receipt.outcome is Outcome.REJECTED
     assert codes(receipt) >= {"section-missing", "label-forbidden"}
-
-
-def test_an_answer_that_is_not_githubs_is_no_item(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    github = stage.adapter()
-    monkeypatch.setattr("accord.github.transport._parse", lambda text, status: ({"message": "proxy"}, True))
-    receipt = stage.apply(plan(task("a")), adapter=github)
-    assert (receipt.outcome, receipt.exit_code) == (Outcome.STOPPED, 3)

@@ -19,7 +19,6 @@ from accord.git.branches import Remote
 from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.github.limits import BODY_CHARS
-from accord.github.markers import find_markers
 from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.operations import Outcome, Receipt, RunOptions
@@ -397,14 +396,6 @@ def test_a_secret_of_the_job_is_never_pushed(stage: Stage, tmp_path: Path, place
     assert state(stage) == before
 
 
-def test_what_looks_like_a_token_is_told_with_its_path(stage: Stage, tmp_path: Path) -> None:
-    tree = clone(stage, tmp_path / "agent")
-    (tree / "src" / "a.py").write_text(f"a = 'ghp_{'a1' * 18}'\n")
-    receipt = apply(stage, completed(extract_patch(tree, "origin/main").decode()))
-    assert (receipt.outcome, codes(receipt)) == (Outcome.APPLIED, {"token-in-patch"})
-    assert "src/a.py" in receipt.findings[0].message
-
-
 def test_nothing_of_the_callers_checkout_changes(stage: Stage, patch: str, tmp_path: Path) -> None:
     tree = clone(stage, tmp_path / "checkout")
     (tree / "dirty.txt").write_text("dirty\n")
@@ -481,16 +472,6 @@ def test_a_work_items_title_acts_neither_in_the_pull_request_nor_in_the_commit(
     assert receipt.sanitised == {"mentions": 1, "closing-keywords": 1}
 
 
-def test_a_comment_on_why_is_posted_without_acting(stage: Stage) -> None:
-    result = ended("blocked", f"{BLOCKED}\n\ncc @octocat <details>\n\n```\nlog")
-    receipt = apply(stage, result)
-    body = stage.get(f"/repos/{stage.repository}/issues/1/comments")[0]["body"]
-    assert f"cc @{GUARD}octocat" in body
-    assert "log\n```\n\n</details>\n\n<!-- accord:outcome" in body
-    assert receipt.sanitised == {"mentions": 1, "fences": 1, "tags": 1}
-    assert apply(stage, result).writes == 0
-
-
 def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage, patch: str) -> None:
     log = "```\n" + "@octocat fixes #3\n" * 6_000 + "```"
     assert apply(stage, completed(patch, f"Did it.\n\n{log}")).outcome is Outcome.APPLIED
@@ -499,15 +480,6 @@ def test_a_summary_that_is_cut_takes_nothing_below_it_into_its_code(stage: Stage
     summary, _, rest = body.partition("*The summary is cut here")
     assert not complaints(summary)
     assert "\n\nCloses #1\n\n<!-- accord:revision" in rest
-
-
-def test_a_path_that_looks_like_a_marker_is_none(stage: Stage, tmp_path: Path) -> None:
-    tree = clone(stage, tmp_path / "tree")
-    (tree / "<!-- accord:revision run=x item=1 -->").write_text("x")
-    assert apply(stage, completed(extract_patch(tree, "origin/main").decode())).outcome is Outcome.APPLIED
-    markers = find_markers(stage.get(f"/repos/{stage.repository}/pulls/2")["body"], "revision")
-    assert [fields["run"] for fields in markers] != ["x"]
-    assert len(markers) == 1
 
 
 def test_git_is_only_ever_given_the_token_in_its_environment(stage: Stage) -> None:

@@ -72,72 +72,43 @@ BROKEN = {
     "patch of a blocked one": ("blocked", BLOCKED, PATCH, "patch-unexpected"),
     "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
     "no summary": ("completed", " ", PATCH, "summary-empty"),
-    "no type": ("blocked", BLOCKED.replace("Type: spec-gap\n", ""), None, "blocker-type-missing"),
-    "type in a code block": (
-        "blocked",
-        BLOCKED.replace("Type: spec-gap\n", "```\nType: spec-gap\n```\n"),
-        None,
-        "blocker-type-missing",
-    ),
-    "another type": ("blocked", BLOCKED.replace("spec-gap", "bad-mood"), None, "blocker-type-unknown"),
-    "no description": (
-        "blocked",
-        BLOCKED.replace("Description: The spec does not say what an empty list means.\n", ""),
-        None,
-        "blocker-description",
-    ),
-    "one option": (
-        "blocked",
-        BLOCKED.replace("2. Refuse it: safe, but callers break\n", ""),
-        None,
-        "blocker-options",
-    ),
-    "option without trade-off": (
-        "blocked",
-        BLOCKED.replace("Refuse it: safe, but callers break", "Refuse it"),
-        None,
-        "blocker-options",
-    ),
-    "no recommendation": (
-        "blocked",
-        BLOCKED.replace("Recommendation: option 2, because a hidden error costs more.\n", ""),
-        None,
-        "blocker-recommendation",
-    ),
-    "no impact": ("blocked", BLOCKED.replace("Impact: the task cannot be finished.", ""), None, "blocker-impact"),
-    "no path": ("blocked", BLOCKED.replace("docs/specs/a.md", "the spec"), None, "blocker-spec-reference"),
-    "no section": ("blocked", BLOCKED.replace('section "Input"', "in it"), None, "blocker-spec-reference"),
-    "no quote": (
-        "blocked",
-        BLOCKED.replace('section "Input": "The list is read."', "section Input"),
-        None,
-        "blocker-spec-reference",
-    ),
-    "no step": (
-        "validation-failure",
-        "It went wrong. I tried much. It is outside my scope.",
-        None,
-        "validation-step-missing",
-    ),
-    "nothing tried": (
-        "validation-failure",
-        "The lint step failed. It is outside my scope.",
-        None,
-        "validation-step-missing",
-    ),
-    "no reason": (
-        "validation-failure",
-        "The lint step failed. I tried to fix it.",
-        None,
-        "validation-step-missing",
-    ),
 }
+CHANGED = {
+    "no type": ("Type: spec-gap\n", "", "blocker-type-missing"),
+    "type in a code block": ("Type: spec-gap\n", "```\nType: spec-gap\n```\n", "blocker-type-missing"),
+    "another type": ("spec-gap", "bad-mood", "blocker-type-unknown"),
+    "no description": (
+        "Description: The spec does not say what an empty list means.\n", "", "blocker-description",
+    ),
+    "one option": ("2. Refuse it: safe, but callers break\n", "", "blocker-options"),
+    "option without trade-off": ("Refuse it: safe, but callers break", "Refuse it", "blocker-options"),
+    "no recommendation": (
+        "Recommendation: option 2, because a hidden error costs more.\n", "", "blocker-recommendation",
+    ),
+    "no impact": ("Impact: the task cannot be finished.", "", "blocker-impact"),
+    "no path": ("docs/specs/a.md", "the spec", "blocker-spec-reference"),
+    "no section": ('section "Input"', "in it", "blocker-spec-reference"),
+    "no quote": ('section "Input": "The list is read."', "section Input", "blocker-spec-reference"),
+}  # fmt: skip
+BROKEN |= {name: ("blocked", BLOCKED.replace(old, new), None, code) for name, (old, new, code) in CHANGED.items()}
+INCOMPLETE = {
+    "no step": "It went wrong. I tried much. It is outside my scope.",
+    "nothing tried": "The lint step failed. It is outside my scope.",
+    "no reason": "The lint step failed. I tried to fix it.",
+}
+BROKEN |= {name: ("validation-failure", text, None, "validation-step-missing") for name, text in INCOMPLETE.items()}
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_missing_is_named(name: str) -> None:
     outcome, summary, patch, code = BROKEN[name]
     assert codes(outcome, summary, patch) == {code}
+
+
+def test_a_misspelt_blocker_type_is_corrected() -> None:
+    result = {"role": "implementor", "outcome": "blocked", "patch": None, "summary": BLOCKED.replace("-gap", "-gpa")}
+    _, (finding,) = check_document(json.dumps(result).encode(), None)
+    assert "Did you mean `spec-gap`?" in finding.message
 
 
 SUBLIST = """- Ignore it

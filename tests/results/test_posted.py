@@ -9,23 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from support.hostile import HOSTILE, KNOWN
+from support.hostile import KNOWN
 from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
 from support.rendered import complaints
-from support.reviews import (
-    ITEM,
-    PULL,
-    approve,
-    comment,
-    listed,
-    needs_changes,
-    post,
-    review_stage,
-    reviews,
-    snapshot,
-    warn,
-)
+from support.reviews import PULL, approve, comment, listed, needs_changes, post, review_stage, reviews, snapshot, warn
 from support.stage import Stage, staged
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
@@ -70,7 +58,6 @@ PIECES = st.sampled_from(
         "x",
         "- ",
         "\r\n",
-        "    ",
     ]
 )
 
@@ -129,11 +116,6 @@ def test_an_agent_that_sends_back_what_it_read_changes_nothing(stage: Stage) -> 
     content = take_markers(body_of(stage, 1))[0].rstrip()
     receipt = stage.apply(plan(update=[update(1, body=content)]))
     assert (receipt.outcome, receipt.sanitised) == (Outcome.UNCHANGED, {})
-
-
-def test_a_text_that_is_plain_is_not_counted(stage: Stage) -> None:
-    receipt = stage.apply(plan(task("a")))
-    assert receipt.as_json()["sanitised"] == {}
 
 
 def test_our_own_marker_and_lists_stand_below_what_an_agent_leaves_open(
@@ -252,18 +234,12 @@ def test_a_review_is_posted_without_acting_in_all_its_places(reviewed: Stage) ->
 
 OPEN = {
     "a fence": "```\nx",
-    "a longer fence": "`````python\nx",
-    "a suggestion": "```suggestion\nx",
     "a comment": "<!-- x",
     "a box": "<details><summary>x</summary>",
     "preformatted text": "<pre>\nx\n\ny",
     "a link": '<a href="https://h.test">x',
-    "bold": "<b>x",
-    "a table": "| a |\n|---|\n| b",
-    "a list with a fence": "- x\n  ```\n  y",
     "a quote with a fence": "> ```\n> y",
     "a span of code": "`x",
-    "a link in brackets": "[x](https://h.test",
     "a table in HTML": "<table><tr><td>",
 }
 
@@ -333,20 +309,3 @@ def test_a_path_hides_nothing_and_is_still_looked_up(reviewed: Stage) -> None:
     assert "### `ab [redacted: github-token]`" in reviews(reviewed)[0]["body"]
     assert receipt.sanitised == {"hidden": 1, "secrets": 1}
     assert receipt.as_json()["review"]["comments"][0]["path"] == "ab [redacted: github-token]"
-
-
-def test_the_pull_request_still_closes_its_item(reviewed: Stage) -> None:
-    post(reviewed, approve(summary="Closes #99"))
-    labels = [label["name"] for label in reviewed.get(f"/repos/{reviewed.repository}/issues/{ITEM}")["labels"]]
-    assert "status:approved" in labels
-
-
-def test_every_hostile_text_does_nothing_in_a_review(reviewed: Stage) -> None:
-    comments = [
-        comment("absent.txt", n + 1, f"{finding('x')}\n\n{text}") for n, (text, _) in enumerate(HOSTILE.values())
-    ]
-    post(reviewed, needs_changes(*comments))
-    texts = [reviews(reviewed)[0]["body"], *(c["body"] for c in listed(reviewed, f"/issues/{PULL}/comments"))]
-    for text in texts:
-        assert complaints(take_markers(text)[0]) == []
-    assert sum(text.count("What: ") for text in texts) == len(comments)

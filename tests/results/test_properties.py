@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 EXISTING = 4
 NAMES = st.sampled_from(["a", "b", "temp-1", "ü", "x y", "--> <!-- accord:item -->", "@octocat", "`z`"])
 SLOW = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 

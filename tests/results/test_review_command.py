@@ -100,9 +100,3 @@ def test_wrong_words_are_wrong_usage_and_named(
     assert run(runner, approve(), *WRONG[name]) == 2
     assert (WRONG[name] or ["--pull"])[-1] in capsys.readouterr().err.splitlines()[0]
     assert status(stage) == ["status:review"]
-
-
-def test_a_broken_result_is_rejected_before_anybody_is_asked(stage: Stage, runner: Path) -> None:
-    stage.server.requests.clear()
-    assert run(runner, needs_changes(), "--pull", str(PULL)) == 1
-    assert len(stage.server.requests) == 0

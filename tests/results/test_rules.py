@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from support.plans import plan, refinement, refinement_body, task, task_body, update
+from support.plans import TASK_LABELS, plan, refinement, refinement_body, task, task_body, update
 
 from accord.core.kinds import check_document
 
@@ -68,71 +68,16 @@ BROKEN: dict[str, Case] = {
     ),
     "itself": (plan(task("a", "a")), "self-reference", "/create/0/blockedBy/0"),
     "two in a circle": (plan(task("a", "b"), task("b", "a")), "dependency-cycle", "/create/0/blockedBy"),
+    "more dependencies than GitHub allows": (
+        plan(task("hub"), *(task(f"t{i}", "hub") for i in range(51))),
+        "dependencies-too-many",
+        "/create/0/blockedBy",
+    ),
     "close and update": (plan(close=["#5"], update=[update(5)]), "close-and-update", "/update/0/workItemID"),
     "update twice": (plan(update=[update(5), update(5)]), "update-repeated", "/update/0/workItemID"),
     "long title": (plan(task("a", title="x" * 257)), "title-too-long", "/create/0/title"),
     "empty title": (plan(task("a", title="  ")), "title-empty", "/create/0/title"),
-    "long body": (
-        plan(task("a", body=task_body(objective="x" * 65_536))),
-        "body-too-long",
-        "/create/0/body",
-    ),
-    "no priority": (
-        plan(labelled(task("a"), "task:implement", "status:pending", "complexity:low")),
-        "label-missing",
-        "/create/0/labels",
-    ),
-    "no type": (
-        plan(labelled(task("a"), "status:pending", "priority:low", "complexity:low")),
-        "label-missing",
-        "/create/0/labels",
-    ),
-    "no labels at all": (plan(labelled(task("a"))), "label-missing", "/create/0/labels"),
-    "two priorities": (
-        plan(labelled(task("a"), *task("a")["labels"], "priority:high")),
-        "label-repeated",
-        "/create/0/labels/4",
-    ),
-    "the same label twice": (
-        plan(labelled(task("a"), *task("a")["labels"], "priority:medium")),
-        "label-repeated",
-        "/create/0/labels/4",
-    ),
-    "unknown priority": (
-        plan(labelled(task("a"), "task:implement", "status:pending", "priority:urgent", "complexity:low")),
-        "label-unknown",
-        "/create/0/labels/2",
-    ),
-    "priority in capitals": (
-        plan(labelled(task("a"), "task:implement", "status:pending", "Priority:High", "complexity:low")),
-        "label-unknown",
-        "/create/0/labels/2",
-    ),
-    "created as ready": (
-        plan(labelled(task("a"), "task:implement", "status:ready", "priority:low", "complexity:low")),
-        "label-forbidden",
-        "/create/0/labels/1",
-    ),
-    "refinement with complexity": (
-        plan(labelled(refinement("a"), *refinement("a")["labels"], "complexity:low")),
-        "label-forbidden",
-        "/create/0/labels/3",
-    ),
-    "refinement of low priority": (
-        plan(labelled(refinement("a"), "task:refinement", "status:pending", "priority:low")),
-        "label-forbidden",
-        "/create/0/labels/2",
-    ),
-    "label of 51 characters": (
-        plan(labelled(task("a"), *task("a")["labels"], "x" * 51)),
-        "label-too-long",
-        "/create/0/labels/4",
-    ),
-    "101 labels": (
-        plan(labelled(task("a"), *task("a")["labels"], *(f"l{i}" for i in range(97)))),
-        "labels-too-many",
-        "/create/0/labels",
-    ),
+    "long body": (plan(task("a", body=task_body(objective="x" * 65_536))), "body-too-long", "/create/0/body"),
     "update with two priorities": (
         plan(update=[update(1, labels=["priority:low", "priority:high"])]),
         "label-repeated",
@@ -149,6 +94,42 @@ BROKEN: dict[str, Case] = {
         "/update/0/body",
     ),
 }
+
+
+LABELS = {
+    "no priority": ("task:implement status:pending complexity:low", "label-missing", ""),
+    "no type": ("status:pending priority:low complexity:low", "label-missing", ""),
+    "no labels at all": ("", "label-missing", ""),
+    "two types": (" ".join([*TASK_LABELS, "task:refinement"]), "label-repeated", "/4"),
+    "two priorities": (" ".join([*TASK_LABELS, "priority:high"]), "label-repeated", "/4"),
+    "the same label twice": (" ".join([*TASK_LABELS, "priority:medium"]), "label-repeated", "/4"),
+    "unknown priority": ("task:implement status:pending priority:urgent complexity:low", "label-unknown", "/2"),
+    "priority in capitals": ("task:implement status:pending Priority:High complexity:low", "label-unknown", "/2"),
+    "created as ready": ("task:implement status:ready priority:low complexity:low", "label-forbidden", "/1"),
+    "refinement with complexity": (
+        "task:refinement status:pending priority:high complexity:low", "label-forbidden", "/3",
+    ),
+    "refinement of low priority": ("task:refinement status:pending priority:low", "label-forbidden", "/2"),
+    "label of 51 characters": (" ".join([*TASK_LABELS, "x" * 51]), "label-too-long", "/4"),
+    "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_a_new_item_needs_exactly_the_labels_of_its_kind(name: str) -> None:
+    labels, code, place = LABELS[name]
+    item = refinement("a") if "refinement" in name else task("a")
+    assert (code, "error", f"/create/0/labels{place}") in check(plan(labelled(item, *labels.split())))
+
+
+def test_a_misspelt_name_is_corrected() -> None:
+    item = changed(task("a", "bb-tsak"), labels=[*TASK_LABELS[:2], "priority:hihg", "complexity:low"])
+    broken = plan(item, task("bb-task", body=task_body().replace("Acceptance Criteria", "Acceptance Criterias")))
+    _, findings = check_document(json.dumps(broken).encode(), None)
+    said = {finding.code: finding.message for finding in findings}
+    assert "Did you mean `priority:high`?" in said["label-unknown"]
+    assert "Did you mean `bb-task`?" in said["unknown-reference"]
+    assert "Did you mean `Acceptance Criteria`?" in said["section-missing"]
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -198,10 +179,7 @@ def test_tasks_that_may_collide_are_named_and_not_refused() -> None:
         task("c", "b", in_scope="- src/x.py"),
     )
     found = check(result)
-    assert found == [
-        ("shared-scope", "warning", "/create/1/body"),
-        ("shared-scope", "warning", "/create/2/body"),
-    ]
+    assert found == [("shared-scope", "warning", "/create/1/body"), ("shared-scope", "warning", "/create/2/body")]
 
 
 def test_an_update_that_loses_the_priority_is_warned_of() -> None:
@@ -214,10 +192,3 @@ def test_findings_name_the_line_of_the_file() -> None:
     line = findings[0].line or 0
     assert '"tempID": "a"' in text.splitlines()[line - 1]
     assert text.count('"tempID"', 0, sum(len(row) + 1 for row in text.splitlines()[: line - 1])) == 1
-
-
-@pytest.mark.unmeasured
-def test_a_plan_of_a_thousand_items_that_all_share_a_file_is_checked() -> None:
-    items = [task(f"t{i}", *([f"t{i - 7}"] if i % 3 else []), in_scope="- src/x.py") for i in range(7, 1007)]
-    items = [changed(item, blockedBy=[b for b in item["blockedBy"] if int(b[1:]) >= 7]) for item in items]
-    assert {code for code, _, _ in check(plan(*items))} == {"shared-scope"}

@@ -27,10 +27,7 @@ TASK_CASES: dict[str, tuple[str, set[str]]] = {
     "heading in a comment": (TASK.replace("## Objective\n", "<!--\n## Objective\n-->\n"), {"section-missing"}),
     "heading in a list": (TASK.replace("## Objective\n", "- ## Objective\n"), {"section-missing"}),
     "heading of another level": (TASK.replace("## Objective", "# Objective"), {"section-missing"}),
-    "comment that never ends": (
-        TASK.replace("## Context", "<!-- ## Context"),
-        {"section-missing"},
-    ),
+    "comment that never ends": (TASK.replace("## Context", "<!-- ## Context"), {"section-missing"}),
     "In Scope outside of Scope": (
         TASK.replace("### In Scope\n\n- src/a.py\n\n", "") + "\n### In Scope\n\n- src/a.py\n",
         {"section-missing"},

@@ -45,11 +45,7 @@ kind_options = together(
     click.option("--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."),
     click.option("--commit-type", default="feat", show_default=True, help="Prefix of the commit's subject."),
     click.option(
-        "--protect",
-        multiple=True,
-        type=Lines(),
-        metavar="PATTERN",
-        help="Another protected path, as in .gitignore.",
+        "--protect", multiple=True, type=Lines(), metavar="PATTERN", help="Another protected path, as in .gitignore."
     ),
 )
 """The options of ``accord apply`` that only some kinds of results need."""

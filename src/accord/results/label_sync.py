@@ -66,10 +66,7 @@ def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:
         raise BrokenContract("The label file is invalid.", findings=with_lines(findings, document.lines))
     return tuple(
         LabelEntry(
-            entry["name"],
-            entry.get("description") or "",
-            entry["color"].lower(),
-            tuple(entry.get("aliases") or ()),
+            entry["name"], entry.get("description") or "", entry["color"].lower(), tuple(entry.get("aliases") or ())
         )
         for entry in entries
     )
@@ -142,10 +139,7 @@ class LabelAction:
 
 
 def plan_labels(
-    entries: Sequence[LabelEntry],
-    current: Sequence[Label],
-    ours: Collection[str],
-    named: Collection[str] = (),
+    entries: Sequence[LabelEntry], current: Sequence[Label], ours: Collection[str], named: Collection[str] = ()
 ) -> tuple[list[LabelAction], list[Finding]]:
     """Compare the file with the repository.
 

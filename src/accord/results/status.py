@@ -209,8 +209,7 @@ def require_writable(github: GitHub, identity: Identity) -> Repository:
     require_unarchived(repository)
     if not repository.has_issues:
         raise Refused(
-            f"Issues are disabled in {repository.full_name}.",
-            hint="Enable them under Settings → General → Features.",
+            f"Issues are disabled in {repository.full_name}.", hint="Enable them under Settings → General → Features."
         )
     if identity.is_person and repository.may_triage is False:
         raise Refused(

@@ -10,15 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.git.branches import (
-    DEFAULT_AUTHOR,
-    BranchFacts,
-    CommitText,
-    branch_facts,
-    commit_patch,
-    fetched,
-    runs_of,
-)
+from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, CommitText, branch_facts, commit_patch, fetched, runs_of
 from accord.git.links import escaping_links
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.github.markers import find_markers

@@ -26,14 +26,7 @@ from accord.results.bodies import (
     split_body,
     update_limit,
 )
-from accord.results.labels import (
-    Category,
-    ItemKind,
-    category_of,
-    distinct,
-    kind_of,
-    labels_after_update,
-)
+from accord.results.labels import Category, ItemKind, category_of, distinct, kind_of, labels_after_update
 from accord.results.operations import Operation, adopted_if, skipped_if
 from accord.results.planner.rules import Plan, check_labels_of_kind, check_length, item_number
 

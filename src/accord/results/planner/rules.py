@@ -15,23 +15,9 @@ from typing import TYPE_CHECKING
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import ancestors, find_cycle
 from accord.core.suggest import did_you_mean
-from accord.github.limits import (
-    BODY_CHARS,
-    DEPENDENCIES_PER_DIRECTION,
-    LABEL_NAME_CHARS,
-    LABELS_PER_ITEM,
-    TITLE_CHARS,
-)
+from accord.github.limits import BODY_CHARS, DEPENDENCIES_PER_DIRECTION, LABEL_NAME_CHARS, LABELS_PER_ITEM, TITLE_CHARS
 from accord.results.bodies import Body, body_findings, content_limit, likely_kind, read_body
-from accord.results.labels import (
-    CREATION_RULES,
-    KNOWN_NAMES,
-    Category,
-    ItemKind,
-    category_of,
-    in_category,
-    kind_of,
-)
+from accord.results.labels import CREATION_RULES, KNOWN_NAMES, Category, ItemKind, category_of, in_category, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,10 +224,7 @@ def _check_dependency_counts(plan: Plan) -> Iterator[Finding]:
     """Count the dependencies of each new item in both directions; GitHub would refuse one too many part-way."""
     blocked = Counter(j for i in range(len(plan.result.create)) for j in plan.blockers(i))
     for i, item in enumerate(plan.result.create):
-        counts = {
-            "is blocked by": len(plan.blockers(i)) + len(plan.existing_blockers(i)),
-            "blocks": blocked[i],
-        }
+        counts = {"is blocked by": len(plan.blockers(i)) + len(plan.existing_blockers(i)), "blocks": blocked[i]}
         for words, count in counts.items():
             if count > DEPENDENCIES_PER_DIRECTION:
                 message = (

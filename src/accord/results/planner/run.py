@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
 from accord.github.pacing import estimate_seconds
-from accord.results.operations import (
-    Dependency,
-    Item,
-    OperationStatus,
-    Outcome,
-    Receipt,
-    default_run_key,
-    reporting,
-)
+from accord.results.operations import Dependency, Item, OperationStatus, Outcome, Receipt, default_run_key, reporting
 from accord.results.planner.apply import Ledger, apply_operations, entry_of
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import (
