@@ -204,7 +204,8 @@ def publish(
     does, as the agent could have written them itself.
     """
     from accord.cli.run_step import finish_run, report_run
-    from accord.runner.finish import outputs_without_record, read_record
+    from accord.runner.finish import outputs_without_record
+    from accord.runner.record import read_record
 
     check_author(author)
     if outputs and not can_be_written(outputs):

@@ -12,8 +12,6 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from accord.core.errors import BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import write_whole
@@ -38,7 +36,6 @@ from accord.runner.publish import (
 from accord.runner.record import (
     FINAL_MESSAGE,
     PATCH,
-    RECORD,
     RESULT,
     SCHEMA,
     STDERR,
@@ -46,6 +43,7 @@ from accord.runner.record import (
     RunRecord,
     make_writable,
     open_regular,
+    read_record,
 )
 from accord.text.redaction import redacted, redactor_for
 from accord.text.sanitise import sanitise_plain
@@ -145,19 +143,6 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOut
         evidence = replace(evidence, error=facts.published.failure)
     facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
     return outputs_of(facts, redact)
-
-
-def read_record(run_dir: Path) -> RunRecord:
-    """Read ``record.json``. Raises BrokenContract if it is missing or invalid."""
-    try:
-        with open_regular(run_dir / RECORD) as file:
-            return RunRecord.model_validate_json(file.read())
-    except (OSError, ValidationError) as error:
-        problem = "is missing" if isinstance(error, OSError) else "was not written by `accord run`"
-        raise BrokenContract.of(
-            Finding("run-record", f"{run_dir / RECORD} {problem}."),
-            hint="Pass the folder that `accord run` wrote. The agent's job may have ended before it wrote one.",
-        ) from None
 
 
 def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "") -> RunOutputs:

@@ -18,8 +18,10 @@ import shutil
 import stat
 from typing import IO, TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from accord.core.errors import BrokenContract
+from accord.core.findings import Finding
 from accord.runner.models import InternalError, RunContext
 
 if TYPE_CHECKING:
@@ -57,6 +59,19 @@ class RunRecord(BaseModel):
     duration_seconds: float = 0
     patch_sha256: str = ""
     warnings: tuple[str, ...] = ()
+
+
+def read_record(run_dir: Path) -> RunRecord:
+    """Read ``record.json``. Raises BrokenContract if it is missing or invalid."""
+    try:
+        with open_regular(run_dir / RECORD) as file:
+            return RunRecord.model_validate_json(file.read())
+    except (OSError, ValidationError) as error:
+        problem = "is missing" if isinstance(error, OSError) else "was not written by `accord run`"
+        raise BrokenContract.of(
+            Finding("run-record", f"{run_dir / RECORD} {problem}."),
+            hint="Pass the folder that `accord run` wrote. The agent's job may have ended before it wrote one.",
+        ) from None
 
 
 def open_regular(path: Path) -> IO[bytes]:
