@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.disks import CrashImages, FaultyDisk, contents, fails
 from support.session_processes import OUTPUT, act, copied, crashes, issue_writer, killed
-from support.sessions import AT, GATES, NAME, TASKS, make_session, status, writer
+from support.sessions import AT, GATES, NAME, TASKS, agent_output, make_session, status, writer
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.files.store import NotWritten
+from accord.sessions.apply import SessionWriter
 from accord.sessions.folder import FILES, Part, check_session, read_session, status_value
-from accord.sessions.run import advance, move_task
+from accord.sessions.models import AgentOutput
+from accord.sessions.outputs import apply_output
+from accord.sessions.questions import UserQuestion
+from accord.sessions.run import advance, answer, ask, move_task
 
 WILD = Path(__file__).parents[1] / "data/sessions/wild/.agents-work/2026-02-10_order-filter"
 ACTIONS = ["advance", "task", "output", "create"]
@@ -273,3 +278,36 @@ def test_a_link_in_place_of_a_file_is_not_written_through(tmp_path: Path) -> Non
     with pytest.raises(BrokenContract, match="not a regular file"):
         writer(folder).change_status(issue("x"), role="Coder")
     assert json.loads(target.read_text())["known_issues"] == []
+
+
+FINDING = AgentOutput.model_validate(agent_output(status="NEEDS_DECISION"))
+CHANGES: dict[str, Callable[[SessionWriter], object]] = {
+    "advance": lambda session: advance(session, "BLOCKED", role="Orchestrator", blocker="x"),
+    "task": lambda session: move_task(session, "T-001", "blocked", role="QA"),
+    "output": lambda session: session.append_output(OUTPUT, role="Orchestrator"),
+    "questions": lambda session: (ask(session, [UserQuestion("One?")]), answer(session, {}, is_final=True)),
+    "finding": lambda session: apply_output(session, "T-001", "Security", FINDING),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_dry_run_plans_what_a_run_writes(tmp_path: Path, change: Callable[[SessionWriter], object]) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    before = contents(folder)
+    dry, wet = writer(folder, is_dry_run=True), writer(folder)
+    change(dry)
+    assert contents(folder) == before
+    change(wet)
+    assert {name: part.raw for name, part in dry.read().parts.items() if part.raw} == contents(folder)
+    assert dry.operations == wet.operations != []
+
+
+def test_a_dry_run_refuses_what_a_run_refuses(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = {"tasks.yaml": None, "status.json": "{"}
+    folder = make_session(tmp_path, texts=texts)
+    dry = writer(folder, is_dry_run=True)
+    for change in (CHANGES["advance"], CHANGES["task"]):
+        for session in (dry, writer(folder)):
+            with pytest.raises(BrokenContract, match="cannot be changed"):
+                change(session)
+    assert dry.operations == []

@@ -65,36 +65,21 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
     """Return the workspace of a work package. Raises BrokenContract where the files do not tell."""
     work_package = mission.work_package(wp_id)
     mode = work_package.mode
-    if mode.value == "planning_artifact":
-        return ResolvedWorkspace(
-            mission.slug,
-            wp_id,
-            mode.value,
-            mode.source,
-            "repo_root",
-            f"{mission.slug}-repo-root",
-            str(mission.root),
-            branch_name=None,
-            lane_id=None,
-            lane_wp_ids=(),
-            context_file=None,
-            diagnostics=mode.diagnostics,
-        )
-    lane = _lane_of(mission, work_package)
-    name = f"{mission.slug}-{lane.id}"
+    lane = _lane_of(mission, work_package) if mode.value == "code_change" else None
+    name = f"{mission.slug}-{lane.id if lane else 'repo-root'}"
     return ResolvedWorkspace(
         mission.slug,
         wp_id,
         mode.value,
         mode.source,
-        "lane_workspace",
+        "lane_workspace" if lane else "repo_root",
         name,
-        str(mission.root / ".worktrees" / name),
-        branch_name=lane.branch,
-        lane_id=lane.id,
-        lane_wp_ids=lane.wp_ids,
-        context_file=str(lane.context_file) if lane.context_file else None,
-        diagnostics=(*mode.diagnostics, *lane.diagnostics),
+        str(mission.root / ".worktrees" / name if lane else mission.root),
+        branch_name=lane.branch if lane else None,
+        lane_id=lane.id if lane else None,
+        lane_wp_ids=lane.wp_ids if lane else (),
+        context_file=str(lane.context_file) if lane and lane.context_file else None,
+        diagnostics=(*mode.diagnostics, *(lane.diagnostics if lane else ())),
     )
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from accord.core.machine import Edge, Machine
-from accord.sessions.models import APPROVE_DESIGN, REVIEW_STRATEGY
+from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.rules import MOST_RETRIES
 
 if TYPE_CHECKING:
@@ -19,18 +19,9 @@ if TYPE_CHECKING:
 
     from accord.sessions.models import Mode, OutputEntry, SessionStatus, SessionTask
 
+APPROVAL, STRATEGY = GATES[APPROVE_DESIGN], GATES[REVIEW_STRATEGY]
 ORDER: dict[str, tuple[str, ...]] = {
-    "full": (
-        "INTAKE",
-        "DESIGN",
-        "APPROVE_DESIGN",
-        "PLAN",
-        "REVIEW_STRATEGY",
-        "IMPLEMENT_LOOP",
-        "INTEGRATE",
-        "RELEASE",
-        "DONE",
-    ),
+    "full": ("INTAKE", "DESIGN", APPROVAL, "PLAN", STRATEGY, "IMPLEMENT_LOOP", "INTEGRATE", "RELEASE", "DONE"),
     "lean": ("INTAKE_LEAN", "IMPLEMENT_LOOP", "INTEGRATE", "DONE"),
 }
 """The states of a session that needs no fixes and no questions."""
@@ -152,12 +143,8 @@ def _resolved(facts: SessionFacts) -> str:
     return f"Questions wait for the user: {', '.join(facts.pending)}. Resolve them first."
 
 
-def _approved(facts: SessionFacts) -> str:
-    return facts.gates.get(APPROVE_DESIGN, "")
-
-
-def _strategy_chosen(facts: SessionFacts) -> str:
-    return facts.gates.get(REVIEW_STRATEGY, "")
+def _passed_gate(decision_id: str) -> Callable[[SessionFacts], str]:
+    return lambda facts: facts.gates.get(decision_id, "")
 
 
 def _all_completed(facts: SessionFacts) -> str:
@@ -216,8 +203,8 @@ def _all(*guards: Callable[[SessionFacts], str]) -> Callable[[SessionFacts], str
 
 
 _STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
-    ("APPROVE_DESIGN", "PLAN"): ("design approved", _approved),
-    ("REVIEW_STRATEGY", "IMPLEMENT_LOOP"): ("strategy chosen", _all(_approved, _strategy_chosen)),
+    (APPROVAL, "PLAN"): ("design approved", _passed_gate(APPROVE_DESIGN)),
+    (STRATEGY, "IMPLEMENT_LOOP"): ("strategy chosen", _all(*map(_passed_gate, GATES))),
     ("IMPLEMENT_LOOP", "INTEGRATE"): ("all tasks completed", _all_completed),
     ("INTEGRATE", "RELEASE"): ("all tasks completed, CI not red", _all(_all_completed, _not_red)),
     ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),

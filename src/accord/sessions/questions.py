@@ -208,8 +208,7 @@ def normalize_answer(decision_id: str, text: str) -> str:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
                 return name
-        message = f"The answer to {decision_id} must be `per-batch` or `single-final`. Ask again."
-        raise _refused("gate-answer", message)
+        raise _refused("gate-answer", f"The answer to {decision_id} must be `per-batch` or `single-final`. Ask again.")
     if decision_id == APPROVE_DESIGN and not (is_approval(text) or is_change_request(text)):
         message = f"The answer to {decision_id} must begin with `approved`, or be `changes-requested: WHAT`. Ask again."
         raise _refused("gate-answer", message)

@@ -384,8 +384,7 @@ def _known_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     for i, flag in enumerate(flags):
         if flag not in known:
             hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
-            message = f"Unknown risk flag `{shown(flag)}`. {hint}"
-            yield warning("risk-flag-unknown", message, place + pointer(i))
+            yield warning("risk-flag-unknown", f"Unknown risk flag `{shown(flag)}`. {hint}", place + pointer(i))
 
 
 def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
