@@ -2,8 +2,8 @@
 
     python benchmarks/review_50.py [COMMENTS]
 
-Each review is of the same pull request, which is there anew each time. The loop is what one writes in an afternoon: a
-request for each comment, and one for the verdict, with PyGithub as it comes. It knows nothing of lines outside of the
+Each review is of the same pull request, recreated each time. The loop is a quick script: a
+request for each comment, and one for the verdict, with PyGithub as it comes. It ignores lines outside the
 diff, and would post everything again.
 """
 
@@ -38,7 +38,7 @@ BODY = "**What:** line {n} is wrong.\n**Why:** the spec says so.\n**Fix:** corre
 
 
 def seed(lines: int) -> dict[str, Any]:
-    """A work item in review, and its pull request by somebody else, which adds a file of so many lines."""
+    """A work item in review, and its pull request by another user, which adds a file of so many lines."""
     repository = {
         "name": "accord/sandbox",
         "collaborators": {"author": "write"},

@@ -3,8 +3,8 @@
     python benchmarks/transcript_100mb.py [MEGABYTES] [RUNS]
 
 The transcript is one of codex: commands with output of some kilobytes, and messages. `jq -c .type` reads the same file
-where jq is installed; `json.loads` on every line is the floor in Python. Each runs in a process of its own, whose peak
-memory the kernel tells; the shortest of RUNS (3) times counts. Fails when memory exceeds 150 MB or jq is faster.
+where jq is installed; `json.loads` on every line is the baseline in Python. Each runs in a separate process, whose peak
+memory the system reports; the shortest of RUNS (3) times counts. Fails when memory exceeds 150 MB or jq is faster.
 """
 
 from __future__ import annotations
