@@ -154,7 +154,7 @@ def test_a_missing_result_is_said_in_words(apply: Any, github: RunningSandbox) -
     run = apply(EXAMPLE, APPLY.replace("plan.json", "nowhere.json"))
 
     assert run.exit_code != 0
-    assert "nowhere.json cannot be read" in run.log
+    assert "Cannot read `nowhere.json`" in run.log
     assert github.requests == []
 
 

@@ -88,7 +88,7 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(
     titles = [" ".join(text.replace("\x1b[2J", "").replace("\x1b", "").split()) for text in texts(canary)]
     assert sorted(issue["title"] for issue in document(tmp_path / "sandbox")["issues"]) == sorted(titles)
     assert {mark.title for mark in run.annotations} <= {"label-not-there"}
-    assert "Made harmless before posting: hidden " in run.summary
+    assert "Sanitised before posting: hidden " in run.summary
     assert not canary.exists()
 
 

@@ -70,4 +70,4 @@ def test_a_secret_in_the_evidence_is_not_printed(accord: Accord) -> None:
 def test_a_file_that_is_not_there_is_named(accord: Accord) -> None:
     ended = accord("classify", "nowhere")
     assert ended.code == 2
-    assert "nowhere cannot be read" in ended.err
+    assert "Cannot read `nowhere`" in ended.err

@@ -289,7 +289,7 @@ def test_trusted_text_in_a_script_is_accepted(expression: str) -> None:
     assert found(edited(RUNNER, plain, matrix, (RUN, f'run: echo "${{{{ {expression} }}}}"'))) == []
 
 
-def test_a_matrix_made_of_an_input_is_text_of_others() -> None:
+def test_a_matrix_from_an_input_is_untrusted() -> None:
     matrix = "  agent:\n    strategy:\n      matrix:\n        version: ${{ fromJSON(inputs.mode) }}\n    runs-on"
     text = edited(RUNNER, ("  agent:\n    runs-on", matrix), (RUN, 'run: echo "${{ matrix.version }}"'))
     assert codes(text) == ["unsafe-interpolation"]
@@ -309,7 +309,7 @@ def test_other_places_for_scripts_are_looked_into(step: str, severity: str) -> N
     assert [(finding.code, finding.severity) for finding in found(text)] == [("unsafe-interpolation", severity)]
 
 
-def test_an_input_of_an_action_that_is_no_script_may_take_any_text() -> None:
+def test_other_inputs_of_actions_accept_any_text() -> None:
     step = f"      - uses: some/agent@{SHA}\n        with:\n          prompt: ${{{{ inputs.appendix }}}}\n"
     assert found(edited(RUNNER, (STEP, step + STEP))) == []
 
@@ -342,7 +342,7 @@ def test_only_what_cannot_move_is_pinned(uses: str, is_pinned: bool) -> None:
     assert all(finding.path == "/jobs/agent/steps/0/uses" for finding in findings)
 
 
-def test_a_workflow_of_others_must_be_pinned_too() -> None:
+def test_external_workflows_must_be_pinned() -> None:
     assert codes(edited(THIN, (CALLED, "octo/flows/.github/workflows/run.yml@v1"))) == ["unpinned-action"]
     assert codes(edited(THIN, (CALLED, f"octo/flows/.github/workflows/run.yml@{SHA}"))) == []
 
@@ -351,7 +351,7 @@ def test_a_workflow_of_others_must_be_pinned_too() -> None:
 
 
 @pytest.mark.parametrize("trigger", ["push", "[push, pull_request]", "{push: }"])
-def test_a_workflow_that_cannot_be_called_is_no_runner(trigger: str) -> None:
+def test_a_runner_must_be_callable(trigger: str) -> None:
     assert codes(f"on: {trigger}\njobs: {{}}\n") == ["schema"]
 
 
@@ -424,7 +424,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("change", "expected"), CHANGES)
-def test_what_breaks_callers_is_found_and_what_does_not_is_not(
+def test_only_changes_that_break_callers_are_found(
     change: tuple[str, str], expected: list[tuple[str, str, str]]
 ) -> None:
     assert broken(RUNNER, edited(RUNNER, change)) == expected
@@ -438,7 +438,7 @@ def test_a_version_breaks_nothing_of_itself() -> None:
 @pytest.mark.parametrize(
     "mark", ["description: Deprecated, use the registry.", "deprecationMessage: Use the registry."]
 )
-def test_what_was_deprecated_may_go_with_a_warning(mark: str) -> None:
+def test_removing_a_deprecated_part_is_a_warning(mark: str) -> None:
     old = edited(RUNNER, (MODEL, f"{MODEL}        {mark}\n"))
     assert broken(old, edited(old, (f"{MODEL}        {mark}\n", ""))) == [
         ("breaking-change", "warning", f"{CALL}/inputs")

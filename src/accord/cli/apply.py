@@ -72,7 +72,9 @@ def apply(
     output_format: str,
     **options: Any,
 ) -> None:
-    """Apply RESULT (a file, or - for stdin) to GitHub exactly once.
+    """Apply an agent's result to GitHub, exactly once.
+
+    RESULT is a file, or - for stdin.
 
     Everything is checked before the first write. A second run writes only what is missing.
     """

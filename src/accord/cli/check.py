@@ -44,14 +44,15 @@ class SessionRole(Choice):
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH…", envvar="ACCORD_CHECK_PATHS")
-@click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="The kind; recognised when not given.")
-@click.option("--role", type=SessionRole(), help="Of a session: the agent that wrote it, or is meant.")
+@click.option("--kind", type=Choice(sorted([*KINDS, *FOLDERS])), help="Kind of the documents. Default: recognised.")
+@click.option("--role", type=SessionRole(), help="For sessions: the role of the agent that wrote the document.")
 @format_option
 @click.pass_context
 def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: str | None, output_format: str) -> None:
-    """Check documents, and folders of documents, against their contracts; - is stdin.
+    """Check documents against their contracts.
 
-    Prints every finding with its line. Exits 1 when one of them is an error; warnings alone exit 0.
+    A PATH is a document, a folder of documents, or - for stdin. Prints every finding with its line. Exits 1 when one of
+    them is an error; warnings alone exit 0.
     """
     contents = {path: read_bytes(path) for path in paths if not _is_folder(path, kind)}
     documents: list[Checked] = []

@@ -31,14 +31,14 @@ _KIND = "runner-workflow"
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="WORKFLOW…", envvar="ACCORD_CONFORM_PATHS")
-@click.option("--against", metavar="OLD", help="Find what breaks callers between this version and the one given.")
+@click.option("--against", metavar="OLD", help="Find changes since the version OLD that break callers.")
 @format_option
 @click.pass_context
 def conform(ctx: click.Context, /, paths: Sequence[str], against: str | None, output_format: str) -> None:
-    """Hold agent-runner workflows against their contract: inputs, outputs and where they come from, scripts, pins.
+    """Check agent-runner workflows.
 
-    Where a workflow calls another one of its repository, what it hands on is checked too. Exits 1 when there is an
-    error.
+    Checks inputs, outputs and their sources, scripts and pins, and the inputs that a workflow passes to another one of
+    its repository. Exits 1 when there is an error.
     """
     if against is None:
         documents = [_check(path) for path in paths]

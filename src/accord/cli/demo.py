@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve on this port; a free one when not given.")
 @click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; the default on a terminal.")
 def demo(directory: Path | None, port: int, stay: bool | None) -> None:
-    """Start a local GitHub, plan, implement and review on it, each twice, and say where to look.
+    """Try accord on the embedded sandbox.
 
-    What it applies is in the folder examples: a plan of eleven work items, a patch for one of them, and its review.
+    Starts a local GitHub and applies the results in the folder examples, each twice: a plan of eleven work items, a
+    patch for one of them, and its review.
     """
     serving = sandbox_server()
 

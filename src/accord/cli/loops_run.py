@@ -48,7 +48,7 @@ def add_run(group: click.Group, name: str) -> None:
         with github_for(**given) as connection:
             _run(name, options, connection, output_format)
 
-    run.__doc__ = f"""Take a turn of {name} on GitHub: read facts, decide, act.
+    run.__doc__ = f"""Take a turn of {name} on GitHub.
 
     Without --pull, start --dispatch-workflow for each open pull request that the loop is on for. The same command
     continues after an interruption, and changes nothing after a success. Exits 0 when there is nothing to do, too.

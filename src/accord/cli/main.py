@@ -21,33 +21,33 @@ if TYPE_CHECKING:
 
 HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     "Everyday": {
-        "init": ("accord.cli.kit", "Install the consumer kit into a repository."),
+        "init": ("accord.cli.kit", "Install or update the consumer kit in a repository."),
         "check": ("accord.cli.check", "Check documents against their contracts."),
         "apply": ("accord.cli.apply", "Apply an agent's result to GitHub, exactly once."),
         "items": ("accord.cli.items", "List, show and move work items."),
-        "labels": ("accord.cli.labels", "List, check and sync a repository's labels."),
+        "labels": ("accord.cli.labels", "List, check and sync labels."),
         "doctor": ("accord.cli.doctor", "Find what is wrong in a repository for agents."),
         "demo": ("accord.cli.demo", "Try accord on the embedded sandbox."),
     },
     "Agents": {
         "run": ("accord.cli.run", "Run an agent and write its outputs."),
-        "publish": ("accord.cli.run", "Push what an agent's run changed."),
-        "outputs": ("accord.cli.run", "Compute a run's outputs from its evidence."),
-        "classify": ("accord.cli.analyze", "Classify why an agent's run failed."),
+        "publish": ("accord.cli.run", "Push a run's changes and write its final outputs."),
+        "outputs": ("accord.cli.run", "Compute the outputs of a finished run."),
+        "classify": ("accord.cli.analyze", "Explain why an agent's run failed."),
         "analyze": ("accord.cli.analyze", "Find the tasks that an agent completed."),
-        "patch": ("accord.cli.apply", "Print an agent's changes as a patch."),
+        "patch": ("accord.cli.apply", "Print the patch from a base to the work tree."),
         "artifact": ("accord.cli.artifact", "Download an artifact of a workflow run."),
-        "dispatch": ("accord.cli.dispatch", "Build an agent's input, or take its output."),
+        "dispatch": ("accord.cli.dispatch", "Print an agent's input, or apply the agent's output."),
     },
     "Loops": {
-        "keepalive": ("accord.cli.loops", "Run the agent again while tasks are open."),
+        "keepalive": ("accord.cli.loops", "Rerun the agent while tasks of a pull request are open."),
         "autofix": ("accord.cli.loops", "Let the agent fix failing checks."),
-        "verify": ("accord.cli.loops", "Verify a change against its acceptance criteria."),
-        "bot-comments": ("accord.cli.loops", "Let the agent answer review threads of bots."),
+        "verify": ("accord.cli.loops", "Judge a change by its work item's acceptance criteria."),
+        "bot-comments": ("accord.cli.loops", "Let the agent answer bots' review threads."),
     },
     "Contracts": {
-        "session": ("accord.cli.session", "Create, check and move agent sessions."),
-        "mission": ("accord.cli.mission", "Show missions and move their work packages."),
+        "session": ("accord.cli.session", "Manage agent sessions: state, tasks and questions."),
+        "mission": ("accord.cli.mission", "Query missions, and move their work packages."),
         "handoff": ("accord.cli.handoff", "Check, change and move a task's handoff."),
         "schema": ("accord.cli.reference", "Print the JSON Schema of a document kind."),
         "conform": ("accord.cli.conform", "Check agent-runner workflows."),
@@ -55,7 +55,7 @@ HEADINGS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Tools": {
         "sandbox": ("accord.cli.sandbox", "Serve and show a local GitHub."),
-        "sync": ("accord.cli.kit", "Update the consumer kit of many repositories."),
+        "sync": ("accord.cli.kit", "Update the kit of many repositories by pull requests."),
     },
 }
 """The commands by the heading of ``accord --help``: each with its module and its summary."""

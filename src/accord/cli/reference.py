@@ -45,9 +45,12 @@ def show(name: str) -> None:
 
 @click.command()
 @click.argument("kind", required=False, metavar="[KIND]", type=Choice(sorted(KINDS)))
-@click.option("--strict", is_flag=True, help="The form that agent CLIs accept for enforced output.")
+@click.option("--strict", is_flag=True, help="The stricter form that agent CLIs need for enforced output.")
 def schema(kind: str | None, strict: bool) -> None:
-    """Print the JSON Schema 2020-12 of a kind of document; without KIND, list the kinds."""
+    """Print the JSON Schema of a document kind.
+
+    Without KIND, lists the kinds. The schemas are JSON Schema 2020-12.
+    """
     from accord.core.schemas import json_schema, strict_schema
 
     if kind is None:

@@ -254,7 +254,7 @@ def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
 )
 @click.option("--base", metavar="SHA", help="Commit that the agent started from.")
 @click.option("--pushed", type=Choice(["true", "false"]), help="Whether the push succeeded, if one was tried.")
-@click.option("--push-error", type=_EXISTING_FILE, help="git's output when the push failed.")
+@click.option("--push-error", type=_EXISTING_FILE, help="Output of git when the push failed.")
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
 @format_option
 @click.pass_context

@@ -30,7 +30,7 @@ _repo = click.option("--repo", metavar="OWNER/NAME", help="The repository; the s
 
 @click.group()
 def sandbox() -> None:
-    """Serve and show a local GitHub, with GitHub's own rules and refusals."""
+    """Serve and show a local GitHub."""
 
 
 @sandbox.command()
@@ -66,7 +66,10 @@ def serve(
 @_directory
 @_repo
 def show(directory: Path, repo: str | None) -> None:
-    """Print the sandbox's issues, labels, pull requests and reviews as one JSON document; needs no server."""
+    """Print the content of a sandbox as one JSON document.
+
+    Shows issues, labels, pull requests and reviews. Needs no server.
+    """
     from accord_sandbox.show import document
 
     print_json(document(directory, repo))

@@ -206,7 +206,7 @@ def reopen_session(options: ChangeOptions, /, folder: Path) -> None:
 @session.command("task")
 @folder_argument
 @click.argument("task", metavar="T-XXX")
-@click.option("--to", "target", required=True, help="not-started, in-progress, implemented, completed or blocked.")
+@click.option("--to", "target", required=True, help="Status of the task, such as in-progress or completed.")
 @_role
 @change_options
 def set_task(options: ChangeOptions, /, folder: Path, task: str, target: str, role: str) -> None:

@@ -35,7 +35,9 @@ _HINTS = {
 @click.option("--question", "questions", required=True, multiple=True, help="Text of a question (repeatable).")
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
 @click.option(
-    "--category", type=Choice(["security"], case_sensitive=False), help="security: only the user resolves the question."
+    "--category",
+    type=Choice(["security"], case_sensitive=False),
+    help="Mark a security question, which only the user resolves.",
 )
 @click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
