@@ -247,7 +247,7 @@ def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     facts = facts_of(read_session(folder))
     assert facts.defects["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
     assert facts.defects["spec.md"] == ""
-    with pytest.raises(BrokenContract, match="Unknown state"):
+    with pytest.raises(BrokenContract, match="Unknown state `NOWHERE`"):
         status_in(read_session(folder), "NOWHERE")
 
 

@@ -220,6 +220,8 @@ def test_a_task_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
     folder = make_session(tmp_path)
     with pytest.raises(BrokenContract, match=r"Unknown task `T-009`\. Did you mean `T-00"):
         move_task(writer(folder), "T-009", "blocked", role="QA")
+    with pytest.raises(BrokenContract, match=r"Unknown status `implementd`\. Did you mean `implemented`\?"):
+        move_task(writer(folder), "T-001", "implementd", role="Coder")
     with pytest.raises(BrokenContract, match="Unknown role `Tester`"):
         move_task(writer(folder), "T-001", "blocked", role="Tester")
 

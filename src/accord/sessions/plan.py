@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import timestamp
+from accord.core.documents import shown
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer
 from accord.core.suggest import did_you_mean
@@ -278,6 +279,9 @@ def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> It
         task = session.task(name)
         if task is None or session.tasks is None:
             yield task_unknown(session, name)
+        elif target not in TASK.states:
+            hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
+            yield Finding("illegal-move", f"{name}: Unknown status `{shown(target)}`. {hint}")
         elif target != task.status:
             facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
             outputs = session.parts[OUTPUTS_FILE]

@@ -7,7 +7,7 @@ documents.
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -57,6 +57,10 @@ _SILENCE = re.compile(
     r"|unanswered|not answered|time(d )?-?out|none|n/?a)"
     r"( (was |has been )?(provided|given|received|made|yet|from the user))*"
 )
+_OTHER_MODE = {
+    "full": {"INTAKE_LEAN"},
+    "lean": {"INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE"},
+}
 _STATUS_KEYS = frozenset({"tasks", "task_status", "task_statuses", "tasks_status"})
 
 
@@ -192,11 +196,7 @@ def status_findings(status: SessionStatus) -> list[Finding]:
 def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     """Check the name of a session or of its folder: a date that exists, and a slug."""
     match = _SESSION_NAME.match(name)
-    try:
-        is_fine = bool(match and date.fromisoformat(match.group(1)))
-    except ValueError:
-        is_fine = False
-    if not is_fine:
+    if not match or parse_lenient_timestamp(match[1]) is None:
         message = f"The session is named `{shown(name)}`. Rename it to YYYY-MM-DD_short-slug."
         yield Finding("session-name", message, path)
 
@@ -243,21 +243,12 @@ def _record(decision: UserDecision, place: str) -> Iterator[Finding]:
                 message = f"A pending decision cannot have `{key}`. Set it to null, or resolve the decision."
                 yield Finding("decision-record", message, f"{place}/{key}")
         return
-    if decision.resolved_at is None:
-        message = f"The {decision.status} decision has no `resolved_at`. Set it."
-        yield Finding("decision-record", message, f"{place}/resolved_at")
-    if decision.status == "answered":
-        if not (decision.answer or "").strip():
-            message = "The answered decision has no answer. Write it, or set the decision back to pending."
-            yield Finding("decision-record", message, f"{place}/answer")
-    elif not (decision.resolution_reason or "").strip():
-        message = f"The {decision.status} decision has no reason. Write `resolution_reason`."
-        yield Finding("decision-record", message, f"{place}/resolution_reason")
-    elif (
-        decision.status == "cancelled"
-        and is_about_security(decision.category)
-        and is_silence(decision.resolution_reason or "")
-    ):
+    for key in ("resolved_at", "answer" if decision.status == "answered" else "resolution_reason"):
+        if not (getattr(decision, key) or "").strip():
+            message = f"The {decision.status} decision has no `{key}`. Write it, or set the decision back to pending."
+            yield Finding("decision-record", message, f"{place}/{key}")
+    is_security = decision.status == "cancelled" and is_about_security(decision.category)
+    if is_security and is_silence(decision.resolution_reason or ""):
         message = "A question about security cannot be cancelled for lack of an answer. Ask it again."
         yield Finding("security-cancelled", message, f"{place}/resolution_reason")
 
@@ -333,7 +324,7 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
 
 def _state(status: SessionStatus) -> Iterator[Finding]:
     state = status.current_state
-    if status.mode and state in {"lean": FULL_ONLY, "full": LEAN_ONLY}[status.mode]:
+    if status.mode and state in _OTHER_MODE[status.mode]:
         message = f"A {status.mode} session has no state {state}. Correct `mode` or `current_state`."
         yield Finding("mode-state", message, "/current_state")
     if state == "BLOCKED" and status.blocked_from is None:
@@ -352,10 +343,6 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
                 f"{decision.decision_id} is pending, but the session moved to {state}. Resolve the question first."
             )
             yield Finding("decision-left", message, pointer("user_decisions", i, "status"))
-
-
-FULL_ONLY = frozenset({"INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE"})
-LEAN_ONLY = frozenset({"INTAKE_LEAN"})
 
 
 def _duplicated_task_status(status: SessionStatus) -> Iterator[Finding]:
