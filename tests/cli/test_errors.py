@@ -46,7 +46,7 @@ def test_wrong_usage_is_one_document(accord: Accord, arguments: tuple[str, ...],
     assert set(ended.document["error"]) == {"message", "hint"}
 
 
-def test_json_that_the_environment_asks_for_is_given_for_wrong_usage_too(accord: Accord) -> None:
+def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord) -> None:
     accord.monkeypatch.setenv("ACCORD_DOCTOR_OUTPUT_FORMAT", "json")
     assert accord("doctor", "--bogus").document["outcome"] == "usage"
     assert accord("doctor", "--root", str(accord.home)).document["ok"] is True
@@ -81,3 +81,21 @@ def test_a_group_without_a_command_shows_its_help(accord: Accord, arguments: tup
     ended = accord(*arguments)
     assert (ended.code, ended.out) == (2, "")
     assert ("\nCommands:\n" if arguments else "\nEveryday:\n") in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("aply",), "'apply'"),
+        (("session", "anser"), "'answer'"),
+        (("apply", "plan.json", "--dry-rum"), "'--dry-run'"),
+        (("check", "--kind", "planer-result", "plan.json"), "`planner-result`"),
+        (("items", "move", "3", "--to", "in-progres"), "`in-progress`"),
+        (("doctor", "--format", "jsn"), "`json`"),
+    ],
+)
+def test_a_misspelt_word_is_answered_with_the_nearest_one(
+    accord: Accord, arguments: tuple[str, ...], word: str
+) -> None:
+    ended = accord(*arguments)
+    assert (ended.code, f"Did you mean {word}?" in ended.err) == (2, True)
