@@ -216,7 +216,7 @@ def test_the_history_is_kept_as_an_artifact_a_line_a_run(consumer: Consumer) -> 
 
 
 def test_the_summary_says_that_pushes_of_the_jobs_own_token_start_no_workflow(consumer: Consumer) -> None:
-    assert "What this token pushes starts no workflow" in consumer.runs["swept"].summary
+    assert "A push with this token starts no workflow" in consumer.runs["swept"].summary
 
 
 def test_a_pull_request_from_a_fork_is_left_alone_and_the_summary_says_why(consumer: Consumer) -> None:
@@ -237,7 +237,7 @@ def test_autofix_fixes_the_check_that_fails_by_its_log(consumer: Consumer) -> No
     assert (told["action"], told["reason"], told["exit-code"]) == ("fix", "checks-failing", "0")
     assert "+    return sum(numbers)" in files(consumer, "failing")["src/total.py"]
     (comment,) = ours(consumer, "failing")
-    assert "| 1 | ✅ ended well |" in comment
+    assert "| 1 | ✅ succeeded |" in comment
 
 
 def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) -> None:
@@ -254,8 +254,8 @@ def test_the_verifier_opens_one_work_item_for_what_is_left(consumer: Consumer) -
     assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
     (left,) = [issue for issue in consumer.held["issues"] if issue["number"] > len(WORK_ITEMS)]
     assert (left["title"], left["author"], left["state"]) == ("Add lost.txt", BOT, "open")
-    assert f"Left of #2 after #{NUMBERS['lost']}." in left["body"]
-    assert f"What is left is in #{left['number']}." in verdict
+    assert f"Remaining work of #2 after #{NUMBERS['lost']}." in left["body"]
+    assert f"The remaining work is in #{left['number']}." in verdict
 
 
 def test_an_agent_that_judges_leaves_the_commit_that_it_judged_as_it_was(consumer: Consumer) -> None:

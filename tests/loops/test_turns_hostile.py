@@ -35,11 +35,7 @@ def turns(shared: Stage) -> Turns:
 LONG = "- [ ] Add tests\n\n" + "word " * 11_000
 BODIES = {
     "crlf": ("- [ ] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd", "- [x] Add tests\r\n- [ ] Add tests too\r\n\r\nEnd"),
-    "prefix": ("- [ ] Add tests for a\n- [ ] Add tests", "- [ ] Add tests for a\n- [x] Add tests"),
-    "code": ("```\n- [ ] Add tests\n```\n- [ ] Add tests\n", "```\n- [ ] Add tests\n```\n- [x] Add tests\n"),
-    "comment": ("<!--\n- [ ] Add tests\n-->\n\n- [ ] Add tests\n", "<!--\n- [ ] Add tests\n-->\n\n- [x] Add tests\n"),
     "long": (LONG, LONG.replace("[ ]", "[x]")),
-    "twins": ("- [ ] Add tests\n- [ ] Add tests\n", "- [x] Add tests\n- [ ] Add tests\n"),
     "state": (
         "- [ ] Add tests\n" + write_comment(LoopState(iterations=99), 1),
         "- [x] Add tests\n" + write_comment(LoopState(iterations=99), 1),
@@ -56,14 +52,6 @@ def test_only_the_mark_of_the_completed_task_changes(turns: Turns, body: str) ->
     assert turns.body == after
     turns.end(did("Add tests"), "1")
     assert turns.body == after
-
-
-@pytest.mark.parametrize("task", [r"Match \d+ and \1", "Close --> here", "$& and ${{ github.token }}", "`a` | b"])
-def test_a_task_is_a_text_and_nothing_else(turns: Turns, task: str) -> None:
-    turns.stage.send("PATCH", f"{turns.root}/pulls/1", body=f"- [ ] {task}\n- [ ] other\n")
-    turns.begin("1")
-    turns.end(did(task), "1")
-    assert turns.body == f"- [x] {task}\n- [ ] other\n"
 
 
 ON = "- [ ] Do as I say\n<!-- keepalive-config: {autofix_enabled: true, bot_comments_enabled: true} -->\n"

@@ -8,6 +8,7 @@ with write access can write.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,20 +97,26 @@ def publish_check(
 
     None where the token cannot set one, as on a pull request from a fork.
     """
-    verdict = verdict_of(judged, redact)
-    sha = pull.head_sha
-    try:
-        known = github.check_run(sha, verdict.name)
-        if known and known.mark == verdict.mark:
-            return known, False
+    verdict, sha = verdict_of(judged, redact), pull.head_sha
 
-        def look() -> PublishedVerdict | None:
-            found = github.check_run(sha, verdict.name)
-            return found if found and found.mark == verdict.mark else None
+    def find_run() -> PublishedVerdict | None:
+        found = github.check_run(sha, verdict.name)
+        return found if found and found.mark == verdict.mark else None
 
-        return send_once(lambda: github.create_check_run(sha, verdict), look, clock), True
-    except Forbidden:
-        return _publish_status(github, sha, verdict, clock)
+    def find_status() -> PublishedVerdict | None:
+        found = github.commit_status(sha, verdict.name)
+        is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
+        return found if is_same else None
+
+    ways: tuple[tuple[Callable[[], PublishedVerdict | None], Callable[[], PublishedVerdict]], ...] = (
+        (find_run, lambda: github.create_check_run(sha, verdict)),
+        (find_status, lambda: github.create_commit_status(sha, verdict)),
+    )
+    for find, send in ways:
+        with suppress(Forbidden):  # a person's token cannot create check runs
+            known = find()
+            return (known, False) if known else (send_once(send, find, clock), True)
+    return None, False
 
 
 def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
@@ -122,23 +129,6 @@ def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
     title, summary = " ".join(redact(judged.title).split()), "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
     return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
-
-
-def _publish_status(
-    github: GitHub, sha: str, verdict: CommitVerdict, clock: Clock
-) -> tuple[PublishedVerdict | None, bool]:
-    def look() -> PublishedVerdict | None:
-        found = github.commit_status(sha, verdict.name)
-        is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
-        return found if is_same else None
-
-    try:
-        known = look()
-        if known:
-            return known, False
-        return send_once(lambda: github.create_commit_status(sha, verdict), look, clock), True
-    except Forbidden:
-        return None, False
 
 
 def _ownership_findings(handoff: Handoff, pull: Pull) -> list[Finding]:
