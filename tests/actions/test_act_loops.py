@@ -198,7 +198,7 @@ def test_of_two_runs_at_once_one_works_and_the_other_waits(consumer: Consumer) -
     assert waiting in ("running", "checks-missing")  # the other one may be done already
 
 
-def test_what_is_due_is_started_by_the_sweep_and_by_the_run_before(consumer: Consumer) -> None:
+def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Consumer) -> None:
     started = [(start["workflow"], start["ref"], start["inputs"]) for start in consumer.held["dispatches"]]
     assert consumer.outputs["sweep"]["all"]["action"] == "sweep"
     keepalive = ("accord-keepalive.yml", "main", {"pr_number": str(NUMBERS["tasks"])})
@@ -277,7 +277,7 @@ def test_each_thread_of_a_bot_is_told_once_what_was_done(consumer: Consumer) -> 
     }
 
 
-def test_what_a_bot_was_right_about_is_fixed_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
+def test_a_valid_point_of_a_bot_is_fixed_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
     changed = files(consumer, "bots")["lines.txt"]
     assert "+The first line." in changed
     assert "+The third line." in changed
