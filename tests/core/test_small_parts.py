@@ -1,4 +1,4 @@
-"""Clock, files, findings, shapes, schemas: the small parts that every room stands on."""
+"""Clock, files, findings, shapes, schemas: the small parts that every package uses."""
 
 from __future__ import annotations
 
