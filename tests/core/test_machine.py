@@ -31,7 +31,7 @@ LAMP: Machine[bool] = Machine(
             True,
             '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none: it is an end.',
         ),
-        ("off", "dim", True, '"dim" is no state of the lamp; the states are off, on, thrown-away.'),
+        ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],
 )
 def test_an_illegal_move_is_told_with_the_legal_ones(source: str, target: str, has_power: bool, refusal: str) -> None:

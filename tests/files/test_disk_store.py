@@ -94,7 +94,7 @@ def test_a_file_that_never_holds_still_is_left_alone(tmp_path: Path) -> None:
         path.write_bytes(before + b"x")
         return b"mine"
 
-    with pytest.raises(Stopped, match="somebody else"):
+    with pytest.raises(Stopped, match="Another program wrote"):
         change_file(path, change, storage())
     assert path.read_bytes() == b"x" * TRIES
 

@@ -308,10 +308,10 @@ def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outs
     assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 
-def test_a_base_that_is_not_there_is_said_so(tree: Path, tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="no commit here"):
+def test_an_unknown_base_is_reported(tree: Path, tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage, match="is not a commit in this repository"):
         extract_patch(tree, "origin/nowhere")
-    with pytest.raises(WrongUsage, match="no commit here"):
+    with pytest.raises(WrongUsage, match="is not a commit in this repository"):
         extract_patch(tree, "--output=x")
-    with pytest.raises(WrongUsage, match="no git repository"):
+    with pytest.raises(WrongUsage, match="is not a git repository"):
         extract_patch(tmp_path, "base")

@@ -84,7 +84,7 @@ def test_a_token_that_may_not_read_actions_is_told_to(stage: Stage, tmp_path: Pa
 def test_nothing_is_fetched_for_a_folder_that_is_there(stage: Stage, tmp_path: Path) -> None:
     upload(stage, zipped({"a": "1"}))
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(WrongUsage, match="is there already"):
+    with pytest.raises(WrongUsage, match="already exists"):
         fetch(stage, tmp_path)
     assert stage.server.requests == []
 

@@ -9,18 +9,18 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where the program asks what time it is and where it waits."""
+    """The source of time and of waiting."""
 
     def now(self) -> datetime:
-        """Return the current moment, timezone-aware, in UTC."""
+        """Return the current time, timezone-aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Return seconds since some start; they only pass, whatever happens to the date."""
+        """Return seconds since an arbitrary start; setting the date does not change them."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds."""
+        """Wait this many seconds."""
         ...
 
 
@@ -28,7 +28,7 @@ class SystemClock:
     """The clock of the machine."""
 
     def now(self) -> datetime:
-        """Return the machine's idea of the current moment in UTC."""
+        """Return the machine's current time in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
@@ -41,17 +41,17 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when it is told to, or when somebody sleeps on it. For rehearsals and tests."""
+    """A clock that only sleeping moves. For rehearsals and tests."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start
 
     def now(self) -> datetime:
-        """Return the moment this clock was last moved to."""
+        """Return the time at which the clock stands."""
         return self._now
 
     def monotonic(self) -> float:
-        """Return the moment as seconds."""
+        """Return the same time in seconds."""
         return self._now.timestamp()
 
     def sleep(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class ManualClock:
 
 
 def timestamp(moment: datetime) -> str:
-    """Write a moment the way every contract and GitHub do: ISO-8601, UTC, whole seconds, ``Z``."""
+    """Write a timestamp as every contract and GitHub do: ISO-8601, UTC, whole seconds, ``Z``."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,4 +1,4 @@
-"""Reading what an agent wrote: bytes in, exactly one JSON object out, or findings that say what was there instead.
+"""Read the document of an agent: bytes in, exactly one JSON object out, or findings that say what is wrong.
 
 Agents wrap their JSON in prose and code fences, cut it short, repeat keys and nest without end. None of that
 may crash the reader, and none of it may be guessed at: one object is accepted, anything else is a finding.
@@ -78,7 +78,7 @@ def read_object(raw: bytes) -> Document:
     if _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise _broken(
             "not-json",
-            "The text holds half of a surrogate pair (such as \\ud83d alone), which is no character. "
+            "The text holds half of a surrogate pair (such as \\ud83d alone), which is not a character. "
             "Write the whole character, or its complete pair of escapes.",
         )
     return document
@@ -129,7 +129,7 @@ def _parse(text: str, start: int | None = None) -> tuple[Any, list[str], int]:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number.")
+    raise ValueError(f"{name} is not a JSON number.")
 
 
 def _depth_exceeds(value: Any, limit: int) -> bool:
@@ -149,7 +149,7 @@ def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
 def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
     """Find the only JSON object in a text that is not JSON as a whole.
 
-    What lies inside a broken object, or after the start of one that is cut short, is a part of it and not looked at.
+    The inside of a broken object, and the text after the start of one that is cut short, are parts of it and not read.
     """
     found: list[tuple[dict[str, Any], list[str], int]] = []
     broken: list[json.JSONDecodeError] = []

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def sentence(text: str) -> str:
-    """End a text of others as a sentence, so that another one can follow it."""
+    """End untrusted text as a sentence, so that another sentence can follow."""
     return text if not text or text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 class AccordError(Exception):
-    """The root of what accord raises on purpose; anything else that surfaces is a defect of accord, and ends with 3.
+    """The root of what accord raises on purpose; any other error is an internal error and ends with 3.
 
     ``message`` says what went wrong and why, ``hint`` what the reader can do about it.
     """

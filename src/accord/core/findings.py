@@ -1,4 +1,4 @@
-"""What a check found: the one vocabulary in which every contract reports its violations."""
+"""Findings: how every contract reports its violations."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return one cycle as positions, each waiting for the next and the last for the first; empty when there is none."""
+    """Return one cycle as positions, each blocked by the next and the last by the first; empty without a cycle."""
     try:
         TopologicalSorter(blockers).prepare()
     except CycleError as error:

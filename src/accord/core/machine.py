@@ -1,13 +1,15 @@
 """State machines as tables: states, edges, and what must be true to take an edge.
 
 A machine holds no state of its own. Callers gather the facts, ask ``refusal`` about one move, and carry it out
-only when there is none; the same table draws itself as a Mermaid graph for the documentation.
+only when it returns none; the same table draws itself as a Mermaid graph for the documentation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from accord.core.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +52,8 @@ class Machine(Generic[Facts]):
             if (edge.source, edge.target) == (source, target):
                 return edge.guard(facts) if edge.guard else ""
         if target not in self.states:
-            return f'"{target}" is no state of the {self.name}; the states are {", ".join(self.states)}.'
+            fix = did_you_mean(target, self.states) or f"States: {', '.join(self.states)}."
+            return f"Unknown state `{target}` of the {self.name}. {fix}"
         legal = ", ".join(self.targets(source)) or "none: it is an end"
         return f'"{source}" does not lead to "{target}"; from "{source}" the legal moves are: {legal}.'
 

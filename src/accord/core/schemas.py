@@ -13,7 +13,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _ACCEPTED = frozenset(
     {"$defs", "$ref", "additionalProperties", "anyOf", "description", "enum", "items", "properties", "required", "type"}
 )
-"""What the structured-output modes of the providers all understand; anything else makes one of them refuse."""
+"""Keywords that the structured output of every provider accepts; any other makes one of them refuse."""
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _LONGEST_WORD = 100
-"""Comparing longer words takes too long, and nobody misspells them by accident."""
+"""Comparing longer words takes too long, and they are not typing mistakes."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

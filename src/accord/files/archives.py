@@ -1,4 +1,4 @@
-"""Archives that others packed: looked at before anything is written, then unpacked whole or not at all.
+"""Untrusted archives: checked before anything is written, then unpacked whole or not at all.
 
 Nothing of an archive lands outside of its folder, becomes a link, or grows beyond a bound, whatever the archive says.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MOST_FILES = 10_000
 MOST_DIRECTORY_BYTES = MOST_FILES * 512
-"""Of the list of files, as packed: room for as many with paths of an ordinary length."""
+"""The size of the packed list of files: enough for as many paths of ordinary length."""
 
 MOST_UNPACKED_BYTES = 1 << 30
 MOST_NAME_BYTES = 255
-"""What file systems take for one part of a path."""
+"""The longest part of a path that file systems accept."""
 
 MOST_PATH_BYTES = 1024
 
@@ -88,15 +88,15 @@ def check_absent(folder: Path) -> None:
     """Raise WrongUsage where ``unpack`` could not put a folder, because something is there."""
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     if folder.is_symlink() or not is_free:
-        raise WrongUsage(f"{folder} is there already.", hint="Name a folder that does not exist, or an empty one.")
+        raise WrongUsage(f"`{folder}` already exists.", hint="Name a new or an empty folder.")
 
 
 class _ReadInBits:
-    """An archive of which nobody reads more at once than the longest list of files.
+    """An archive that refuses to read more at once than the longest list of files.
 
     ``zipfile`` reads that list whole, however long the archive says it is, and makes an object of each entry whatever
-    count the archive states. Where the list is, and how long, is told in several places that may contradict each other:
-    so the bound is on what is really read.
+    count the archive states. The archive states the place and the length of the list several times, in contradiction
+    if it likes, so the bound is on the bytes that are read.
     """
 
     def __init__(self, archive: IO[bytes]) -> None:
@@ -135,7 +135,7 @@ def _check_paths(paths: Iterable[str]) -> None:
     for path in paths:
         parts = path.split("/")
         if _NO_NAME.search(path) or any(part in ("", ".", "..") for part in parts):
-            raise _unfit(f"{path[:200]!r} is no path inside of it")
+            raise _unfit(f"{path[:200]!r} is not a path inside it")
         encoded = [len(part.encode("utf-8", "surrogatepass")) for part in parts]
         if max(encoded) > MOST_NAME_BYTES or sum(encoded) + len(encoded) > MOST_PATH_BYTES:
             raise _unfit(f"{path[:80]!r}… is a name too long for a file")
@@ -148,5 +148,5 @@ def _check_paths(paths: Iterable[str]) -> None:
 
 def _unfit(why: str) -> BrokenContract:
     return BrokenContract(
-        f"The archive is not unpacked: {why}.", hint="Nothing was written. Pack plain files, and only those needed."
+        f"The archive cannot be unpacked: {why}.", hint="Nothing was written. Pack plain files, and only those needed."
     )

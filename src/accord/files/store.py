@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a system answers to a write for which there is no room."""
+"""Error numbers of a write to a full disk."""
 
 TRIES = 4
 """One try and three retries."""
@@ -142,7 +142,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
     """Read a file, change it, and write it only if it is still what was read; return what it holds now.
 
-    ``change`` may be called again when somebody else wrote meanwhile; what it raises, nothing is written for.
+    ``change`` is called again when another program wrote meanwhile. Nothing is written when it raises.
     Raises NotWritten, and Stopped when the file never holds still.
     """
     for attempt in range(TRIES):
@@ -156,7 +156,7 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
             write_checked(path, after, storage)
             return after
     raise Stopped(
-        f"{path} was written by somebody else each time accord was about to write it.",
+        f"Another program wrote {path} each time accord was about to write it.",
         hint="Let only one program write it, or run the same command again.",
     )
 
@@ -164,7 +164,7 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
 def append_once(path: Path, line: bytes, storage: Storage) -> None:
     """Add a line of JSON to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
 
-    The caller holds the lock. What a crash left of a line that nobody was told of, an end without a line break, is
+    The caller holds the lock. A line that a crash cut short, an end without a line break, is
     taken away first, unless it is a whole JSON document that lacks only the break.
     """
 
@@ -186,8 +186,8 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 def locked(folder: Path, storage: Storage) -> Iterator[None]:
     """Keep every other holder of this lock out of a folder; leave nothing behind.
 
-    The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with who
-    is waited for. Raises Stopped after half a minute. On Windows, which has no such lock, nobody is kept out.
+    The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with the
+    holder. Raises Stopped after half a minute. Windows has no such lock, so there it excludes no one.
     """
     if sys.platform == "win32":
         yield
@@ -253,8 +253,8 @@ def sweep(folder: Path, names: frozenset[str]) -> None:
 def can_be_written(path: Path) -> bool:
     """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
 
-    Its folders may still be missing, and are so afterwards. Permissions alone do not tell: root has them all. A device
-    or a pipe is no place for a file: it would be replaced, for everybody on the machine.
+    Missing folders are missing afterwards too. Permissions alone do not decide it: root has them all. A device or a
+    pipe is refused: it would be replaced, for all users of the machine.
     """
     made: list[Path] = []
     try:

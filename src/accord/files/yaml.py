@@ -37,7 +37,7 @@ class YamlDocument:
     value: Any
     lines: dict[str, int]
     is_alone: ClassVar[bool] = True
-    """There is no YAML in prose."""
+    """YAML is never found inside prose."""
 
 
 @cache
@@ -67,7 +67,7 @@ def _text(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
 
 
 def _without_tabs(raw: bytes) -> bytes:
-    """Replace the tabs that indent JSON, where YAML takes none; inside of JSON's strings there are none."""
+    """Replace the tabs that indent JSON, which YAML refuses; JSON's strings hold no tabs."""
     if b"\t" not in raw or not raw.lstrip().startswith((b"[", b"{")):
         return raw
     try:
@@ -106,7 +106,7 @@ def read_yaml(raw: bytes) -> YamlDocument:
 def _composing(raw: bytes) -> yaml.SafeLoader:
     """Return the loader for a text: libyaml, three times as fast, for what it can read and composes without harm.
 
-    What it refuses goes to the loader in Python, whose errors say more, and which knows the escapes of JSON.
+    A text that it refuses goes to the loader in Python, whose errors say more and which knows the escapes of JSON.
     """
     import yaml
 
@@ -132,7 +132,7 @@ def read_mapping(raw: bytes) -> YamlDocument:
         )
     document = read_yaml(raw)
     if not isinstance(document.value, dict):
-        raise _broken("schema", "The document is no mapping. Write keys and values.", 1)
+        raise _broken("schema", "The document is not a mapping. Write keys and values.", 1)
     return document
 
 

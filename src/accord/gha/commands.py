@@ -20,7 +20,7 @@ ANNOTATIONS_PER_TYPE = 10
 _CONTROL = re.compile(r"[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 COMMAND = re.compile(r"##(?=\[)|^\s*:(?=:)", re.MULTILINE)
-"""What a runner obeys when somebody prints it: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
+"""Output that a runner obeys: ``::name::`` at the start of a line, the old ``##[name]`` anywhere."""
 
 
 def escape_data(text: str) -> str:
@@ -55,7 +55,7 @@ def annotate(findings: Iterable[Finding], file: str | None) -> Iterator[str]:
 
 
 def inert(text: str) -> str:
-    """Write text of others as one line that a runner and a terminal show and do not obey.
+    """Write untrusted text as one line that a runner and a terminal show and do not obey.
 
     No state is left behind, unlike by ``::stop-commands::``: whatever ends this process, the next step's commands work.
     """

@@ -85,7 +85,7 @@ STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GIT
 def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
     """Undo what is written to the runner's files of this step meanwhile; fills the list with the names of those files.
 
-    A program is not told where they are, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
+    An agent does not get their paths, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
     Each is restored whatever becomes of the others; raises OSError at last when one of them could not be.
     """
     paths = {name: Path(environment[name]) for name in STEP_FILES if environment.get(name)}

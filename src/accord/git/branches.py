@@ -31,7 +31,7 @@ PAUSES = (2.0, 10.0, 60.0)
 DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 
 Trouble = Literal["refused", "conflict", "unreachable", "unknown"]
-"""Why a push failed: for good, because the branch moved, for now, or in words that nobody here knows."""
+"""Why a push failed: for good, because the branch moved, for now, or for an unknown reason."""
 
 _AUTHOR = re.compile(r"[^<>\n]+ <[^<>\s]+>")
 _MOVED = re.compile(
@@ -49,7 +49,7 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _BUSY = re.compile(r"rate limit|returned error: (?:408|429)|internal server error", re.IGNORECASE)
-"""Passes although it is told like a final no; a rate limit is a 403."""
+"""Temporary problems that read like a final refusal; a rate limit is a 403."""
 
 _ADDRESS = re.compile(r"(?:\w+://|[\w.-]+@[\w.-]+:)[^\s']+")
 """Where a remote is. Git quotes it in what it says, and a repository may be called anything, access-denied too."""
@@ -74,8 +74,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class BranchFacts:
-    """What the remote has. ``base`` is where a new branch begins; ``tip`` the branch that gets the commit, empty when
-    there is none; ``applied`` the commit on it that this run made, empty when none did.
+    """The state of the remote. ``base`` is where a new branch begins; ``tip`` the branch to commit to, empty when
+    no such branch exists; ``applied`` the commit on it that this run made, empty when none did.
     """
 
     base: str
@@ -85,7 +85,7 @@ class BranchFacts:
 
 @dataclass(frozen=True)
 class CommitText:
-    """Who commits, and with which words; trailers are added to them."""
+    """Author and message of a commit; trailers are added to the message."""
 
     author: str
     message: str
@@ -136,7 +136,7 @@ def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
 
 
 def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
-    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when there is none.
+    """Find the commit that a run made among these (``base..tip``) by its trailer; empty when it made no commit.
 
     Anybody who may push can copy a trailer, an author or a date, so a commit counts only when it does what the run's
     patch does, and nothing else.
@@ -173,7 +173,7 @@ def commit_patch(
 ) -> tuple[str, list[Change]]:
     """Make the commit that the branch gets, and list what it changes.
 
-    Raises PatchConflict when it does not fit, BrokenContract when it is none.
+    Raises PatchConflict when it does not fit, BrokenContract when it is not a patch.
     """
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)

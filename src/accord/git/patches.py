@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
-"""What agents and accord leave behind; such files count only when the repository tracks them already."""
+"""State files of agents and of accord; they count only when the repository tracks them already."""
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""
 
@@ -41,7 +41,7 @@ class PatchConflict(Refused):
 @dataclass(frozen=True)
 class Change:
     """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away; ``was`` is the
-    blob before, of zeros when there was none.
+    blob before, of zeros when the file is new.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Change:
 
 
 def content_of(git: Git, blob: str) -> bytes | None:
-    """Read a blob; None for what is none: nothing before, or a submodule."""
+    """Read a blob; None for a new file and for a submodule."""
     read = git.attempt("cat-file", "blob", blob) if blob.strip("0") else None
     return read.stdout if read and not read.returncode else None
 
@@ -64,8 +64,8 @@ def content_of(git: Git, blob: str) -> bytes | None:
 def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    Untracked files are in it, ignored files, droppings and the file ``without`` are not. Raises WrongUsage outside a
-    repository or for a base that is not there.
+    It has untracked files; ignored files, agent artifacts and the file ``without`` are left out. Raises WrongUsage
+    outside a repository or for an unknown base.
     """
     with _staged(work_tree, base, without) as (scratch, start):
         return difference(scratch, start)
@@ -101,7 +101,7 @@ def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator
 
 
 def _forget_new_repositories(scratch: Git, start: str) -> None:
-    """Take the repositories that the agent committed by their id alone out of the index, but for submodules."""
+    """Take the repositories that the agent committed by their id alone out of the index, except submodules."""
     known = submodules(scratch)
     made = [c.path for c in changes_between(scratch, start, "HEAD") if c.mode == SUBMODULE and not c.was.strip("0")]
     left = "\0".join(path for path in made if path not in known).encode("utf-8", "surrogateescape")
@@ -134,12 +134,13 @@ def _is_utf8(patch: bytes) -> bool:
 
 
 def merge_base(git: Git, base: str) -> str:
-    """Name the commit at which this checkout left ``base``. Raises WrongUsage where there is none."""
+    """Name the commit at which this checkout left ``base``. Raises WrongUsage where no such commit is known."""
     if git.attempt("rev-parse", "--git-dir").returncode:
-        raise WrongUsage(f"{git.directory} is no git repository.", hint="Run this in the agent's work tree.")
+        raise WrongUsage(f"`{git.directory}` is not a git repository.", hint="Run this in the agent's work tree.")
     if git.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{base}^{{commit}}").returncode:
         raise WrongUsage(
-            f'"{base}" is no commit here.', hint="Name the base as it is called here, such as origin/main."
+            f"`{base}` is not a commit in this repository.",
+            hint="Pass a local name of the base, such as `--base origin/main`.",
         )
     found = git.attempt("merge-base", "--end-of-options", base, "HEAD")
     if found.returncode:
@@ -197,7 +198,7 @@ def apply_patch(git: Git, patch: bytes, onto: str, base: str = "") -> str:
 
 
 def _merged(inside: Git, patch: bytes, onto: str, base: str) -> str:
-    """Merge what the patch makes of its own base into a commit; empty when nobody knows its base.
+    """Merge what the patch makes of its own base into a commit; empty when its base is unknown.
 
     The merge may change no path but those of the patch: where the commit has renamed a file, a person must look.
     """
@@ -258,7 +259,7 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
     """Find secrets that changed files or their names have and had not before.
 
-    A value that this process holds is an error: it is certain. What merely looks like a token is a warning, since
+    A value that this process holds is a certain error. A text that merely looks like a token is a warning, since
     tests and documentation have such texts too. Neither says the value, nor a path that holds one.
     """
     for change, new, old in _files(git, changes):

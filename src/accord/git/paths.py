@@ -1,4 +1,4 @@
-"""The files of a repository that steer agents and CI: whoever changes one decides over what runs next."""
+"""Steering files: a change to one decides what agents and CI run next."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def path_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
-    """Return what matches the paths of these patterns, as git does. Raises WrongUsage for what is no pattern."""
+    """Return what matches the paths of these patterns, as git does. Raises WrongUsage for an invalid pattern."""
     from pathspec import GitIgnoreSpec
 
     patterns = list(lines)
@@ -25,8 +25,10 @@ def path_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
             try:
                 GitIgnoreSpec.from_lines([line])
             except (ValueError, re.error) as error:
-                message = f'"{line[:80]}" is no pattern of paths: {error}.'
-                raise WrongUsage(message, hint="Write it as in .gitignore; a backslash makes a sign plain.") from None
+                message = f"`{line[:80]}` is not a path pattern: {error}."
+                raise WrongUsage(
+                    message, hint="Write it as in `.gitignore`; escape special characters with a backslash."
+                ) from None
         return GitIgnoreSpec.from_lines(patterns)
 
 
@@ -55,7 +57,7 @@ PROTECTED = (
 def protected_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> tuple[str, ...]:
     """Return those of the paths that are protected, by the patterns here and ``extra`` ones.
 
-    Raises WrongUsage for an extra one that is no pattern.
+    Raises WrongUsage for an extra one that is invalid.
     """
     spec = path_patterns([*PROTECTED, *extra])
     return tuple(path for path in paths if spec.match_file(path))

@@ -107,10 +107,10 @@ def split_nul(output: bytes) -> list[str]:
 
 
 def stage_all(git: Git, *, without: Sequence[str] = ()) -> list[str]:
-    """Add changes, removals and untracked files of the work tree to the index, but for ignored files.
+    """Add changes, removals and untracked files of the work tree to the index, except ignored files.
 
-    ``without`` are paths below the top of the work tree that stay as the index has them. Returns the folders in which
-    somebody made repositories.
+    ``without`` are paths below the top of the work tree that stay as the index has them. Returns the folders that
+    are repositories of their own.
     """
     nested = _nested_repositories(git)
     excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in (*nested, *without))]
@@ -126,14 +126,14 @@ def submodules(git: Git) -> set[str]:
 
 
 def _nested_repositories(git: Git) -> list[str]:
-    """List the folders that somebody made repositories of, but for submodules."""
+    """List the folders that are repositories of their own, except submodules."""
     untracked = split_nul(git("ls-files", "--others", "--exclude-standard", "-z"))
     known = submodules(git)
     return [path[:-1] for path in untracked if path.endswith("/") and path[:-1] not in known]
 
 
 def _add_files(git: Git, folders: Sequence[str]) -> None:
-    """Add the files below these folders as files, but for those that are ignored."""
+    """Add the files below these folders as files, except those that are ignored."""
     found = [path for folder in folders for path in _files_below(git.directory, folder)]
     if not found:
         return

@@ -1,4 +1,4 @@
-"""A repository as it was before somebody untrusted worked in it, and what is different since.
+"""A repository as it was before an untrusted program worked in it, and its changes since.
 
 Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so
 that no configuration, hook, filter or index that was written meanwhile is read, let alone run.
@@ -44,7 +44,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class WorkTreeChanges:
-    """What is different: git's binary-safe patch. Not in it are the new paths that count as leftovers, and files that
+    """The changes as git's binary-safe patch. Not in it are the new paths that count as leftovers, and files that
     were uncommitted before and are as they were; of these, ``untouched`` has those outside of repositories within.
     """
 
@@ -54,7 +54,7 @@ class WorkTreeChanges:
 
 
 def take_snapshot(directory: Path) -> Snapshot | None:
-    """Note how the repository around a directory stands; None where there is none, or one without a commit."""
+    """Record the state of the repository around a directory; None without a repository or a commit."""
     git = Git(directory)
     if git.attempt("rev-parse", "--verify", "--quiet", "HEAD^{commit}").returncode:
         return None
@@ -78,7 +78,7 @@ def take_snapshot(directory: Path) -> Snapshot | None:
 def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> WorkTreeChanges:
     """Return what differs from the snapshot, commits and untracked files included.
 
-    A file that was uncommitted before and is as it was then is no change.
+    A file that was uncommitted before and is unchanged since does not count.
 
     Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
     cannot read the work tree.
@@ -135,8 +135,8 @@ def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
     for path, old, new in _contents(git, f"{start}^{{tree}}", after):
         if any(secret in new and secret not in old for secret in searched) or _has_wrapped(old, new, searched):
             raise Refused(
-                f"A secret of the job stands in `{path}`.",
-                hint="Nothing of the work is handed on. Revoke the secret, and find out why the agent wrote it down.",
+                f"`{path}` contains a secret of the job.",
+                hint="None of the changes were published. Revoke the secret and find out why the agent wrote it.",
             )
 
 

@@ -41,7 +41,7 @@ class Stored(NamedTuple):
 def fetch(stored: Stored, take: Callable[[int, Iterator[bytes]], str], clock: Clock) -> None:
     """Fetch until ``take`` has what it wants: given a status and the content piece by piece, it returns no problem.
 
-    The address is asked for anew at each try, as it soon expires. Raises Refused for one that is less safe than the
+    The address is requested again at each try, as it soon expires. Raises Refused for one that is less safe than the
     API's own, Stopped when the storage does not answer.
     """
     problem = ""
@@ -65,7 +65,7 @@ def _tried(stored: Stored, take: Callable[[int, Iterator[bytes]], str]) -> str:
     if urlsplit(place).scheme not in {"https", urlsplit(stored.api_url).scheme}:
         raise Refused(
             f"{stored.name} is not where it can be fetched safely: the address has no https.",
-            hint="Check what stands between here and GitHub.",
+            hint="Check the proxy or firewall between this machine and GitHub.",
         )
     try:
         with requests.get(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 State = Literal["passing", "failing", "pending", "skipped"]
 
 _STATES: dict[str | None, State] = {"success": "passing", "neutral": "passing", "skipped": "skipped"}
-"""What conclusions mean; any other is a failure. A job that was skipped has said nothing of the commit."""
+"""The meaning of conclusions; any other is a failure. A skipped job says nothing about the commit."""
 
 _JOB = re.compile(r"/actions/runs/(\d{1,18})/job/(\d{1,18})(?:[?#]|$)")
 _SUMMARY_CHARACTERS = 20_000
@@ -29,8 +29,8 @@ class Check:
     """A check run or a commit status.
 
     ``app`` is the slug of the app that made a check run (``github-actions``), empty for a status. ``workflow_run_id``
-    and ``job_id`` are known of jobs of GitHub Actions alone. ``summary`` is what the check itself says of its outcome,
-    text of others.
+    and ``job_id`` are known of jobs of GitHub Actions alone. ``summary`` is the outcome in the words of the check:
+    untrusted text.
     """
 
     name: str
@@ -91,7 +91,7 @@ STATUS_CHARS = 140
 
 @dataclass(frozen=True, slots=True)
 class CommitVerdict:
-    """What is said about a commit, and where; ``mark`` tells a verdict from another one without reading its text."""
+    """A verdict about a commit, and where it is shown; ``mark`` tells verdicts apart without reading their text."""
 
     name: str
     is_passed: bool

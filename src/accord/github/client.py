@@ -1,4 +1,4 @@
-"""The port over GitHub's REST API: each method is one request, answers become our own types, and nothing else."""
+"""The client of GitHub's REST API: each method is one request, and responses become our own types."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _label_event(data: dict[str, Any]) -> LabelEvent | None:
 
 
 INSTALLATION_LOGIN = "github-actions[bot]"
-"""Who GITHUB_TOKEN writes as. Other apps' tokens write under their own name, which the caller must give."""
+"""The login of GITHUB_TOKEN. Tokens of other apps write under their own name, which the caller must give."""
 
 
 class GitHub(

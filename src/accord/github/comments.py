@@ -49,14 +49,14 @@ class CommentMethods(Rest):
 def refuse_lost(github: CommentMethods, made: Comment, *, is_ours: bool) -> None:
     """Take back a comment that was just made where its author is not us. Raises Refused then.
 
-    Nobody would find it again by its marker, so each run would make another.
+    No run would find it again by its marker, so each would make another.
     """
     if is_ours:
         return
     github.delete_comment(made.id)
     raise Refused(
-        f"The token writes as {made.author}, which is not who it is said to be.",
-        hint=f"Pass --identity '{made.author}', or the input identity of the action or workflow.",
+        f"The token writes as `{made.author}`, not as the given identity.",
+        hint=f"Pass `--identity '{made.author}'`, or set the input `identity` of the action or workflow.",
     )
 
 
@@ -130,7 +130,7 @@ class ThreadMethods(Rest):
         while True:
             page = self._ask(_THREADS, asked, _threads)
             if page is None:
-                raise NotThere(f"There is no pull request #{number}.", hint="Name one that is there.")
+                raise NotThere(f"Pull request #{number} does not exist.", hint="Check the number.")
             threads, asked["threads"] = page
             found += map(self._whole, threads)
             if not asked["threads"]:
@@ -171,7 +171,7 @@ def _refusal(errors: list[dict[str, Any]]) -> Refused | Stopped:
     kinds = {str(error.get("type")) for error in errors}
     said = f'GitHub refused a GraphQL query: "{"; ".join(str(error.get("message")) for error in errors)[:500]}".'
     if "RATE_LIMITED" in kinds:
-        return Stopped(said, hint="Run the same command again within the hour, when the limit begins anew.")
+        return Stopped(said, hint="Run the same command again after the limit resets, within the hour.")
     if "NOT_FOUND" in kinds:
         return NotThere(said, hint="Check that the repository exists and that the token may see it.")
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
@@ -180,7 +180,7 @@ def _refusal(errors: list[dict[str, Any]]) -> Refused | Stopped:
 
 
 def _threads(data: dict[str, Any]) -> tuple[list[_Thread], str] | None:
-    """Read a page of threads, and where the next one begins; None where there is no such pull request."""
+    """Read a page of threads, and where the next one begins; None where the pull request does not exist."""
     pull = (data.get("repository") or {}).get("pullRequest")
     if pull is None:
         return None

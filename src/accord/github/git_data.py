@@ -33,7 +33,7 @@ class Commit:
 
 
 def create_ref_once(github: RefMethods, name: str, sha: str, clock: Clock) -> bool:
-    """Make a ref; False where one is that points elsewhere, so somebody else was faster."""
+    """Create a ref; False where it exists and points elsewhere, because another writer was faster."""
 
     def look() -> bool | None:
         tip = github.ref(name)
@@ -100,7 +100,7 @@ def _commit(data: dict[str, Any]) -> Commit:
 
 @dataclass(frozen=True, slots=True)
 class TreeEntry:
-    """What lies at a path of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
+    """An entry of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
 
     path: str
     mode: str
@@ -135,7 +135,7 @@ class TreeMethods(Rest):
         except NotThere as absent:
             raise Refused(absent.message, hint=absent.hint) from absent
         if content is None:
-            raise Refused(f"GitHub does not hand out {path}: it is no file, or larger than 1 MB.")
+            raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content
 
     def create_tree_over(self, base: str, changes: Mapping[str, tuple[str, str] | None]) -> str:

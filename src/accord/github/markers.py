@@ -3,7 +3,7 @@
 A marker is an HTML comment ``<!-- accord:NAME key=value … -->`` with percent-encoded values. Where GitHub is reported
 to strip those (bodies of reviews) it is written a second time as a link reference definition, which shows as little:
 ``[accord:NAME]: # "key=value …"``. It proves nothing by itself: callers count it only on what their own identity
-wrote, and text of others is defused before it is posted.
+wrote, and untrusted text is defused before it is posted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def find_markers(text: str, name: str) -> list[dict[str, str]]:
 
 
 def take_markers(text: str) -> tuple[str, list[str]]:
-    """Split a text into what is no marker, and the markers as they stand."""
+    """Split a text into the text without markers, and the markers verbatim."""
     return _ANY.sub("", text), [match.group() for match in _ANY.finditer(text)]
 
 
@@ -83,14 +83,14 @@ def write_copy(commit: str, data: str = "") -> str:
 
 
 def take_copy(body: str) -> tuple[dict[str, str] | None, str]:
-    """Split a body into the fields of its first copy, None where there is none, and the text without any."""
+    """Split a body into the fields of its first copy, None without a copy, and the text without copies."""
     found = _COPY.search(body)
     fields = find_markers(found.group(), _NAME)[0] if found else None
     return fields, _COPY.sub("", body)
 
 
 def with_copy(fields: dict[str, str] | None, text: str) -> str:
-    """Put a copy before a text that holds none: all of it, without its data, or none of it, as there is room."""
+    """Put a copy before a text that holds none: all of it, without its data, or none of it, as the limit allows."""
     if fields is None:
         return text
     for copy in (write_copy(**fields), write_copy(fields["commit"])):

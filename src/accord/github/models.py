@@ -1,8 +1,4 @@
-"""GitHub as the rest of accord sees it: small types of our own, and the operations that somebody uses.
-
-The one implementation is ``accord.github.client``; the local GitHub of ``accord_sandbox`` is reached through it
-as well, over HTTP, so there is no second way in.
-"""
+"""GitHub's objects as small types of our own, and the errors of requests."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who writes with our token, and whose markers count: our own, and those of a login that the user vouches for.
+    """The login that writes with our token, and the logins whose markers count: it, and one that the user vouches for.
 
     An installation token cannot ask who it is; its login is the one the user gives, else the runner's.
     """
@@ -33,7 +29,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """What must be known of a repository before anything is written to it.
+    """The facts of a repository that writing to it depends on.
 
     ``may_triage`` and ``may_push`` are what GitHub says of our role, which counts for people only; None where it says
     nothing.
@@ -95,7 +91,7 @@ class RequestCount:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found. ``is_complete`` is False when GitHub gave up early or holds more than it tells."""
+    """The results of a search. ``is_complete`` is False when GitHub gave up early or holds more than it tells."""
 
     issues: tuple[Issue, ...]
     is_complete: bool
@@ -116,7 +112,7 @@ class AnswerLost(Stopped):
 
 
 class NotThere(Refused):
-    """GitHub answers 404 or 410, or that it has moved: there is no such thing, or none that this token may see."""
+    """GitHub answers 404 or 410, or that it has moved: the object does not exist, or this token may not see it."""
 
 
 class Forbidden(Refused):
@@ -124,7 +120,7 @@ class Forbidden(Refused):
 
 
 class Conflict(Refused):
-    """GitHub answers 409 or 422: what is asked for does not fit what is there, or is no valid request."""
+    """GitHub answers 409 or 422: the request conflicts with the current state, or is invalid."""
 
 
 class EmptyRepository(Refused):
@@ -146,8 +142,8 @@ class Access:
 class Pull:
     """A pull request. ``head_repository`` is the owner/name its branch lives in; empty when that is gone.
 
-    ``updated_at`` is when anything last happened to it, a push or else.
-    ``merge_commit`` is what came of it in its base, empty until it is merged.
+    ``updated_at`` is its last change, a push included. ``merge_commit`` is the commit of the merge on the base, empty
+    until it is merged.
     """
 
     number: int

@@ -30,7 +30,7 @@ HOUR = 3600.0
 
 @dataclass
 class _Window:
-    """What was spent in the last ``seconds``, against a limit."""
+    """The points spent in the last ``seconds``, against a limit."""
 
     limit: int
     seconds: float
@@ -111,7 +111,7 @@ class RequestAttempt:
 
 
 class NextStep(Enum):
-    """What follows an attempt."""
+    """The consequence of an attempt."""
 
     TAKE = auto()
     REPEAT = auto()

@@ -51,7 +51,7 @@ class PullMethods(Rest):
     def change_body(self, number: int, *, was: str, body: str) -> bool:
         """GET and, if it still is what it was, PATCH …/pulls/{n}.
 
-        GitHub changes a body without asking what was in it, so the moment between the two requests remains.
+        GitHub changes a body without asking what was in it, so a race between the two requests remains.
         """
         pull = self.pull(number)
         if pull is None or pull.body not in (was, body):

@@ -4,11 +4,11 @@ GitHub changes issues and comments without asking what was in them before, so of
 other's change. A ref moves only to a descendant of where it is, in one atomic step: the second writer is refused, reads
 what the first one wrote, and decides again. Only those who may write the repository's contents may write the ref.
 
-``StoredDocument`` is the whole of it: the ref decides, and the copy that people see (a comment, a block in the body of
-an issue) is only rendered from it. A subclass says how a value becomes text and back, and renders the copy; the state
+``StoredDocument`` combines all of this: the ref decides, and the copy that people see (a comment, a block in an
+issue) is only rendered from it. A subclass says how a value becomes text and back, and renders the copy; the state
 of a loop and the handoff of a work item are such documents. ``Chain``, ``newest`` and ``append`` are the steps below
 it. A writer killed between two steps leaves a commit that no ref names, or a copy that is one version behind until the
-next write: there is no lock to go stale.
+next write; no lock can go stale.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class StoredDocument(ABC, Generic[Value]):
 
 
 def newest(chain: Chain) -> Link | None:
-    """Read the newest version: two requests. None where there is none."""
+    """Read the newest version: two requests. None where the ref does not exist."""
     sha = chain.github.ref(chain.ref)
     commit = chain.github.commit_object(sha) if sha else None
     return Link(commit.message.partition("\n\n")[2].rstrip("\n"), commit.sha, commit.tree) if commit else None

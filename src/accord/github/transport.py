@@ -29,7 +29,7 @@ LONGEST_NAMED_WAIT_SECONDS = 366 * 86400
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A successful answer: status, headers in lower case, and the JSON document (None when there is none)."""
+    """A successful answer: status, headers in lower case, and the JSON document (None without a body)."""
 
     status: int
     headers: Mapping[str, str]
@@ -37,20 +37,21 @@ class Response:
     request: str
 
     def read(self, parse: Callable[[Any], Parsed]) -> Parsed:
-        """Parse the document. What does not look as GitHub documents it counts as no answer at all."""
+        """Parse the document. A response that GitHub does not document so counts as lost."""
         try:
             return parse(self.data)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             said = f"{self.request} was answered with {self.status}, and not as GitHub documents it ({error!r:.80})."
             kind = AnswerLost if self.request.startswith("POST ") else Stopped
             raise kind(
-                said, hint="Check what stands between here and GitHub, and run the same command again."
+                said,
+                hint="Check the proxy or firewall between this machine and GitHub, and run the same command again.",
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class RateLeft:
-    """What is left of the token's hourly requests by the last answer, and when there are more (seconds since 1970)."""
+    """The remaining hourly requests by the last response, and when they reset (seconds since 1970)."""
 
     remaining: int
     resets_at: int

@@ -1,8 +1,8 @@
-"""Checklists in Markdown: which boxes GitHub shows, what stands beside them, and where exactly their mark is.
+"""Checklists in Markdown: which boxes GitHub shows, their text, and the exact place of their mark.
 
-A box is what GitHub makes one (GitHub Flavored Markdown, "Task list items"): ``[ ]`` or ``[x]`` at the start of a list
+Boxes are those of GitHub Flavored Markdown ("Task list items"): ``[ ]`` or ``[x]`` at the start of a list
 item's first paragraph, on the line of its bullet or number, with text behind it. Lists in lists and in block quotes
-count; what stands in code, in a comment or in raw HTML is no list.
+count; code, comments and raw HTML hold no lists.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPENING = ["list_item_open", "paragraph_open", "inline"]
 
 @dataclass(frozen=True, slots=True)
 class ChecklistTask:
-    """A box and its text: one line, inline markup as it is written, without comments.
+    """A box and its text: one line, inline markup verbatim, without comments.
 
     ``line`` counts from 1. ``mark`` is the offset of the character between the brackets in the whole text.
     """
@@ -63,7 +63,7 @@ def ticked(markdown: str, done: Iterable[ChecklistTask]) -> str:
     characters = list(markdown)
     for task in done:
         if markdown[task.mark - 1 : task.mark + 2] not in ("[ ]", "[x]", "[X]"):
-            raise ValueError(f"There is no box at offset {task.mark}, where line {task.line} had one.")
+            raise ValueError(f"The box of line {task.line} is not at offset {task.mark} any more.")
         if not task.is_checked:
             characters[task.mark] = "x"
     return "".join(characters)
@@ -77,7 +77,7 @@ def shown_text(content: str) -> str:
 def _column(inline: Token, number: int, lines: Sequence[str]) -> int | None:
     """Return where in its line the box is; None when it is not beside its bullet.
 
-    What the parser took away stands before the first line of the content, so the rest is the end of the line.
+    The parser removes only the beginning of the line, so the content is the end of the line.
     """
     if not inline.map or inline.map[0] != number:
         return None

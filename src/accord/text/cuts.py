@@ -1,7 +1,7 @@
-"""Cutting what was sanitised: a cut through code, a tag or a link would bring to life what was none.
+"""Cut sanitised text: a cut through code, a tag or a link could make inert text act.
 
-``f(`@name`)`` cut after the backtick is a mention. So a text is cut where both halves are fit to be posted as they
-are; where there is no such place, both are shown as code, in which nothing acts and no character is missing.
+``f(`@name`)`` cut after the backtick is a mention. So a text is cut where both halves can be posted
+unchanged; without such a place both are shown as code, in which nothing acts and no character is missing.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
 
 _NO_SECRETS = Redactor()
 _FENCE_LINES = 8
-"""What two fences of three cost, with their line ends."""
+"""The length of two fences of three, with their line ends."""
 
 
-def cut(text: str, room: int) -> tuple[str, str]:
-    """Cut a sanitised text so that the head fits into ``room`` characters, at least 20: after a paragraph or a line.
+def cut(text: str, space: int) -> tuple[str, str]:
+    """Cut a sanitised text so that the head fits into ``space`` characters, at least 20: after a paragraph or a line.
 
     Head and tail make up the text again, without the fences if it is shown as code.
     """
     code = read_page(text).code
     for end in ("\n\n", "\n", " "):
-        position = _last(text, end, room, code)
+        position = _last(text, end, space, code)
         if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):
             return text[:position], text[position:]
-    return _cut_code(unfenced(text), room)
+    return _cut_code(unfenced(text), space)
 
 
-def _last(text: str, end: str, room: int, code: Sequence[tuple[int, int]]) -> int:
-    """Return where the last of these ends outside of code, in the second half of the room; 0 if none does."""
-    limit = room
-    while (position := text.rfind(end, room // 2, limit)) >= 0:
+def _last(text: str, end: str, space: int, code: Sequence[tuple[int, int]]) -> int:
+    """Return where the last of these ends outside of code, in the second half of the space; 0 if none does."""
+    limit = space
+    while (position := text.rfind(end, space // 2, limit)) >= 0:
         inside = [start for start, stop in code if start < position + len(end) < stop]
         if not inside:
             return position + len(end)
@@ -50,8 +50,8 @@ def _is_fit(text: str) -> bool:
     return not sanitise(text, secrets=_NO_SECRETS).counts
 
 
-def _cut_code(code: str, room: int) -> tuple[str, str]:
+def _cut_code(code: str, space: int) -> tuple[str, str]:
     overhead = 2 * (len(fence_for(code)) + 1)
-    size = room - overhead if 2 * overhead <= room else (room - _FENCE_LINES) // 2
+    size = space - overhead if 2 * overhead <= space else (space - _FENCE_LINES) // 2
     position = code.rfind("\n", size // 2, size) + 1 or size
     return in_fence(code[:position]), in_fence(code[position:])

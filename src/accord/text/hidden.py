@@ -1,4 +1,4 @@
-"""Characters that nobody sees: taken out, unless they do the work that Unicode gave them.
+"""Invisible characters: removed, except where Unicode gives them a meaning.
 
 An invisible character splits a word for a machine and not for a person, carries a message, or (bidirectional
 controls) shows a text in another order than it is read by a program ("Trojan Source", CVE-2021-42574). The same
@@ -6,7 +6,7 @@ characters join emoji, shape Persian and Hindi and point Hebrew; each is kept ex
 meaning: UTS #51 (emoji sequences), UAX #31 section 2.3 (joiners), UTS #37 (ideographic variation), the script
 chapters of the standard.
 
-A kept character always stands beside visible ones, so taking the others out never changes what is kept.
+A kept character is always next to visible ones, so removing the others never changes which are kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 GUARD = "\N{WORD JOINER}"
-"""What accord sets into ``@name``, ``fixes #1``, ``/command`` and ``https://`` so that they stay text.
+"""The character that accord puts into ``@name``, ``fixes #1``, ``/command`` and ``https://`` so that they stay text.
 
 It has no width and forbids a line break (Unicode chapter 23.2), so a text reads as before, yet a name, keyword, command
 or link is no longer one run of characters. It is kept only in these places; anywhere else it is hidden text.
@@ -77,7 +77,7 @@ _SEPARATORS = re.compile("[\u2028\u2029]")
 
 
 def hidden_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where characters stand that nobody sees and that do no work, as start and end."""
+    """Yield start and end of each run of invisible characters without a meaning."""
     if not _RUN.search(text):
         return
     for hit in re.finditer(_TOKEN, text):
@@ -86,22 +86,22 @@ def hidden_runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def invisible_runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where characters stand that nobody sees, whether they do work or not."""
+    """Yield start and end of each run of invisible characters, with or without a meaning."""
     return (hit.span() for hit in _RUN.finditer(text))
 
 
 def in_place_of(run: str) -> str:
-    """Say what stays where a run of hidden characters was: a space for the line separators, which are seen as such."""
+    """Return the replacement of a run: a space for line separators, which readers see as one."""
     return " " if _SEPARATORS.search(run) else ""
 
 
 def is_hidden(char: str) -> bool:
-    """Tell whether this character is of a kind that nobody sees, wherever it stands."""
+    """Return whether a character is invisible."""
     return _RUN.fullmatch(char) is not None
 
 
 def strip_hidden(text: str) -> str:
-    """Take out what nobody sees: for what an agent wrote, and for what it is shown."""
+    """Remove invisible characters, from text of agents and from text for agents."""
     pieces = []
     end = 0
     for start, stop in hidden_runs(text):
@@ -111,7 +111,7 @@ def strip_hidden(text: str) -> str:
 
 
 def _is_beside_rtl(text: str, position: int) -> bool:
-    """Tell whether a direction mark has letters to order: some of a right-to-left script, close by on its line."""
+    """Return whether a direction mark has letters of a right-to-left script close by on its line."""
     around = text[max(0, position - 100) : position + 101]
     before, after = around[: min(position, 100)], around[min(position, 100) :]
     return bool(re.search(_RTL, before.rpartition("\n")[2]) or re.search(_RTL, after.partition("\n")[0]))

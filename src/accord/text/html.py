@@ -71,12 +71,11 @@ class Piece:
 
 
 def is_safe_address(address: str) -> bool:
-    """Tell whether a link may lead there, read as leniently as the laxest browser does.
+    """Return whether a link may lead there, read as leniently as by the laxest browser.
 
-    Browsers skip blanks and control characters within a scheme, take backslashes for slashes, and send what stands
+    Browsers skip blanks and control characters within a scheme, take backslashes for slashes, and send the part
     before ``@`` as a name, so ``https://github.com@evil.example`` leads to the latter (WHATWG URL Standard, "basic URL
-    parser").
-    A scheme with a dot is none that anything handles: ``[here](app.py:12)`` is a file and a line.
+    parser"). No program handles a scheme with a dot: ``[here](app.py:12)`` is a file and a line.
     """
     plain = _BLANK.sub("", strip_hidden(html.unescape(address))).lower()
     scheme = _SCHEME.match(plain)
@@ -94,7 +93,7 @@ def is_allowed_tag(tag: str) -> bool:
 
 
 def pieces_of(text: str) -> Iterator[Piece]:
-    """Read raw HTML strictly: what is no comment and no allowed tag is refused where it begins.
+    """Read raw HTML strictly: everything but comments and allowed tags is refused where it begins.
 
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
     """

@@ -1,7 +1,7 @@
 """Plain text with labelled parts: ``Type: spec-gap``, ``**Why** …``, ``### Options`` and what follows each.
 
 Agents write the same thing as a label, in bold, in italics or as a heading, and in some scripts with a wide colon. All
-are read; what stands in code blocks is not.
+are read, except in code blocks.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it up to the next heading of any level; ``line`` counts from 1."""
+    """A heading and the content below it, up to the next heading of any level; ``line`` counts from 1."""
 
     title: str
     level: int
@@ -49,7 +49,7 @@ class Section:
 
     @property
     def text(self) -> str:
-        """What a reader sees of the section, without comments; code and quotes count as content."""
+        """The visible text of the section, without comments; code and quotes count as content."""
         return "\n".join(_visible(token) for token in self.tokens if token.content).strip()
 
 
@@ -68,12 +68,12 @@ def _visible(token: Token) -> str:
 
 
 def blocks(text: str) -> Sequence[Token]:
-    """Parse a text into the tokens of its blocks; what is inside a paragraph stays as it is written."""
+    """Parse a text into the tokens of its blocks; the inside of a paragraph stays verbatim."""
     return _parser().parse(text)
 
 
 def sections(text: str) -> list[Section]:
-    """Split a Markdown text at its top-level headings. What stands before the first heading is left out."""
+    """Split a Markdown text at its top-level headings. Text before the first heading is left out."""
     tokens = _parser().parse(text)
     starts = [i for i, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0]
     found: list[Section] = []
@@ -115,7 +115,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def code_free_lines(text: str, change: Callable[[str], str]) -> str:
-    """Apply ``change`` to each line that is no code block and no HTML block; every other line stays byte for byte."""
+    """Apply ``change`` to each line outside of code blocks and HTML blocks; every other line stays byte for byte."""
     verbatim = _verbatim_lines(text)
     lines = _LINE.findall(text)
     return "".join(line if number in verbatim else change(line) for number, line in enumerate(lines))
@@ -160,7 +160,7 @@ def cell(text: str) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table; cells must have been through ``cell`` where they hold text of others."""
+    """Write a Markdown table; cells with untrusted text must have been through ``cell``."""
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
@@ -183,14 +183,14 @@ _COMMENT_SPANS = ("<!--", "-->")
 
 
 class Span(NamedTuple):
-    """A part of a paragraph as it is written, marks included; ``open`` is a comment that nothing ends."""
+    """A verbatim part of a paragraph, marks included; ``open`` is a comment without an end."""
 
     kind: Literal["text", "code", "comment", "open"]
     text: str
 
     @property
     def comment(self) -> str:
-        """What a comment says."""
+        """The text inside a comment."""
         return self.text.removeprefix(_COMMENT_SPANS[0]).removesuffix(_COMMENT_SPANS[1])
 
 

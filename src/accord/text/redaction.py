@@ -24,7 +24,7 @@ _PERCENT = re.compile("%[0-9A-F]{2}")
 
 
 def encoded_forms(text: str) -> Iterator[str]:
-    """Yield the text in base64, wherever it stands in what was encoded, in hexadecimal digits and as part of a URL."""
+    """Yield the text in base64 (at any offset of the encoded data), in hexadecimal digits and as part of a URL."""
     data = text.encode("utf-8", "surrogatepass")
     for before in range(3):
         middle = _base64_within(data, before)
@@ -86,7 +86,7 @@ _PLACEHOLDER = re.compile(r"\[redacted: [a-z -]{1,40}\]")
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where a secret stands in a text, and of what kind it is; never its value."""
+    """The place of a secret in a text, and its kind; never its value."""
 
     start: int
     end: int
@@ -107,9 +107,9 @@ class Redactor:
         return Redactor(tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
 
     def find(self, text: str, *, keys_in: Callable[[str], Iterable[Secret]] | None = None) -> list[Secret]:
-        """Say where secrets are, in order and apart from each other. What a placeholder says is none.
+        """Return the places of secrets, in order and without overlap. Placeholders are not secrets.
 
-        ``keys_in`` says where private keys are, for who knows better where one ends.
+        ``keys_in`` finds private keys, for callers that know better where one ends.
         """
         found: list[Secret] = []
         if _BEGINNING.search(text):
@@ -178,7 +178,7 @@ def _broken(value: str) -> str:
 
 
 def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
-    """Tell whether a secret lies in one of these spans, which are in order."""
+    """Return whether a secret is inside one of these spans, which are in order."""
     i = bisect_right(spans, secret.start, key=itemgetter(0)) - 1
     return i >= 0 and secret.end <= spans[i][1]
 
@@ -223,7 +223,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _parts(secret: str) -> Iterator[str]:
-    """Yield each line (GitHub masks them one by one too); of a JSON document its texts, as its lines are no secrets."""
+    """Yield each line (GitHub masks them one by one too); of a JSON document its texts instead."""
     try:
         leaves = [json.loads(secret)] if secret.startswith("{") else []
     except (ValueError, RecursionError):
@@ -242,7 +242,7 @@ _HELD_CHARS = 8 * 1024
 """How much of an unfinished line is held back: longer than any token."""
 
 _KEY_CHARS = 16 * 1024
-"""How long a private key may be; what goes on longer without an end is none."""
+"""The longest private key; a longer text without an end is not a key."""
 
 _BEGIN = re.compile(KEY_BEGIN)
 _END = re.compile(KEY_END)
@@ -250,7 +250,7 @@ _ON = re.compile(rf'(?:[^"\\-]++|\\.|-(?!{KEY_END[1:]}))*+', re.DOTALL)
 """All up to where a key can end: its last line, or a bare quotation mark, which ends a text of JSON."""
 
 _INSIDE = re.compile(r"(?:[A-Za-z0-9+/=\s]++|\\[nrt])*+")
-"""What looks like the inside of a key; of one without an end, this goes."""
+"""The inside of a key; it is removed from a key without an end."""
 
 
 class RedactedStream:

@@ -1,10 +1,10 @@
-"""Where in a Markdown text what stands: code, prose, tags, links, as offsets into the text itself.
+"""The regions of a Markdown text: code, prose, tags and links, as offsets into the text itself.
 
-markdown-it tells lines for blocks and nothing for what is inside them, so its inline rules are wrapped here to note
+markdown-it gives lines for blocks and no places inside them, so its inline rules are wrapped here to note
 where each began and ended. The parser is set to read as GitHub does: tables, footnotes, HTML, and every address a
-link. Where two readers of Markdown may differ on what is code (a backtick in a bare address, a row of a table that is
-none, a reference with a backtick in its name), ``Prose.is_doubtful`` is set and nothing in it counts as code: changed
-code is a nuisance, a mention taken for code a hole.
+link. Where two readers of Markdown may differ on what is code (a backtick in a bare address, a row that only looks
+like one of a table, a reference with a backtick in its name), ``Prose.is_doubtful`` is set and nothing in it counts
+as code: changed code is a nuisance, a mention taken for code a hole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Prose:
-    """Text of a paragraph, heading, cell or HTML block, without the marks of what it stands in."""
+    """Text of a paragraph, heading, cell or HTML block, without the marks of the blocks around it."""
 
     content: str
     is_html: bool
@@ -233,7 +233,7 @@ def _by_cell(page: Page, token: Token, searched_from: int) -> tuple[tuple[list[i
 
 
 def _definitions(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
-    """Yield the definitions; footnotes too, as whoever knows none takes what they begin with for an address."""
+    """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
     named = [(label, definition) for label, definition in env.get("references", {}).items()]
     named += [(definition["label"], definition) for definition in env.get("duplicate_refs", ())]
     for label, definition in named:

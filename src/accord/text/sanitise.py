@@ -1,14 +1,14 @@
-"""What an agent wrote, made fit to be posted under somebody's name.
+"""Make untrusted text safe to post under a user's name.
 
 A text may inform; it may not act. So mentions, closing keywords, bot commands, HTML beyond the plain, hidden
 characters, markers like ours, links that lead elsewhere than they say, and secrets are taken out or broken, in a way
-that leaves what a person reads as it was. Code stays byte for byte, but for secrets and escape sequences.
+that people do not notice. Code stays byte for byte, except secrets and escape sequences.
 
 A round changes what it finds; rounds follow until one finds nothing, for a change may uncover something (a comment
-that held two halves of a name apart). So the result is its own result: to sanitise it again changes nothing. What has
-not settled after a few rounds, or cannot be parsed within bounds, was made to confuse, and is shown whole as code.
+that held two halves of a name apart). So sanitising a result again changes nothing. A text
+that has not settled after a few rounds, or cannot be parsed within bounds, was made to confuse, and is shown as code.
 
-What a text leaves open, a fence or a tag, is closed, so that what accord writes below stays out of it.
+An open fence or tag is closed, so that text that accord adds below stays out of it.
 
 Each thing that is counted adds at most four characters, a secret 36; a fence that the text left open is closed with
 one of its length, a tag with one three characters longer, and a text shown as code gets two fences, each at most half
@@ -68,7 +68,7 @@ KINDS = (
     "tags",
     "unreadable",
 )
-"""What is counted, in the order of reports.
+"""The kinds of changes, in the order of reports.
 
 ``fences`` and ``tags`` were left open and are closed; ``unreadable`` is a text shown whole as code.
 """
@@ -107,7 +107,7 @@ def sanitise_plain(text: str, *, secrets: Redactor) -> Sanitised:
 def sanitise_line(text: str, *, secrets: Redactor) -> Sanitised:
     """Make a title or another one-line text fit to be posted; blanks are drawn together.
 
-    Titles are no Markdown but for backticks, and end up in commit messages.
+    Titles are not Markdown, except for backticks, and end up in commit messages.
     """
     return _settled(_one_line(text), secrets, lambda text, secrets: _plain_round(_one_line(text), secrets), _as_words)
 
@@ -241,7 +241,7 @@ def _hidden_edits(page: Page) -> Iterator[Edit]:
 
 
 def _definition_edits(page: Page) -> Iterator[Edit]:
-    """Turn link reference definitions that nobody may use into text, by a backslash."""
+    """Turn forbidden link reference definitions into text, by a backslash."""
     for definition in page.definitions:
         if _MARKER_LABEL.match(definition.label):
             yield Edit(definition.start, definition.start + 1, "\\[", "markers")
@@ -276,7 +276,7 @@ def _prose_edits(page: Page, prose: Prose) -> Iterator[Edit]:
 
 
 def _following(page: Page, prose: Prose) -> str:
-    """Return the beginning of what stands behind a block."""
+    """Return the beginning of the text after a block."""
     end = prose.source(len(prose.content) - 1) + 1 if prose.content else len(page.text)
     return page.text[end : end + 300]
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Replacement(NamedTuple):
-    """What stands in the place of ``start`` to ``end``."""
+    """The text that replaces ``start`` to ``end``."""
 
     start: int
     end: int

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 CODE = "\x00"
-"""Stands in a view for what is no text: code, an address, a comment."""
+"""Replaces code, an address or a comment in a view."""
 
 TAG = "\x01"
-"""Stands in a view for an HTML tag. A closing tag without an opening one vanishes, and what is around it joins."""
+"""Replaces an HTML tag in a view. A closing tag without an opening one vanishes, and the text around it joins."""
 
 ISSUE_LINK = "\x02"
-"""Stands in a view for the address of a link that leads to an issue."""
+"""Replaces the address of a link to an issue in a view."""
 
 _KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
 _KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(f"{TAG}*".join(word) for word in _KEYWORDS) + ")"
@@ -196,7 +196,7 @@ _ACTIVE = re.compile(
     r"[<&@\\\t\r\ud800-\udfff]"  # HTML, entities, mentions, hosts with names, escapes, other blanks
     r"|```|~~~"  # fences may be left open
     r"|\]:"  # definitions, footnotes, markers
-    r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, but for the plainest
+    r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|^\s*/[A-Za-z]"  # commands
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
