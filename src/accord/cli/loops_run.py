@@ -93,7 +93,7 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
         repository=connection.repository,
         number=options.pull or 0,
         run_id=os.environ.get("GITHUB_RUN_ID") or local_id,
-        agents=registry.enabled(options.agent),
+        agents=registry.enabled_agents(options.agent),
         clock=SystemClock(),
         redact=redactor_for(os.environ),
         token=token_facts(os.environ),

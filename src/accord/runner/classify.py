@@ -124,7 +124,7 @@ def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
     for text, source in ((evidence.stderr, _STDERR), (evidence.text, _TEXT)):
-        for error in reversed(_reported(text, source, evidence.account)):
+        for error in reversed(_reported_errors(text, source, evidence.account)):
             yield from _by_error(error, source, evidence)
     yield from _by_exit(evidence)
 
@@ -166,7 +166,7 @@ def _is_hard_quota(error: AgentError) -> bool:
     return error.retry_after_seconds is None and bool(HARD_QUOTA.search(message))
 
 
-def _reported(text: str, source: Source, account: Account) -> list[AgentError]:
+def _reported_errors(text: str, source: Source, account: Account) -> list[AgentError]:
     """Return the errors that lines report, in order, each with the status and the delay of the dump below it."""
     found: list[AgentError] = []
     is_counted = False
@@ -207,7 +207,9 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    is_explained = bool(code) and bool(_reported(evidence.stderr, _STDERR, account))  # it crashed and was not stopped
+    is_explained = bool(code) and bool(
+        _reported_errors(evidence.stderr, _STDERR, account)
+    )  # it crashed and was not stopped
     if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not is_explained:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
@@ -224,7 +226,7 @@ def _unknown(evidence: RunEvidence) -> _Hit:
     """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
-    if reported := _reported(evidence.stderr, _STDERR, evidence.account):
+    if reported := _reported_errors(evidence.stderr, _STDERR, evidence.account):
         return _Hit("unknown-error", "unknown", _STDERR, reported[-1].line, reported[-1].message)
     return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
 

@@ -22,7 +22,7 @@ from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
 from accord.runner.analysis.analyse import TaskEvidence
 from accord.runner.models import InternalError
-from accord.runner.outputs import RunFacts, outputs_of, safe_line, sendable
+from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
 from accord.runner.publish import (
     Publication,
     Published,
@@ -226,7 +226,7 @@ class _FinishedRun:
         if self.account.final_message and not _is_file(path):
             with contextlib.suppress(OSError):
                 make_writable(path)
-                write_whole(path, sendable(self.options.redact(self.account.final_message)))
+                write_whole(path, to_valid_text(self.options.redact(self.account.final_message)))
 
     def save_result(self) -> None:
         """Save the structured result in the folder, as it may be too long for an output; NaN is not JSON."""
@@ -236,7 +236,7 @@ class _FinishedRun:
             path.unlink(missing_ok=True)
             if self.account.structured is not None:
                 value = redacted(self.account.structured, self.options.redact)
-                write_whole(path, sendable(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
+                write_whole(path, to_valid_text(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
 
     def _patch(self) -> bytes:
         """Read the patch. Raises BrokenContract if it is missing or not the one that the run wrote."""
@@ -289,7 +289,7 @@ class _FinishedRun:
             record.base_sha,
             run_token(options.repository, digest),
             safe_line(f"{subject} ({turn})" if turn else subject, options.redact, _SUBJECT_CHARS),
-            sanitise_plain(sendable(self.account.final_message)[:_BODY_CHARS], secrets=options.redact).text,
+            sanitise_plain(to_valid_text(self.account.final_message)[:_BODY_CHARS], secrets=options.redact).text,
             context.base_ref,
             options.author,
             options.lender,

@@ -90,7 +90,7 @@ def _send(pid: int, number: signal.Signals) -> None:
 
 
 @contextmanager
-def guarded(environment: Mapping[str, str]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+def watchdog(environment: Mapping[str, str]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """Start the guard process; yield a function that tells it the leader of the agent's session.
 
     The guard ends with the block. An exception that leaves the block, such as a final Ctrl-C, ends the agent as well.

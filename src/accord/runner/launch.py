@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from accord.runner.models import RunRequest
     from accord.runner.process import LineWatcher, StopSignals
-    from accord.runner.registry import Agent, Choice, Install
+    from accord.runner.registry import Agent, AgentChoice, Install
     from accord.text.redaction import Redactor
 
 _INSTALL_SECONDS = 600
@@ -67,7 +67,7 @@ def command_line(
     return line
 
 
-def settings_of(choice: Choice | None, value: str, what: str) -> AgentSettings:
+def settings_of(choice: AgentChoice | None, value: str, what: str) -> AgentSettings:
     """Return the settings of a value, or of the default. Raises AgentNotStarted with the known values."""
     if choice is None:
         if value:

@@ -94,9 +94,9 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
     values |= analysis_outputs(facts.analysis, redact, warnings)
     if account:
         values |= _usage(account, redact)
-        values["result_json"] = _structured(account.structured, redact, warnings)
+        values["result_json"] = _result_json(account.structured, redact, warnings)
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
-    message = sendable(redact(account.final_message)) if account else ""
+    message = to_valid_text(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact)
     return _with_message(
         RunOutputs.model_validate(values), message, [safe_line(text, redact) for text in warnings[:_ENTRIES]]
@@ -107,7 +107,7 @@ def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> Run
     """Add the message, the only output of unbounded length, cut to the budget that the others leave."""
     rest = outputs.model_copy(update={"run_warnings": _json([*warnings, _MESSAGE_CUT])})
     budget = BUDGET - sum(utf16_size(name) + utf16_size(value) for name, value in rest.as_outputs().items())
-    final_message, is_cut = encoded(message, budget)
+    final_message, is_cut = base64_of(message, budget)
     shown = [*warnings, _MESSAGE_CUT] if is_cut else warnings
     return outputs.model_copy(update={"final_message": final_message, "run_warnings": _json(shown) if shown else ""})
 
@@ -128,7 +128,7 @@ def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, s
     evidence = {
         "rule": safe_line(error.evidence.rule, redact, 100),
         "source": error.evidence.source,
-        "line": sendable(redact(error.evidence.line))[:LINE_CHARS],
+        "line": to_valid_text(redact(error.evidence.line))[:LINE_CHARS],
     }
     summary = safe_line(error.summary, redact) or _UNEXPLAINED.summary
     delay = _number(error.retry_after_seconds, digits=3)
@@ -153,14 +153,14 @@ def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list
     attempts = tuple(
         replace(attempt, reason=safe_line(attempt.reason, redact, 300)) for attempt in analysis.attempts[:_ENTRIES]
     )
-    tasks = tuple(_within(map(sendable, analysis.completed), _TASKS_BYTES))
+    tasks = tuple(_texts_within(map(to_valid_text, analysis.completed), _TASKS_BYTES))
     if len(tasks) < len(analysis.completed):
         warnings.append(_TASKS_LEFT_OUT)
     model = safe_line(analysis.model, redact, 200)
     return llm_outputs(replace(analysis, model=model, completed=tasks, attempts=attempts), redact)
 
 
-def _within(texts: Iterable[str], budget: int) -> Iterable[str]:
+def _texts_within(texts: Iterable[str], budget: int) -> Iterable[str]:
     for text in texts:
         budget -= utf16_size(json.dumps(text)) + 4
         if budget < 0:
@@ -178,12 +178,12 @@ def _usage(account: Account, redact: Redactor) -> dict[str, str]:
     }
 
 
-def _structured(result: Any, redact: Redactor, warnings: list[str]) -> str:
+def _result_json(result: Any, redact: Redactor, warnings: list[str]) -> str:
     """Return the structured result as JSON; one that is too long is left out, as half a document is not valid."""
     if result is None:
         return ""
     try:
-        text = sendable(json.dumps(redacted(result, redact), ensure_ascii=False, allow_nan=False))
+        text = to_valid_text(json.dumps(redacted(result, redact), ensure_ascii=False, allow_nan=False))
     except ValueError:
         warnings.append(_RESULT_INVALID)
         return ""
@@ -205,12 +205,12 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def sendable(text: str) -> str:
+def to_valid_text(text: str) -> str:
     """Replace half surrogates, which UTF-8 cannot encode, and NUL, which ends a text for many programs."""
     return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def encoded(message: str, budget: int) -> tuple[str, bool]:
+def base64_of(message: str, budget: int) -> tuple[str, bool]:
     """Encode a redacted message as base64 of at most ``budget`` UTF-16 bytes; also return whether it was cut."""
     whole = base64.b64encode(message.encode()).decode()
     if utf16_size(whole) <= budget:
@@ -239,7 +239,7 @@ def safe_line(text: str, redact: Redactor, limit: int = LINE_CHARS) -> str:
 
     The contract's own example puts ``error-summary`` between double quotes of a script.
     """
-    line = sanitise_line(sendable(redact(as_seen(text)))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
+    line = sanitise_line(to_valid_text(redact(as_seen(text)))[: 4 * limit], secrets=redact).text.translate(_QUOTES)
     line = line.replace("![", "! [")
     line = line if len(line) <= limit else line[: limit - 1].rstrip() + "\u2026"
     return redact(inert(line))

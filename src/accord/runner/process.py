@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.files.store import DISK_FULL
-from accord.runner.guard import Termination, adopting_orphans, guarded
+from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.models import InternalError
 from accord.runner.record import restore_if_replaced
 from accord.text.redaction import RedactedStream
@@ -125,7 +125,7 @@ def run_program(
     with (
         stdout.open("w+b", buffering=0) as out,
         stderr.open("w+b", buffering=0) as err,
-        guarded(program.environment) as watch,
+        watchdog(program.environment) as watch,
         adopting_orphans() as spared,
     ):
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:

@@ -128,7 +128,7 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -
     for _ in attempts(remote.clock, _PAUSES_SECONDS):
         facts = _branch_facts(git, remote, branch, work)
         if facts.applied:
-            return _published(git, f"{facts.applied}^", facts.applied)
+            return _result_of(git, f"{facts.applied}^", facts.applied)
         commit, changes = _commit(git, remote, facts, work)
         before = facts.tip or facts.base
         if not changes:
@@ -138,12 +138,12 @@ def _commit_and_push(git: Git, remote: Remote, branch: str, work: Publication) -
         if work.dry_run:
             return Published(files_changed=len(range_stats(git, before, commit)))
         if push(git, remote, commit, branch, facts.tip):
-            return _published(git, before, commit)
+            return _result_of(git, before, commit)
     message = f"The branch `{branch}` moved {len(_PAUSES_SECONDS) + 1} times during the push."
     raise PatchConflict(message, hint="Run it again when no one else pushes to the branch.")
 
 
-def _published(git: Git, before: str, commit: str) -> Published:
+def _result_of(git: Git, before: str, commit: str) -> Published:
     tokens = paths_with_tokens(git, changes_between(git, before, commit))
     return Published(commit, len(range_stats(git, before, commit)), with_tokens=tuple(tokens))
 

@@ -43,7 +43,7 @@ class AgentSettings(_ClosedModel):
     keeps_sudo: bool = Field(False, description="Whether the agent may gain privileges, by sudo or otherwise.")
 
 
-class Choice(_ClosedModel):
+class AgentChoice(_ClosedModel):
     """The values that an input of the runner may have for this agent. No agent starts with any other value."""
 
     default: str = Field(description="The value if none is given.")
@@ -88,8 +88,8 @@ class Agent(BaseModel):
     prompt: Literal["stdin", "file", "argument"] = Field(
         "stdin", description="How it gets the prompt: on stdin, or for the placeholder {prompt} as a path or as text."
     )
-    sandbox: Choice | None = Field(None, description="Sandbox modes, for the placeholder {sandbox}.")
-    safety_strategy: Choice | None = Field(
+    sandbox: AgentChoice | None = Field(None, description="Sandbox modes, for the placeholder {sandbox}.")
+    safety_strategy: AgentChoice | None = Field(
         None, description="Safety strategies, for the placeholder {safety_strategy}."
     )
     model: list[Word] = Field([], description="Words for the placeholder {model}; {value} is the model's name.")
@@ -139,7 +139,7 @@ class Registry(BaseModel):
             raise WrongUsage(f"The agent `{name}` has no command{started_by}.", hint=hint)
         return agent
 
-    def enabled(self, first: str = "") -> tuple[str, ...]:
+    def enabled_agents(self, first: str = "") -> tuple[str, ...]:
         """Name the agents that may be started: ``first`` first, or else the default one.
 
         Raises WrongUsage if ``first`` may not be started.
@@ -198,11 +198,11 @@ def secrets_declared_in(directory: Path) -> frozenset[str]:
 @cache
 def shipped_registry() -> Registry:
     """Return the registry that comes with accord."""
-    return Registry.model_validate(_shipped().value)
+    return Registry.model_validate(_shipped_document().value)
 
 
 @cache
-def _shipped() -> YamlDocument:
+def _shipped_document() -> YamlDocument:
     installed = Path(__file__).parent / "registry.yml"
     path = installed if installed.exists() else Path(__file__).parents[3] / REGISTRY_PATH
     return read_yaml(path.read_bytes())
@@ -210,7 +210,7 @@ def _shipped() -> YamlDocument:
 
 def _over_shipped(own: Mapping[str, Any]) -> dict[str, Any]:
     """Merge a repository's registry with the shipped one; each key of an agent is replaced as a whole."""
-    shipped = _shipped().value
+    shipped = _shipped_document().value
     agents = dict(shipped["agents"])
     for name, entry in own["agents"].items():
         agents[name] = {**agents.get(name, {}), **entry}

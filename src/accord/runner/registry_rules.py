@@ -17,7 +17,7 @@ from accord.text.redaction import is_secret_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from accord.runner.registry import Agent, Choice, Registry
+    from accord.runner.registry import Agent, AgentChoice, Registry
 
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
@@ -96,7 +96,7 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
             yield Finding("place-missing", message, "/command")
 
 
-def _choice_findings(key: str, choice: Choice | None) -> Iterator[Finding]:
+def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
     if choice and choice.default not in choice.values:
         message = f"Unknown default `{shown(choice.default)}`."
         yield Finding("default-unknown", message, f"/{key}/default", hint=_one_of(choice.default, choice.values))

@@ -130,7 +130,7 @@ def _mentions(
     found = [*_todo_blocks(evidence), *_blocks(message)]
     pattern = _any_of(names)
     numbers = {name: number for number, name in enumerate(names)}
-    marked = [_marked(_content(block, numbers), pattern, numbers) for block in found]
+    marked = [_with_marks(_content(block, numbers), pattern, numbers) for block in found]
     for i, block in enumerate(found):
         sentences = [*_SENTENCE.split(marked[i]), *_following(found, marked, i)]
         for j, sentence in enumerate(sentences):
@@ -208,7 +208,7 @@ def _any_of(names: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
 
 
-def _marked(content: str, pattern: re.Pattern[str], numbers: dict[str, int]) -> str:
+def _with_marks(content: str, pattern: re.Pattern[str], numbers: dict[str, int]) -> str:
     """Replace each task's name by a mark, so that its words do not count as words about it."""
     return pattern.sub(lambda hit: f"\x00{numbers[hit[0]]}\x00", _plain(content))
 

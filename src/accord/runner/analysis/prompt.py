@@ -70,10 +70,10 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
     todos = "\n".join(f"[{'x' if todo.is_done else ' '}] {clean(todo.text)}" for todo in evidence.todos)
     parts = [
         ("The open tasks", _notice(listed, len(tasks))),
-        ("The agent's final message", _around(clean(evidence.message), MESSAGE_CHARS)),
-        ("The agent's own to-do list", _around(todos, TODOS_CHARS)),
-        ("The agent's commands", _around(clean("\n".join(evidence.commands)), COMMANDS_CHARS)),
-        ("The changes, from git", _around(clean(evidence.diff_stat), DIFF_STAT_CHARS)),
+        ("The agent's final message", _without_middle(clean(evidence.message), MESSAGE_CHARS)),
+        ("The agent's own to-do list", _without_middle(todos, TODOS_CHARS)),
+        ("The agent's commands", _without_middle(clean("\n".join(evidence.commands)), COMMANDS_CHARS)),
+        ("The changes, from git", _without_middle(clean(evidence.diff_stat), DIFF_STAT_CHARS)),
     ]
     shown = [f"{title}:\nBEGIN {fence}\n{text}\nEND {fence}" for title, text in parts if text.strip()]
     return TaskPrompt(
@@ -107,7 +107,7 @@ def _headings(body: str, tasks: Sequence[ChecklistTask]) -> list[str]:
     return [found[i - 1].title if i else "" for i in above]
 
 
-def _around(text: str, limit: int) -> str:
+def _without_middle(text: str, limit: int) -> str:
     """Cut the middle out of a long text and mark the cut: reports announce first and conclude last."""
     if len(text) <= limit:
         return text

@@ -70,7 +70,7 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _ClaudeSession()
     for line in lines:
-        if quick := _quick(line, session):
+        if quick := _quick_event(line, session):
             yield quick
             continue
         for event in events_in(line):
@@ -89,7 +89,7 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 yield from _system(event, session, line)
 
 
-def _quick(line: bytes, session: _ClaudeSession) -> Event | None:
+def _quick_event(line: bytes, session: _ClaudeSession) -> Event | None:
     """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
 
     Quotes inside a JSON text are escaped, so the patterns never match inside a text.
@@ -165,12 +165,12 @@ def _assistant(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event
     for part in objects_of(message, "content"):
         name = text_of(part, "name")
         if part.get("type") == "tool_use" and name in _PAIRED and len(session.pending) < _MOST_PENDING:
-            kept = {"id": part.get("id"), "input": _kept(object_of(part, "input"))}
+            kept = {"id": part.get("id"), "input": _essential_input(object_of(part, "input"))}
             use = json.dumps({"message": {"content": [kept]}}).encode()
             session.pending[text_of(part, "id")] = (name, use)
 
 
-def _kept(given: dict[str, Any]) -> dict[str, Any]:
+def _essential_input(given: dict[str, Any]) -> dict[str, Any]:
     """Return the part of a tool's input that is needed with its result, without contents of files."""
     texts = ("command", "file_path", "notebook_path", "taskId", "status", "subject")
     kept: dict[str, Any] = {name: text_of(given, name)[:_MOST_KEPT] for name in texts if name in given}

@@ -46,13 +46,13 @@ def is_codex(event: dict[str, Any]) -> bool:
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     for line in lines:
-        if quick := _quick(line):
+        if quick := _quick_event(line):
             yield quick
         else:
-            yield from _slow(line)
+            yield from _events_of(line)
 
 
-def _quick(line: bytes) -> Event | None:
+def _quick_event(line: bytes) -> Event | None:
     """Return the event of a line by its beginning, without parsing it; None if it must be parsed."""
     if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
         return None
@@ -65,14 +65,16 @@ def _quick(line: bytes) -> Event | None:
         return (
             None
             if b'"aggregated_output":"bwrap:' in line
-            else events.DeferredEvent(events.Slot.COMMAND, partial(_slow, line))
+            else events.DeferredEvent(events.Slot.COMMAND, partial(_events_of, line))
         )
     return (
-        events.DeferredEvent(events.Slot.MESSAGE, partial(_slow, line)) if b'"type":"agent_message"' in start else None
+        events.DeferredEvent(events.Slot.MESSAGE, partial(_events_of, line))
+        if b'"type":"agent_message"' in start
+        else None
     )
 
 
-def _slow(line: bytes) -> Iterator[Event]:
+def _events_of(line: bytes) -> Iterator[Event]:
     for event in events_in(line):
         if is_codex(event):
             if isinstance(line, LongLine):

@@ -19,9 +19,9 @@ from accord.runner.transcripts.lines import (
     events_in,
     integer_of,
     is_whole,
+    json_value,
     object_of,
     objects_of,
-    parsed,
     status_of,
     text_of,
 )
@@ -87,10 +87,10 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _GeminiSession()
     for line in lines:
-        if quick := _quick(line, session):
+        if quick := _quick_event(line, session):
             yield quick
-        elif whole := _collected(session.document, line):
-            if is_document(value := parsed(whole)):
+        elif whole := _add_to_document(session.document, line):
+            if is_document(value := json_value(whole)):
                 yield from document_events(value)
         elif not session.document:
             for event in events_in(line):
@@ -103,7 +103,7 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     yield from _message_events(session)
 
 
-def _quick(line: bytes, session: _GeminiSession) -> Event | None:
+def _quick_event(line: bytes, session: _GeminiSession) -> Event | None:
     """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
 
     Quotes inside a JSON text are escaped, so the patterns never match inside a text.
@@ -153,7 +153,7 @@ def _forget_message(session: _GeminiSession) -> None:
     session.pieces, session.length, session.reported = [], 0, ""
 
 
-def _collected(document: bytearray, line: bytes) -> bytes:
+def _add_to_document(document: bytearray, line: bytes) -> bytes:
     """Add a line to a document, which is delimited by lines with one brace; return the document when it is complete."""
     if document and (line.startswith(b"{") or len(document) + len(line) > MAX_LINE_BYTES):
         document.clear()
@@ -193,9 +193,9 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         if event.get("role") == "assistant":
             yield from _piece(event, session)
     elif kind == "tool_use":
-        yield from _started(event, session)
+        yield from _tool_use_events(event, session)
     elif kind == "tool_result":
-        yield from _ended(event, session)
+        yield from _tool_result_events(event, session)
     elif kind == "error":
         message = text_of(event, "message")
         if event.get("severity") == "error":
@@ -249,7 +249,7 @@ def without_repeats(pieces: list[str]) -> str:
     return text[start:]
 
 
-def _started(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
+def _tool_use_events(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     _forget_message(session)
     yield _SILENT
     name = text_of(event, "tool_name")
@@ -264,7 +264,7 @@ def _started(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
         session.pending[text_of(event, "tool_id")] = (name, json.dumps({"parameters": kept}).encode())
 
 
-def _ended(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
+def _tool_result_events(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     _forget_message(session)
     yield _WORKED
     name, use = session.pending.pop(text_of(event, "tool_id"), ("", b""))

@@ -115,7 +115,7 @@ def _no_number(name: str) -> None:
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number)
 
 
-def parsed(line: bytes) -> Any:
+def json_value(line: bytes) -> Any:
     """Parse a line as JSON; None if it is invalid. Of a ``LongLine`` that breaks off, the readable part."""
     text = line.decode("utf-8", "replace")
     try:
@@ -127,12 +127,12 @@ def parsed(line: bytes) -> Any:
     return whole_text(value) if _SURROGATE.search(line) else value
 
 
-def parsed_text(text: str) -> Any:
+def json_value_of(text: str) -> Any:
     """Parse a text as JSON; None if it is invalid."""
-    return parsed(text.encode("utf-8", "replace"))
+    return json_value(text.encode("utf-8", "replace"))
 
 
-def parsed_start(text: str) -> Any:
+def json_prefix(text: str) -> Any:
     """Parse the JSON value at the beginning of a text; None without one."""
     try:
         return _DECODER.raw_decode(text)[0]
@@ -142,7 +142,7 @@ def parsed_start(text: str) -> Any:
 
 def events_in(line: bytes) -> list[dict[str, Any]]:
     """Return the objects of a line: one, or all of an array, as some CLIs print in their document mode."""
-    value = parsed(line) if line.lstrip()[:1] in {b"{", b"["} else None
+    value = json_value(line) if line.lstrip()[:1] in {b"{", b"["} else None
     if isinstance(value, dict):
         return [value]
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -18,7 +18,7 @@ from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
 from accord.runner.transcripts.events import Account, AgentCommand, FileChange, Usage
 from accord.runner.transcripts.gemini import gemini_events, is_document, is_gemini
-from accord.runner.transcripts.lines import events_in, is_shallow, lines, parsed_text
+from accord.runner.transcripts.lines import events_in, is_shallow, json_value_of, lines
 from accord.runner.transcripts.wording import cut
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def account_of(found: Iterable[Event], agent: str, codec: str) -> Account:
     return fold.account(agent, codec)
 
 
-def _shortened(command: AgentCommand) -> AgentCommand:
+def _with_short_texts(command: AgentCommand) -> AgentCommand:
     return replace(command, command=command.command[:_COMMAND_CHARS], output=command.output[-_OUTPUT_CHARS:])
 
 
@@ -57,7 +57,9 @@ def _read_commands(kept: AgentCommand | events.DeferredEvent) -> Iterator[AgentC
     if isinstance(kept, AgentCommand):
         yield kept
     else:
-        yield from (_shortened(event.command) for event in kept.read() if isinstance(event, events.CommandFinished))
+        yield from (
+            _with_short_texts(event.command) for event in kept.read() if isinstance(event, events.CommandFinished)
+        )
 
 
 class _Fold:
@@ -88,7 +90,7 @@ class _Fold:
                 self.has_worked, self.trouble = True, None
                 self.command_count += 1
                 self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
-                self.commands.append(_shortened(command))
+                self.commands.append(_with_short_texts(command))
             case events.MessageUpdated(text):
                 self.trouble = None
                 self._keep_message(text)
@@ -259,14 +261,14 @@ def read_account(
     Without any event, the output of an agent with a structured codec is plain text, too. ``final_message`` is a file
     with the CLI's last message; unless it is empty, it wins.
     """
-    account = _structured(codec, agent, stdout, stderr) if codec in CODECS else None
+    account = _structured_account(codec, agent, stdout, stderr) if codec in CODECS else None
     if account is None:
-        with _opened(stdout) as stream:
+        with _open_or_empty(stdout) as stream:
             account = plain_account(stream, agent, codec)
     if written := _text(final_message):
         account = replace(account, final_message=written)
     if codec == "codex" and account.ending != "failure":
-        value = parsed_text(account.final_message) if account.final_message.lstrip().startswith("{") else None
+        value = json_value_of(account.final_message) if account.final_message.lstrip().startswith("{") else None
         account = replace(account, structured=value if isinstance(value, dict) and is_shallow(value) else None)
     return account
 
@@ -289,7 +291,7 @@ def read_evidence(
 
 def recognise(stdout: Path, stderr: Path | None = None) -> str:
     """Return the codec of a transcript by its first events; ``plain`` without any."""
-    with _opened(stdout) as stream:
+    with _open_or_empty(stdout) as stream:
         for line in islice(lines(stream), _LINES_TO_RECOGNISE):
             for event in events_in(line):
                 for codec, is_event in (("codex", is_codex), ("claude", is_claude), ("gemini", is_gemini)):
@@ -303,7 +305,7 @@ def recognise(stdout: Path, stderr: Path | None = None) -> str:
 
 def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
     """Return the end of a file as text, from the beginning of a line."""
-    with _opened(path) as stream:
+    with _open_or_empty(path) as stream:
         length = stream.seek(0, 2)
         stream.seek(max(0, length - size))
         end = stream.read(size)
@@ -312,9 +314,9 @@ def tail(path: Path | None, size: int = TAIL_BYTES) -> str:
     return end.decode("utf-8", "replace")
 
 
-def _structured(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
+def _structured_account(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Account | None:
     """Read a structured transcript; None if stdout has text and no event."""
-    with _opened(stdout) as stream:
+    with _open_or_empty(stdout) as stream:
         account = account_of(CODECS[codec](lines(stream)), agent, codec)
     if account.has_begun:
         return account
@@ -325,7 +327,7 @@ def _structured(codec: str, agent: str, stdout: Path, stderr: Path | None) -> Ac
 
 def _breaks_off_at_once(stdout: Path) -> bool:
     """Return whether a transcript without an event is empty or was cut within its first event."""
-    with _opened(stdout) as stream:
+    with _open_or_empty(stdout) as stream:
         all_lines = lines(stream)
         first = next((line for line in all_lines if line.strip()), b"")
         start = first + next(all_lines, b"")
@@ -336,17 +338,17 @@ def _document_events(path: Path | None) -> list[Event]:
     """Return the events in the document that ends the output of Gemini CLI; none without it."""
     end = tail(path, _DOCUMENT_BYTES)
     start = end.rfind("\n{\n") + 1 or (0 if end.startswith("{\n") else -1)
-    document = parsed_text(end[start:]) if start >= 0 else None
+    document = json_value_of(end[start:]) if start >= 0 else None
     return list(gemini_events([end[start:].replace("\n", " ").encode()])) if is_document(document) else []
 
 
 def _text(path: Path | None) -> str:
-    with _opened(path) as stream:
+    with _open_or_empty(path) as stream:
         text = stream.read(4 * MAX_MESSAGE_CHARS).decode("utf-8", "replace")
     return text[:MAX_MESSAGE_CHARS] if text.strip() else ""
 
 
-def _opened(path: Path | None) -> IO[bytes]:
+def _open_or_empty(path: Path | None) -> IO[bytes]:
     """Open a file; a missing one, or one that is not a regular file, counts as empty."""
     if path is None:
         return io.BytesIO()

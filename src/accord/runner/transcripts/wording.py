@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from accord.runner.transcripts.events import AgentError
-from accord.runner.transcripts.lines import object_of, objects_of, parsed_start, status_of, text_of
+from accord.runner.transcripts.lines import json_prefix, object_of, objects_of, status_of, text_of
 from accord.text.terminal import as_seen
 
 LINE_CHARS = 300
@@ -100,7 +100,7 @@ def error_from(message: str, line: bytes | str, *, status: int | None = None, ki
 def _provider_answer(message: str) -> dict[str, Any]:
     """Return the error object in a message; all providers answer ``{"error": {"message": …}}``."""
     start = message.find("{")
-    answer = parsed_start(message[start:]) if start >= 0 else None
+    answer = json_prefix(message[start:]) if start >= 0 else None
     if not isinstance(answer, dict):
         return {}
     inner = answer.get("error")
