@@ -248,7 +248,7 @@ def test_the_verifier_reports_that_every_criterion_is_met(consumer: Consumer) ->
     assert of(consumer, "kept")["labels"] == []
 
 
-def test_the_verifier_opens_one_work_item_for_what_is_left(consumer: Consumer) -> None:
+def test_the_verifier_opens_one_work_item_for_remaining_work(consumer: Consumer) -> None:
     state, verdict = ours(consumer, "lost")
     assert "**Work is left** (`verdict-fail`). 1 of 2 criteria are not met." in state
     assert "| ❌ | 1 | lost.txt is there | lost.txt: ls |" in verdict
@@ -264,7 +264,7 @@ def test_an_agent_that_judges_leaves_the_commit_that_it_judged_as_it_was(consume
         assert of(consumer, name)["merge_commit"][:12] in ours(consumer, name)[1]
 
 
-def test_each_thread_of_a_bot_is_told_once_what_was_done(consumer: Consumer) -> None:
+def test_each_thread_of_a_bot_gets_one_reply(consumer: Consumer) -> None:
     reviews = [review for review in consumer.held["reviews"] if review["pull"] == NUMBERS["bots"]]
     said = [comment for review in reviews for comment in review["comments"]]
     told = {comment["id"]: comment["body"] for comment in said if comment["author"] == "typos[bot]"}
