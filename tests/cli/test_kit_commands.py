@@ -130,12 +130,12 @@ def test_one_repository_that_is_refused_does_not_keep_others_from_being_synced(a
     assert "octo/nowhere" in ended.document["repositories"][0]["error"]["message"]
 
 
-def test_a_list_says_which_of_its_entries_are_no_repositories(accord: Accord) -> None:
+def test_a_list_names_the_entries_that_are_not_repositories(accord: Accord) -> None:
     ended = accord("sync", "--file", accord.file("list.yml", "- octo/api\n- octo\n"), *REF)
     assert (ended.code, "Line 2: 'octo' is not a repository" in ended.err) == (1, True)
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "[octo]", "[octo/a b]", "- 1"])
-def test_a_list_that_names_no_repositories_is_refused_before_anything_is_asked(accord: Accord, text: str) -> None:
+def test_a_list_without_repositories_is_refused_before_any_request(accord: Accord, text: str) -> None:
     ended = accord("sync", "--file", accord.file("list.yml", text), *REF)
     assert ended.code == 1

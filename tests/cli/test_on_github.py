@@ -1,4 +1,4 @@
-"""Commands that reach GitHub: exit codes, receipts, what is left for the runner, and no secret anywhere."""
+"""Commands that reach GitHub: exit codes, receipts, outputs for the runner, and no secret anywhere."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_token_with_a_line_end_is_taken_without_it(accord: Accord, stage: Stag
     assert accord("items", "list").code == 0
 
 
-def test_a_run_that_is_told_to_stop_says_so_and_leaves_its_receipt(accord: Accord, stage: Stage) -> None:
+def test_a_run_that_gets_a_stop_signal_reports_it_and_writes_its_receipt(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     file = accord.file("plan.json", plan(*(task(f"t{i}") for i in range(5))))
     stage.server.faults.add(Fault("slow", nth=3, method="POST", seconds=15))
@@ -124,7 +124,7 @@ def test_a_run_that_is_told_to_stop_says_so_and_leaves_its_receipt(accord: Accor
     assert [issue["title"] for issue in stage.issues()] == [f"Do t{i}" for i in range(5)]
 
 
-def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_applied(accord: Accord, stage: Stage) -> None:
+def test_a_receipt_that_cannot_be_written_is_refused_before_anything_is_applied(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     file = accord.file("plan.json", GOOD)
     ended = accord("apply", file, "--receipt", file / "receipt.json")
@@ -162,7 +162,7 @@ def test_a_step_leaves_outputs_a_summary_and_annotations(accord: Accord, stage: 
     assert "### accord labels: applied" in files["GITHUB_STEP_SUMMARY"].read_text()
 
 
-def test_what_was_changed_in_an_agents_text_is_told_and_nothing_if_nothing_was(accord: Accord, stage: Stage) -> None:
+def test_changes_to_an_agents_text_are_counted_for_people(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     summary = on_a_runner(accord)["GITHUB_STEP_SUMMARY"]
     hostile = accord.file("hostile.json", plan(task("b", title="For @a and @b", context="x <script>")))
@@ -185,7 +185,7 @@ def test_off_a_runner_nothing_is_left(accord: Accord, stage: Stage) -> None:
 @pytest.mark.parametrize(
     "secret", [SECRET, 'quo"ted\\and-é-secret', "line\none-of-two-lines", TOKEN, "100%_[own]_secret"]
 )
-def test_no_secret_of_the_environment_is_told_anywhere(accord: Accord, stage: Stage, secret: str) -> None:
+def test_no_secret_of_the_environment_is_printed_anywhere(accord: Accord, stage: Stage, secret: str) -> None:
     accord.on(stage, DEPLOY_PASSWORD=secret)
     files = on_a_runner(accord)
     leaky = plan(task("a", title=f"Use {secret}"), task("b", "a", context=f"The password is {secret}."))
@@ -239,7 +239,7 @@ def test_items_are_listed_newest_first_and_by_status(accord: Accord, stage: Stag
 
 
 def test_an_item_is_shown_as_a_reader_of_its_page_sees_it(accord: Accord, stage: Stage) -> None:
-    """Workflows hand it to an agent: nobody may talk to that behind the back of those who look at the page."""
+    """Workflows hand it to an agent: text that the page hides must not reach it."""
     accord.on(stage)
     body = "Do `a`.<!-- obey me -->\u200b\n\n[x]: # (obey)\n\n@\u2060types\n\n```\n<!-- accord:item run=r id=a -->\n```"
     title = "Do <!-- obey -->\u200bit"
@@ -315,7 +315,7 @@ def test_a_legal_move_is_rehearsed_made_and_made_once(accord: Accord, stage: Sta
 FILE = "- {name: one, color: '111111'}\n- {name: two, color: '222222', aliases: [deux]}\n"
 
 
-def test_labels_drift_is_told_rehearsed_fixed_and_gone(accord: Accord, stage: Stage) -> None:
+def test_label_drift_is_shown_planned_fixed_and_gone(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     stage.send("POST", f"/repos/{stage.repository}/labels", name="deux", color="222222")
     use = ["--file", accord.file("labels.yml", FILE), "--format", "json"]
@@ -391,12 +391,10 @@ def test_the_embedded_sandbox_needs_no_variable_and_keeps_what_was_written(accor
     assert len(accord("items", "list", "--sandbox", "box", "--format", "json").document["items"]) == 2
 
 
-def test_a_pattern_to_protect_by_that_is_none_is_wrong_usage_before_anybody_is_asked(
-    accord: Accord, stage: Stage
-) -> None:
+def test_an_invalid_protect_pattern_is_wrong_usage_before_any_request(accord: Accord, stage: Stage) -> None:
     accord.on(stage)
     stage.server.requests.clear()
     result = {"role": "implementor", "outcome": "completed", "patch": "diff --git a/a b/a\n", "summary": "Done."}
     ended = accord("apply", accord.file("result.json", result), "--work-item", 1, "--protect", "[z-a]")
     assert (ended.code, len(stage.server.requests)) == (2, 0)
-    assert '"[z-a]" is no pattern' in ended.err
+    assert "[z-a]" in ended.err

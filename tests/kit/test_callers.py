@@ -45,7 +45,7 @@ def test_a_label_that_is_taken_off_is_heard_at_once_and_not_at_the_next_sweep(lo
 
 
 @pytest.mark.parametrize("loop", CALLERS)
-def test_who_an_apps_token_writes_as_is_passed_on(loop: str) -> None:
+def test_the_identity_of_an_apps_token_is_passed_on(loop: str) -> None:
     assert CALLERS[loop]["with"]["identity"] == "${{ vars.ACCORD_LOGIN }}"
 
 

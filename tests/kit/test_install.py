@@ -135,7 +135,7 @@ def test_one_file_that_cannot_be_written_keeps_all_from_being_written(tmp_path: 
         ({"commit": "main"}, "commit|pattern"),
     ],
 )
-def test_a_manifest_that_somebody_broke_is_refused_before_anything_is_written(
+def test_a_broken_manifest_is_refused_before_anything_is_written(
     tmp_path: Path, change: dict[str, object], said: str
 ) -> None:
     put(tmp_path, BEFORE, OLD)

@@ -67,7 +67,7 @@ def test_a_file_that_neither_the_kit_nor_the_consumer_has_is_not_spoken_of() -> 
     assert planned(T1, None, None).files == ()
 
 
-def test_a_new_commit_is_no_conflict_with_who_moved_the_pins_before() -> None:
+def test_a_new_commit_does_not_conflict_with_pins_that_were_moved_before() -> None:
     bumped = with_pin(USES, Pin("c" * 40, "0.1.5"))
     (file,) = planned(USES, bumped, USES).files
     assert (file.action, file.after) == (Action.UPDATE, with_pin(USES, NEW))
@@ -75,7 +75,7 @@ def test_a_new_commit_is_no_conflict_with_who_moved_the_pins_before() -> None:
     assert (file.action, file.after) == (Action.MERGE, f"# mine\n\n{with_pin(USES, NEW)}      more: 1\n")
 
 
-def test_an_edited_file_follows_the_kit_and_one_whose_commit_somebody_chose_does_not() -> None:
+def test_an_edited_file_follows_the_kit_unless_a_person_chose_its_commit() -> None:
     (file,) = planned(USES, f"# mine\n{with_pin(USES, OLD)}", USES).files
     assert (file.action, file.after) == (Action.MERGE, f"# mine\n{with_pin(USES, NEW)}")
     chosen = f"# mine\n{with_pin(USES, Pin('c' * 40, '0.1.5'))}"
@@ -94,7 +94,7 @@ def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> 
 
 
 @pytest.mark.parametrize("ref", ["v0", "main", "abc1234", "0.1.0"])
-def test_who_follows_a_tag_or_a_branch_goes_on_following_it(ref: str) -> None:
+def test_a_consumer_that_follows_a_tag_or_a_branch_goes_on_following_it(ref: str) -> None:
     own = USES.replace(f"{'0' * 40} # v0.0.0", ref)
     (file,) = planned(USES, own, USES).files
     assert (file.action, file.after) == (Action.KEEP, own)
@@ -105,7 +105,7 @@ def test_a_pin_of_a_fork_or_of_another_action_is_not_ours() -> None:
     assert with_pin(others, NEW) == others
 
 
-def test_windows_line_ends_are_no_edit_and_stay() -> None:
+def test_windows_line_ends_stay_and_do_not_count_as_an_edit() -> None:
     (file,) = planned(T1, T1.replace("\n", "\r\n"), T2).files
     assert (file.action, file.after) == (Action.UPDATE, T2.replace("\n", "\r\n"))
     (file,) = planned(T1, EDITED.replace("\n", "\r\n"), T2).files
@@ -113,7 +113,7 @@ def test_windows_line_ends_are_no_edit_and_stay() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"ONE\xff\ntwo\nthree\nfour\nfive\n", b"ONE\0\ntwo\nthree\nfour\nfive\n"])
-def test_a_file_that_is_no_text_stays_byte_for_byte(raw: bytes) -> None:
+def test_a_binary_file_stays_byte_for_byte(raw: bytes) -> None:
     found = raw.decode("utf-8", "surrogateescape")
     (file,) = planned(T1, found, T2).files
     assert (file.action, file.after) == (Action.CONFLICT, found)
@@ -135,7 +135,7 @@ def carried_out(plan: KitPlan) -> dict[str, str]:
 
 @settings(max_examples=60)
 @given(templates=files, bases=files, found=files, pin=st.sampled_from([OLD, NEW]))
-def test_what_was_carried_out_has_nothing_left_to_do(
+def test_planning_after_applying_finds_nothing_to_do(
     templates: dict[str, str | None], bases: dict[str, str | None], found: dict[str, str | None], pin: Pin
 ) -> None:
     before = Manifest(version="0", commit=OLD.commit, files={p: manifest_entry(t) for p, t in held(bases).items()})
@@ -159,7 +159,7 @@ def test_a_line_that_a_person_wrote_is_there_afterwards(
 
 
 @given(base=texts, found=texts, template=texts)
-def test_a_file_that_is_no_template_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
+def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, found: str, template: str) -> None:
     assume(with_pin(found, NEW) not in (with_pin(base, NEW), with_pin(template, NEW)))
     (file,) = planned(base, found, template).files
     assert file.action in (Action.KEEP, Action.MERGE, Action.CONFLICT)
@@ -167,7 +167,7 @@ def test_a_file_that_is_no_template_is_written_only_by_a_merge(base: str, found:
 
 
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
-def test_a_manifest_is_read_as_it_was_written(found: dict[str, str]) -> None:
+def test_a_written_manifest_is_read_back_equal(found: dict[str, str]) -> None:
     manifest = Manifest(
         version="1", commit="a" * 40, files={path: manifest_entry(text) for path, text in found.items()}
     )

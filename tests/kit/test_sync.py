@@ -98,7 +98,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     assert planned.plan == sync(stage).plan
 
 
-def test_a_token_without_the_workflows_permission_leaves_nothing_half_done_and_is_told_what_it_needs(
+def test_a_token_without_the_workflows_permission_changes_nothing_and_the_error_names_it(
     tmp_path: Path,
 ) -> None:
     permissions = {"contents": "write", "pull_requests": "write"}
@@ -154,7 +154,7 @@ def test_a_pull_request_that_people_closed_does_not_come_back_until_the_template
     assert again.pull.number != pull.number
 
 
-def test_what_people_write_into_the_pull_request_stays(stage: Stage) -> None:
+def test_text_that_people_write_into_the_pull_request_stays(stage: Stage) -> None:
     pull = sync(stage).pull
     assert pull
     own = pull.body.replace("## Conflicts", "We take the 90 minutes.\n\n## Conflicts")
@@ -163,7 +163,7 @@ def test_what_people_write_into_the_pull_request_stays(stage: Stage) -> None:
     assert stage.get(f"/repos/{CONSUMER}/pulls/{pull.number}")["body"] == own
 
 
-def test_a_commit_that_somebody_pushed_to_the_branch_is_not_overwritten(stage: Stage) -> None:
+def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> None:
     sync(stage)
     commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
     after = seen(stage)
@@ -192,7 +192,7 @@ def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Sta
         pytest.param({"README.md": "x\n"}, {"archived": True}, "archived", id="archived"),
     ],
 )
-def test_a_repository_that_cannot_be_synced_is_told_why(
+def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
     tmp_path: Path, files: dict[str, str], more: dict[str, Any], said: str
 ) -> None:
     with consumer_stage(tmp_path, files, **more) as stage:
@@ -202,7 +202,7 @@ def test_a_repository_that_cannot_be_synced_is_told_why(
         assert said in str(synced.error)
 
 
-def test_a_token_that_may_not_write_is_told_what_it_needs(tmp_path: Path) -> None:
+def test_the_error_for_a_token_that_may_not_write_names_the_permissions(tmp_path: Path) -> None:
     reads = {"contents": "read", "pull_requests": "read"}
     token = {"token": "reader", "login": "r[bot]", "kind": "installation", "permissions": reads}
     with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:

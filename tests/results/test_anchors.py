@@ -57,7 +57,7 @@ PLACES: dict[str, tuple[str, int | None, Anchor | None]] = {
     "a renamed file": ("src/moved.py", 6, Anchor("src/moved.py", 6)),
     "the old name of a renamed file": ("src/old.py", 5, Anchor("src/moved.py")),
     "a name that was given away and taken again": ("taken.py", 1, Anchor("taken.py", 1)),
-    "the source of a copy is no part of the diff": ("src/source.py", 1, None),
+    "the source of a copy is not part of the diff": ("src/source.py", 1, None),
     "a binary file": ("logo.png", 1, Anchor("logo.png")),
     "a path with blanks": ("ü mit blank.txt", 1, Anchor("ü mit blank.txt", 1)),
     "a path that begins with ./": ("./src/a.py", 2, Anchor("src/a.py", 2)),

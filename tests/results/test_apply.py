@@ -1,4 +1,4 @@
-"""What a planner result becomes on GitHub, and what stops it before anything is written."""
+"""A planner result on GitHub: its effects, and the reasons that stop it before the first write."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_an_update_changes_body_and_labels_but_neither_type_nor_status(stage: St
     assert "New." in str(issue["body"])
 
 
-def test_what_a_person_changed_since_is_not_undone_by_a_second_run(stage: Stage) -> None:
+def test_a_second_run_does_not_undo_a_persons_changes(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result)
     change = plan(update=[update(1, body=task_body(objective="Second."), labels=["priority:high"])])
@@ -213,7 +213,7 @@ def test_the_token_of_a_workflow_finds_its_own_items(stage: Stage) -> None:
     assert (first.outcome, again.outcome, again.writes) == (Outcome.APPLIED, Outcome.UNCHANGED, 0)
 
 
-def test_a_run_by_somebody_else_says_whose_items_it_did_not_adopt(stage: Stage) -> None:
+def test_a_run_under_another_identity_names_the_author_of_items_that_it_did_not_adopt(stage: Stage) -> None:
     result = plan(task("a"))
     stage.apply(result, adapter=stage.adapter(token=INSTALLATION))
     receipt = stage.apply(result, is_dry_run=True)
@@ -274,7 +274,7 @@ def test_a_repository_that_cannot_be_written_is_refused_with_the_hint(tmp_path_f
             assert receipt.error.hint
 
 
-def test_somebody_without_a_role_is_refused_before_items_lose_their_labels(stage: Stage) -> None:
+def test_a_person_without_a_role_is_refused_before_items_lose_their_labels(stage: Stage) -> None:
     receipt = stage.apply(plan(task("a")), adapter=stage.adapter(token=STRANGER))
     assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REFUSED, 4, 0)
     assert receipt.error is not None
@@ -309,7 +309,7 @@ def test_an_app_that_writes_under_another_name_than_was_expected_stops_at_the_fi
     assert (right.outcome, len(stage.issues())) == (Outcome.APPLIED, 2)
 
 
-def test_a_run_goes_on_when_somebody_closed_what_it_was_to_close(stage: Stage) -> None:
+def test_a_run_goes_on_when_a_person_closed_the_item_that_it_was_to_close(stage: Stage) -> None:
     number = old_issue(stage)
     result = plan(task("a"), close=[str(number)])
     stage.server.faults.add(Fault("lost-before", method="PATCH", times=100))
@@ -321,7 +321,7 @@ def test_a_run_goes_on_when_somebody_closed_what_it_was_to_close(stage: Stage) -
     assert "already-closed" in codes(receipt)
 
 
-def test_what_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
+def test_text_that_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
     number = old_issue(stage)
     path = f"/repos/{stage.repository}/issues/{number}"
     result = plan(*(task(f"t{i}") for i in range(90)), update=[update(number, labels=["priority:high"])])
@@ -341,7 +341,7 @@ def test_what_people_write_while_a_long_run_waits_is_kept(stage: Stage) -> None:
     assert issue["labels"] == ["priority:high", "status:ready"]
 
 
-def test_a_plan_that_changed_under_its_run_key_is_said_to_change_nothing(stage: Stage) -> None:
+def test_a_plan_that_changed_under_its_run_key_warns_that_it_changes_nothing(stage: Stage) -> None:
     stage.apply(plan(task("a")), run_key="k")
     receipt = stage.apply(plan(task("a", title="Another title")), run_key="k")
     assert (receipt.outcome, codes(receipt)) == (Outcome.UNCHANGED, {"adopted-differs"})

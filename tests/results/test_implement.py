@@ -250,7 +250,7 @@ def test_an_item_that_is_not_in_progress_is_refused_with_the_legal_moves(stage: 
     assert state(stage) == before
 
 
-def test_what_a_person_decided_since_is_left_alone_by_a_second_run(stage: Stage, patch: str) -> None:
+def test_a_second_run_leaves_a_persons_decision_alone(stage: Stage, patch: str) -> None:
     apply(stage, completed(patch))
     stage.send(
         "PATCH", f"/repos/{stage.repository}/pulls/2", state="closed", body=state(stage)["pulls"][0][2] + "\nNo."
@@ -266,7 +266,7 @@ def again_in_progress(stage: Stage) -> None:
     stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=["task:implement", "status:in-progress"])
 
 
-def test_what_is_protected_is_told_of_the_whole_branch_and_an_older_result_undoes_nothing(
+def test_protected_paths_of_the_whole_branch_are_reported_and_an_older_result_undoes_nothing(
     stage: Stage, tmp_path: Path
 ) -> None:
     tree = clone(stage, tmp_path / "agent")

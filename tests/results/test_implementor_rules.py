@@ -100,7 +100,7 @@ BROKEN |= {name: ("validation-failure", text, None, "validation-step-missing") f
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_missing_is_named(name: str) -> None:
+def test_a_missing_part_is_named(name: str) -> None:
     outcome, summary, patch, code = BROKEN[name]
     assert codes(outcome, summary, patch) == {code}
 
@@ -166,12 +166,12 @@ def test_options_without_trade_offs_or_rivals_are_found_however_they_are_laid_ou
         "\n> The list is read.\n",
     ],
 )
-def test_a_quote_stands_in_the_marks_of_its_language(quote: str) -> None:
+def test_a_quote_may_use_the_quotation_marks_of_any_language(quote: str) -> None:
     assert codes("blocked", BLOCKED.replace('"The list is read."', quote).replace('"Input"', "Input")) == set()
 
 
 SAID = {
-    "type checking": "Type checking (mypy) fails in a file of others. I attempted stubs; it is pre-existing.",
+    "type checking": "Type checking (mypy) fails in an untouched file. I attempted stubs; it is pre-existing.",
     "a step that could not be run": "The build step could not be run. I retried; it is outside my control.",
     "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
     "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",
@@ -179,7 +179,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_a_validation_failure_is_told_in_the_words_that_agents_use(name: str) -> None:
+def test_a_validation_failure_may_use_the_words_that_agents_use(name: str) -> None:
     assert codes("validation-failure", SAID[name]) == set()
 
 

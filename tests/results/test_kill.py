@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, then the same command again: the end is that of a clean run."""
+"""SIGKILL at any request, then the same command again: the end is that of a clean run."""
 
 from __future__ import annotations
 

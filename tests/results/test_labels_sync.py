@@ -1,4 +1,4 @@
-"""Labels in step with a file: what is asked for and nothing else, and issues keep what they carry."""
+"""Syncing labels with a file: only the needed changes, and issues keep their labels."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_name_that_differs_only_in_case_is_renamed(stage: Stage) -> None:
     assert "priority:high" in labels_on(stage)
 
 
-def test_where_alias_and_name_both_exist_a_person_is_told_and_nothing_is_lost(stage: Stage) -> None:
+def test_an_alias_beside_its_name_is_reported_and_not_deleted(stage: Stage) -> None:
     make(stage, "old", "new")
     actions, findings = plan_labels([entry("new", "old")], stage.adapter().labels(), ["old"])
     assert changes(actions) == {}
@@ -113,7 +113,7 @@ def test_where_alias_and_name_both_exist_a_person_is_told_and_nothing_is_lost(st
     assert "`old` is an alias of `new`" in findings[0].message
 
 
-def test_of_two_aliases_the_first_is_renamed_and_the_other_told(stage: Stage) -> None:
+def test_of_two_aliases_the_first_is_renamed_and_the_other_is_reported(stage: Stage) -> None:
     make(stage, "older", "old")
     actions, findings = plan_labels([entry("new", "old", "older")], stage.adapter().labels(), ())
     assert [(action.action, action.found and action.found.name) for action in actions] == [("renamed", "old")]
@@ -158,7 +158,7 @@ def test_a_sync_that_is_killed_has_noted_what_it_created_so_that_pruning_finds_i
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[1]", "\udcff"])
-def test_a_record_that_cannot_be_read_is_no_reason_to_delete(tmp_path: Path, text: str) -> None:
+def test_a_record_that_cannot_be_read_deletes_nothing(tmp_path: Path, text: str) -> None:
     record = tmp_path / "labels.json"
     record.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(WrongUsage):

@@ -1,4 +1,4 @@
-"""What agents wrote is posted without acting: titles, bodies, summaries; the receipt counts what was changed."""
+"""Texts of agents are sanitised before they are posted, and the receipt counts the changes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES, max_size=25).map("".join))
-def test_what_is_posted_stays_when_it_comes_back_and_holds_no_marker(text: str) -> None:
+def test_a_posted_text_is_stable_and_contains_no_marker(text: str) -> None:
     made = posted_body(text, SECRETS)
     assert posted_body(made.text, SECRETS).text == made.text
     assert defuse(made.text)[1] == 0
@@ -100,7 +100,7 @@ def test_a_plan_is_posted_without_acting_and_the_receipt_counts_what_was_changed
     assert (again.outcome, again.writes, again.sanitised) == (Outcome.UNCHANGED, 0, wanted)
 
 
-def test_an_update_is_compared_as_it_is_posted(stage: Stage) -> None:
+def test_an_update_is_compared_after_sanitising(stage: Stage) -> None:
     stage.apply(plan(task("a")))
     result = plan(update=[update(1, body=task_body(context=HOSTILE_TEXT))])
     receipt = stage.apply(result)
@@ -141,7 +141,7 @@ def test_owners_are_named_in_texts_that_were_changed(stage: Stage) -> None:
     assert receipt.outcome is Outcome.APPLIED
 
 
-def test_a_path_with_an_at_sign_is_in_scope_as_it_was_written(stage: Stage) -> None:
+def test_a_path_with_an_at_sign_is_in_scope_unchanged(stage: Stage) -> None:
     stage.apply(plan(task("a", in_scope="- packages/@scope/a.ts\n- `src/@types/b.ts`")))
     in_scope = read_body(body_of(stage, 1)).in_scope
     assert in_scope == ("packages/@scope/a.ts", "src/@types/b.ts")
@@ -157,7 +157,7 @@ TOO_LONG = {
 
 
 @pytest.mark.parametrize(("parts", "code", "path"), TOO_LONG.values(), ids=TOO_LONG)
-def test_what_cannot_be_posted_is_found_before_anything_is_asked(
+def test_a_text_that_cannot_be_posted_is_found_before_any_request(
     stage: Stage, parts: dict[str, str], code: str, path: str
 ) -> None:
     receipt = stage.apply(plan(task("a", **parts), task("b")))
@@ -176,7 +176,7 @@ def test_a_body_that_only_numbers_of_owners_make_too_long_is_found_before_the_fi
     )
 
 
-def test_an_update_for_which_the_items_own_lists_leave_no_room_is_found_before_the_first_write(stage: Stage) -> None:
+def test_an_update_that_does_not_fit_beside_the_items_own_lists_is_found_before_the_first_write(stage: Stage) -> None:
     kept = "<!-- accord:x y=z -->\n" * 1_000
     body = task_body()
     stage.send("POST", f"/repos/{stage.repository}/issues", title="Old", body=f"{body}\n{kept}")
@@ -245,7 +245,7 @@ OPEN = {
 
 
 @pytest.mark.parametrize("left_open", OPEN.values(), ids=OPEN)
-def test_what_one_comment_leaves_open_reaches_into_no_other(reviewed: Stage, left_open: str) -> None:
+def test_an_open_tag_or_fence_of_one_comment_does_not_reach_into_another(reviewed: Stage, left_open: str) -> None:
     result = needs_changes(
         comment("absent.txt", 1, f"{finding('first')}\n\n{left_open}"),
         comment("absent.txt", 2, finding("second *here*")),
@@ -298,7 +298,7 @@ def test_a_suggestion_is_posted_byte_for_byte(reviewed: Stage) -> None:
 
 
 def test_a_comment_of_which_nothing_is_left_stops_the_review(reviewed: Stage) -> None:
-    result = needs_changes(comment("added.txt", 1), warn("added.txt", 2, "<!-- nobody sees this -->"))
+    result = needs_changes(comment("added.txt", 1), warn("added.txt", 2, "<!-- invisible -->"))
     receipt = post(reviewed, result)
     assert (receipt.outcome, receipt.reads, codes(receipt)) == (Outcome.REJECTED, 0, {"comment-empty"})
 

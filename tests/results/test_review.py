@@ -1,4 +1,4 @@
-"""What a reviewer result becomes on GitHub: comments where the ladder says, the verdict, the label, and only once."""
+"""A reviewer result on GitHub: placements of comments, the verdict, the label, and exactly once."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_ones_own_pull_request_is_commented_and_the_label_still_tells(stage: Sta
 
 
 def test_a_verdict_that_is_refused_for_a_wrong_identity_is_commented(stage: Stage) -> None:
-    """An app that is not told its own name does not know its own pull request before GitHub says so."""
+    """An app without a configured name learns only from GitHub that the pull request is its own."""
     receipt = post(stage, approve(), pull=OWN, adapter=stage.adapter(identity="somebody-else"))
     assert receipt.details["review"]["verdict_applied"] == "comment"
     assert reviews(stage, OWN)[0]["state"] == "COMMENTED"
@@ -170,7 +170,7 @@ def test_an_old_review_that_is_applied_again_does_not_come_back(stage: Stage) ->
     assert snapshot(stage) == before
 
 
-def test_reviews_of_others_and_by_hand_are_left_alone(stage: Stage) -> None:
+def test_other_peoples_reviews_and_reviews_by_hand_are_left_alone(stage: Stage) -> None:
     path = f"/repos/{stage.repository}/pulls/{PULL}/reviews"
     stage.send("POST", path, event="APPROVE", body="By hand")
     stage.send("POST", path, token="rita-token", event="REQUEST_CHANGES", body="No")
@@ -236,7 +236,7 @@ def test_the_review_is_pinned_to_the_commit_that_was_read(stage: Stage) -> None:
     assert [c["place"] for c in receipt.details["review"]["comments"]] == ["inline", "body"]
 
 
-def test_a_review_that_stands_at_an_older_head_is_told_so(stage: Stage) -> None:
+def test_a_review_that_was_posted_at_an_older_head_warns(stage: Stage) -> None:
     post(stage, approve())
     push(stage, "accord/1", "later.txt", "Later\n")
     receipt = post(stage, approve())
@@ -330,7 +330,7 @@ def test_a_locked_conversation_is_refused_before_anything_is_written(stage: Stag
     assert post(stage, approve(), pull=LOCKED).outcome is Outcome.APPLIED, "who may write may speak"
 
 
-def test_who_may_not_label_is_refused_before_anything_is_written(stage: Stage) -> None:
+def test_a_person_who_may_not_label_is_refused_before_anything_is_written(stage: Stage) -> None:
     receipt = post(stage, approve(), adapter=stage.adapter(token="rita-token"))
     assert (receipt.outcome, receipt.writes) == (Outcome.REFUSED, 0)
     assert receipt.error is not None

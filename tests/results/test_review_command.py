@@ -86,15 +86,15 @@ def test_a_step_shows_where_each_comment_went(runner: Path, capsys: pytest.Captu
 
 WRONG = {
     "no pull request": [],
-    "a pull request that is no number": ["--pull", "main"],
-    "a work item that is no number": ["--pull", "2", "--work-item", "x"],
+    "a pull request that is not a number": ["--pull", "main"],
+    "a work item that is not a number": ["--pull", "2", "--work-item", "x"],
     "a branch for a commit": ["--pull", "2", "--commit", "main"],
     "a short commit": ["--pull", "2", "--commit", "abc1234"],
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_words_are_wrong_usage_and_named(
+def test_a_wrong_option_value_is_named(
     stage: Stage, runner: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert run(runner, approve(), *WRONG[name]) == 2

@@ -1,4 +1,4 @@
-"""The ladder of a review: every text stands in exactly one place, whole, and no body is longer than GitHub takes."""
+"""The plan of a review: every text at exactly one place, within GitHub's limits."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def review(result: dict[str, Any], login: str = "reviewer") -> PostReview:
     return next(op for op in plan_operations(known, initial_state(known)) if isinstance(op, PostReview))
 
 
-def test_each_comment_stands_on_the_highest_step_that_takes_it() -> None:
+def test_each_comment_gets_the_best_placement_that_the_diff_allows() -> None:
     comments = [
         comment("src/a.py", 3),
         comment("src/a.py", 99),
@@ -186,7 +186,7 @@ def test_a_file_that_is_refused_is_added_to_the_posted_body() -> None:
     ]
 
 
-def test_a_verdict_that_is_refused_is_said_in_a_comment() -> None:
+def test_a_verdict_that_is_refused_is_posted_in_a_comment() -> None:
     known = facts(approve())
     state = without_verdict(initial_state(known), "Not permitted")
     post = plan_operations(known, state)[0]
@@ -213,7 +213,7 @@ def results(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def joined(parts: Sequence[Sequence[BodyText]], at: int | None) -> str:
-    """Join what stands of a comment: one piece as it is, several without the fences in which a cut may show them."""
+    """Join the posted pieces of a comment; several lose the fences that a cut adds."""
     texts = [piece.text for part in parts for piece in part if piece.at == at]
     return texts[0] if len(texts) == 1 else "".join(map(unfenced, texts))
 

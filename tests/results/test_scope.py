@@ -73,7 +73,7 @@ def test_files_folders_and_globs_are_scopes() -> None:
         "infra/prod.tf",
     ],
 )
-def test_what_steers_agents_and_ci_is_protected_also_when_it_is_in_scope(path: str) -> None:
+def test_files_that_steer_agents_and_ci_are_protected_also_in_scope(path: str) -> None:
     report = audit_scope([path, "src/a.py"], [path, "src/a.py"], ["infra/"])
     assert report.protected == (path,)
     assert path in report.in_scope
@@ -116,6 +116,6 @@ def test_the_signs_of_a_pattern_in_the_name_of_a_file_stand_for_themselves(name:
         assert audit_scope(["s/page.tsx", "app2/s"], [listed]).in_scope == (), listed
 
 
-def test_a_pattern_to_protect_by_that_is_none_is_named_and_not_left_out() -> None:
-    with pytest.raises(WrongUsage, match=r'"\[z-a\]" is no pattern'):
+def test_an_invalid_protect_pattern_is_named() -> None:
+    with pytest.raises(WrongUsage, match=r"\[z-a\]"):
         audit_scope(["a"], ["a"], ["*.tf", "[z-a]"])

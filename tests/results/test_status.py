@@ -135,7 +135,7 @@ def test_a_status_label_in_another_case_is_the_same_status(stage: Stage) -> None
     assert moved.labels == ("task:implement", "status:in-progress")
 
 
-def test_what_is_no_work_item_of_this_repository_is_not_moved(stage: Stage) -> None:
+def test_an_issue_that_is_not_a_work_item_is_not_moved(stage: Stage) -> None:
     assert code_of(stage, 12, "ready").startswith("unknown-reference: ")
 
 

@@ -77,7 +77,7 @@ REFINEMENT_CASES: dict[str, tuple[str, set[str]]] = {
     "options as paragraphs": (refinement_body(options="**Option A** is cheap.\n\n**Option B** is good."), set()),
     "an option that is spoken of": (refinement_body(options="The option is cheap."), {"options-too-few"}),
     "wide colon": (refinement_body(quote="- Quote\uff1a「速く」"), set()),
-    "pros and cons are no options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),
+    "pros and cons are not options": (refinement_body(options="1. One\n   - cheap\n   - quick"), {"options-too-few"}),
     "no recommendation": (refinement_body(recommendation=""), {"section-empty"}),
     "recommendation is None": (refinement_body(recommendation="None"), {"section-empty"}),
     "a task's body": (TASK, {"section-missing"}),

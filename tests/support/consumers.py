@@ -36,7 +36,7 @@ def older_kit() -> Kit:
 
 
 def installed(folder: Path, kit: Kit, pin: Pin = OLD) -> dict[str, str]:
-    """What a kit puts into an empty repository."""
+    """Return the files that a kit puts into an empty repository."""
     install_kit(folder, plan_folder(folder, kit, pin))
     return {p.relative_to(folder).as_posix(): p.read_text() for p in sorted(folder.rglob("*")) if p.is_file()}
 

@@ -1,4 +1,4 @@
-"""What the evidence for "exactly once" is made of: one result, applied from the same beginning as often as it takes."""
+"""Evidence for "exactly once": one result, applied from the same beginning as often as it takes."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ SEED = {
 
 @contextmanager
 def review_stage(directory: Path, **settings: Any) -> Iterator[Stage]:
-    """Open a stage with pull requests of others and of our own."""
+    """Open a stage with pull requests of other people and of our own."""
     seed = directory / "seed.yml"
     seed.write_text(json.dumps(SEED), encoding="utf-8")
     with staged(directory / "data", seed=seed, **settings) as stage:

@@ -12,7 +12,7 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import github_for
 from accord.core.findings import Severity, with_lines
 from accord.kit.install import kit_check
-from accord.results.label_health import label_checks
+from accord.results.label_sync import label_checks
 from accord.workflows.doctor import examine_workflows
 
 if TYPE_CHECKING:

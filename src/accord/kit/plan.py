@@ -1,8 +1,8 @@
-"""Plan each file of the kit from three texts: the installed template, the new template, and the file. Pure but for git.
+"""Plan each file of the kit from three texts: the installed template, the new template, and the file.
 
-A person's text is never overwritten. A file is edited when it is neither template, whatever its pins. After a conflict
-the file stays, and counts as the answer to that version of the template. In an edited file whose template did not
-change, only the pins that accord wrote last move to the new commit.
+Only merging runs git. A person's text is never overwritten. A file is edited when it is neither template, whatever its
+pins. After a conflict the file stays, and counts as the answer to that version of the template. In an edited file whose
+template did not change, only the pins that accord wrote last move to the new commit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What happens to a file."""
+    """The action for one file."""
 
     ADD = "add"
     UPDATE = "update"
@@ -70,7 +70,7 @@ class FilePlan:
 
 @dataclass(frozen=True)
 class KitPlan:
-    """What happens to a repository: its files, and its manifest after and before (None without one)."""
+    """The plan for a repository: its files, and its manifest after and before (None without one)."""
 
     files: tuple[FilePlan, ...]
     manifest: Manifest

@@ -58,7 +58,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What is proposed already: the branch (``tip`` is empty without one) and its pull requests, newest first.
+    """An existing proposal: the branch (``tip`` is empty without one) and its pull requests, newest first.
 
     ``is_ours``: the branch has one commit of ours on top. ``is_wanted``: its files are those of the plan.
     """
@@ -280,7 +280,7 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
 def decide(plan: KitPlan, proposal: Proposal) -> SyncDecision:
     """Decide what is still to do for a plan that changes something. Pure.
 
-    A pull request that people closed declines its plan; commits of others on the branch are never overwritten.
+    A pull request that people closed declines its plan; other people's commits on the branch are never overwritten.
     """
     digest = plan_digest(plan)
     newest = next(iter(proposal.pulls), None)
@@ -359,7 +359,7 @@ def body(plan: KitPlan) -> str:
         parts.append(_conflicts(conflicts))
     parts.append(
         "Close this pull request to keep the present files: it comes back only with other changes. "
-        "Commits of others on its branch are not overwritten."
+        "Other people's commits on its branch are not overwritten."
     )
     end = write_marker(_MARKER, plan=plan_digest(plan))
     return f"{_shortened(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"

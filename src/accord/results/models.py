@@ -1,6 +1,6 @@
 """The wire format of agent results (workflow contracts, "Structured Output Formats").
 
-The models hold shape only: closed objects, exact names, no coercion. What a shape cannot say is a rule.
+The models hold shape only: closed objects, exact names, no coercion. Everything else is a rule.
 Field descriptions end up in the JSON Schemas that agents are given.
 """
 
@@ -34,7 +34,7 @@ class PlannedWorkItem(_Closed):
     )
     blocked_by: list[str] = Field(
         alias="blockedBy",
-        description="What must be closed first: tempIDs of this result, or numbers of existing work items.",
+        description="Blockers to close first: tempIDs of this result, or numbers of existing work items.",
     )
 
 
@@ -58,7 +58,7 @@ class PlannerResult(_Closed):
 
 
 class ImplementorResult(_Closed):
-    """What became of one work item. ``patch`` is filled in by the adapter from the work tree, not by the agent."""
+    """The result of one work item. ``patch`` is filled in by the adapter from the work tree, not by the agent."""
 
     role: Literal["implementor"] = Field(description="Says that this is the result of an implementor.")
     outcome: Literal["completed", "blocked", "validation-failure"] = Field(
@@ -67,7 +67,7 @@ class ImplementorResult(_Closed):
     )
     patch: str | None = Field(description="The change as a git patch when completed, else null; accord fills it in.")
     summary: str = Field(
-        description="What was done and tested; when blocked: Type, description, spec reference, options with "
+        description="A report: what was done and tested; when blocked: Type, description, spec reference, options with "
         "trade-offs, recommendation and impact; on validation-failure: the step, what was tried, why it is outside."
     )
 
@@ -77,7 +77,9 @@ class AgentReviewComment(_Closed):
 
     path: str = Field(description="Path of the file, relative to the repository.")
     line: int | None = Field(description="Line of the new version of the file; null for the file as a whole.")
-    body: str = Field(description="What is wrong, Why it is wrong, and the Fix; or [Warning] and the warning.")
+    body: str = Field(
+        description="The labels What (is wrong), Why (it is wrong) and Fix, each with text; or [Warning] and a text."
+    )
 
 
 class AgentReview(_Closed):

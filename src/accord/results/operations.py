@@ -1,4 +1,4 @@
-"""What every run of a result has: its options, its operations as data, and the receipt that reports them."""
+"""The options of a run, its operations as data, and the receipt that reports them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _ignore(entry: LedgerEntry, ended: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is given besides the result, from the command line down to the last operation.
+    """The options of a run, passed from the command line down to the last operation.
 
     ``work_item``, ``remote`` and what follows are for implementor results; ``pull`` and ``commit`` (full SHA, empty:
     the head) for reviewer results, which may name the work item too. ``checkout`` lends git objects and is only read.

@@ -89,7 +89,7 @@ def with_patch(raw: bytes, patch: bytes, name: str) -> dict[str, object]:
     if patch.strip():
         return {**result, "patch": patch.decode()}
     reason = (
-        "The validation step that compares the work tree with its base failed: nothing was changed. What the agent "
-        "tried left no trace, so the cause is outside accord's view."
+        "The validation step that compares the work tree with its base failed: nothing was changed. The agent "
+        "tried something that left no trace, so the cause is outside accord's view."
     )
     return {**result, "outcome": "validation-failure", "patch": None, "summary": f"{reason}\n\n{result['summary']}"}

@@ -159,7 +159,7 @@ def gather_facts(github: GitHub, issue: Issue, target: str | None = None) -> Sta
 
 
 def find_work_item(github: GitHub, number: int) -> Issue:
-    """Read a work item. Raises BrokenContract when there is none of this number."""
+    """Read a work item. Raises BrokenContract when the number is not one of an issue."""
     issue = github.issue(number)
     if issue is None or issue.is_pull:
         message = f"The repository has no work item #{number}. Use the number of an existing issue."

@@ -1,7 +1,7 @@
 """Texts of a result, sanitised before they are posted.
 
-Each text passes a ``TextSanitizer`` once, before anything is planned; later stages plan, compare and post what came
-out. Names and keys (tempIDs, labels, paths that are looked up) stay unchanged.
+Each text passes a ``TextSanitizer`` once, before anything is planned; later stages plan, compare and post the
+result. Names and keys (tempIDs, labels, paths that are looked up) stay unchanged.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class TextSanitizer:
     findings: list[Finding] = field(default_factory=list)
 
     def body(self, text: str, path: str = "") -> str:
-        """Return Markdown as it is posted; ``path`` points at it in the result."""
+        """Return sanitised Markdown; ``path`` points at it in the result."""
         return self._record(posted_body(text, self.secrets), path)
 
     def title(self, text: str, path: str = "") -> str:
-        """Return a title as it is posted."""
+        """Return a sanitised title."""
         return self._record(sanitise_line(text, secrets=self.secrets), path)
 
     def message(self, text: str) -> str:

@@ -1,1 +1,1 @@
-"""An implementor's result: a patch as a branch and a pull request, or why there is none."""
+"""An implementor's result: a patch as a branch and a pull request, or the reason why it has no patch."""

@@ -28,7 +28,7 @@ class PlanFacts:
     """The repository as a plan needs it.
 
     ``items`` maps tempIDs to issues of an earlier run of this result; ``existing`` maps the numbers that the result
-    refers to, None where there is no issue; ``blockers`` maps numbers of items to the numbers that block them;
+    refers to, None for a missing issue; ``blockers`` maps numbers of items to the numbers that block them;
     ``labels`` are the repository's, None where the plan sets none.
     """
 
