@@ -64,7 +64,7 @@ EXTRA = {
 }
 LOOKED = "Inspected codebase. No changes needed."
 WORKED = "Committed changes to 3 files.\n\n- [x] Add unit tests\n- [x] Fix typo in README"
-LEFT = ["What the run changed was not pushed; 1 file in changes.patch of the run\u2019s artifact."]
+LEFT = ["The run\u2019s changes were not pushed. 1 file is in changes.patch of its artifact."]
 
 
 def saying(message: str) -> dict[str, str]:
@@ -109,14 +109,14 @@ EXPECTED: dict[str, dict[str, str]] = {
     ),
     "crash": failing(
         "unknown unknown manual",
-        "The agent failed, and nothing tells why: RuntimeError: the tool loop lost its state. "
+        "The agent failed for an unknown reason: RuntimeError: the tool loop lost its state. "
         "Read its transcript and its log.",
     ),
     "protected": {
         **saying(WORKED),
         **failing(
             "infrastructure infrastructure manual",
-            "The changes may not be pushed: Git refused the push: error: GH006: Protected branch update failed for "
+            "The push of the changes was refused: Git refused the push: error: GH006: Protected branch update failed for "
             "refs/heads/work/protected. error: Changes must be made through a pull request.",
         ),
     },
@@ -124,24 +124,21 @@ EXPECTED: dict[str, dict[str, str]] = {
         **saying(WORKED),
         **failing(
             "infrastructure infrastructure manual",
-            "The changes may not be pushed: Git refused the push: Permission to octo/consumer.git denied to rita.",
+            "The push of the changes was refused: Git refused the push: Permission to octo/consumer.git denied to rita.",
         ),
     },
     "skipped": {},
     "too-long": failing(
         "resource infrastructure manual",
-        "The time limit was reached: The agent was ended at its time limit of 1.2 seconds. "
+        "The time limit was reached: The agent reached its time limit of 1.2 seconds. "
         "Raise the time limit, or split the task.",
         code="143",
     ),
-    "killed": failing(
-        "infrastructure infrastructure retry", "The agent\u2019s job ended before it said how the run went:"
-    ),
-    "no-branch": failing(
-        "infrastructure infrastructure retry", "The agent\u2019s job ended before it said how the run went:"
-    ),
+    "killed": failing("infrastructure infrastructure retry", "The agent\u2019s job ended before the run did:"),
+    "no-branch": failing("infrastructure infrastructure retry", "The agent\u2019s job ended before the run did:"),
     "no-credential": failing(
-        "auth auth manual", "The agent\u2019s credential is missing: The agent gemini needs GEMINI_API_KEY, which the"
+        "auth auth manual",
+        "The agent\u2019s credential is missing: The agent \u2019gemini\u2019 needs GEMINI_API_KEY, which",
     ),
 }
 """What is not said of a call is as in a skipped one; a summary is compared as far as it does not quote addresses."""

@@ -136,7 +136,7 @@ def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: 
 def test_inputs_that_mean_nothing_start_nothing(calls: Calls) -> None:
     outputs = calls.outputs["hostile-inputs"]
     assert (outputs["exit-code"], outputs["error-category"]) == ("1", "logic")
-    assert "There is no agent" in outputs["error-summary"]
+    assert "Unknown agent" in outputs["error-summary"]
     assert not re.search(r"[$`\"'\n]", outputs["error-summary"])
 
 
