@@ -116,15 +116,16 @@ EXPECTED: dict[str, dict[str, str]] = {
         **saying(WORKED),
         **failing(
             "infrastructure infrastructure manual",
-            "The push of the changes was refused: Git refused the push: error: GH006: Protected branch update failed for "
-            "refs/heads/work/protected. error: Changes must be made through a pull request.",
+            "The push of the changes was refused: Git refused the push: error: GH006: Protected branch update "
+            "failed for refs/heads/work/protected. error: Changes must be made through a pull request.",
         ),
     },
     "may-not-push": {
         **saying(WORKED),
         **failing(
             "infrastructure infrastructure manual",
-            "The push of the changes was refused: Git refused the push: Permission to octo/consumer.git denied to rita.",
+            "The push of the changes was refused: Git refused the push: Permission to octo/consumer.git denied to "
+            "rita.",
         ),
     },
     "skipped": {},
