@@ -39,7 +39,7 @@ SPEC = "docs/specs/greeting.txt"
 FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in SOURCE.rglob("*") if path.is_file()}
 EXAMPLES = {name: template(name) for name in ("plan", "implement", "review")}
 POWERLESS = job_token({})
-"""What act takes for ``github.token`` where a job does not name it, such as in the agent's environment."""
+"""The value of ``github.token`` under act if a job does not set it, such as in the agent's environment."""
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ MODELS = {
     "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),
     "Committed changes": chat({"completed_tasks": [1, 2], "confidence": 0.95}, model="gpt-4o"),
 }
-"""What the model says, by what the agent said."""
+"""The answer of the model, by the words of the agent."""
 
 SKIPPED = {
     "final-message": "",
@@ -142,7 +142,7 @@ EXPECTED: dict[str, dict[str, str]] = {
         "The agent\u2019s credential is missing: The agent \u2019gemini\u2019 needs GEMINI_API_KEY, which",
     ),
 }
-"""What is not said of a call is as in a skipped one; a summary is compared as far as it does not quote addresses."""
+"""Outputs that are not listed are those of a skipped call; addresses in a summary are not compared."""
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_a_run_that_failed_says_where_its_changes_are(calls: Calls, name: str) -
     assert "+a = 2" in "".join(text for path, text in calls.artifacts.items() if path.endswith("changes.patch"))
 
 
-def test_what_is_measured_is_told(calls: Calls) -> None:
+def test_measurements_are_outputs(calls: Calls) -> None:
     outputs = calls.outputs["with-changes"]
     assert (outputs["agent-name"], outputs["tokens-input"], outputs["tokens-output"]) == ("scripted", "1200", "34")
     assert 1 <= float(calls.outputs["too-long"]["duration-seconds"]) < 60

@@ -1,4 +1,4 @@
-"""Nothing that an agent says, and nothing that a caller passes on, is obeyed; and no secret is told to anybody."""
+"""Text of an agent or caller never takes effect, and no secret is printed."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ RUNNERS_OWN = {
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "runners-own-identity-token-6b55",
     "ACTIONS_RESULTS_URL": "https://results.example.invalid/",
 }
-"""What a runner gives to every step, and no agent may see."""
+"""Variables that a runner gives to every step, and that no agent may see."""
 
 TOLD = [*SECRETS.values(), *RUNNERS_OWN.values(), "agents-own-access-token-77c1"]
 PASSED = {name: f"${{{{ secrets.{name} }}}}" for name in SECRETS}
 UNSEEN = {0x2028: " ", 0x2029: " "}
-"""What breaks lines without being seen, and what a prompt has instead."""
+"""Invisible line breaks, and their replacement in a prompt."""
 
 HARD = ("agent", "prompt_file", "sandbox", "safety_strategy", "model", "schema")
 SOFT = ("mode", "base_ref", "appendix", "iteration", "pr_number")
@@ -69,7 +69,7 @@ def texts(canary: Path) -> list[str]:
 
 
 def branch_of(canary: Path) -> str:
-    """Name a branch as somebody does who hopes that it gets into a script; git takes it."""
+    """Name a branch like an attacker who wants it to reach a script; git accepts it."""
     return f"it$(touch${{IFS}}{canary})`touch${{IFS}}{canary}`';touch${{IFS}}{canary};'\"&touch${{IFS}}{canary}&\""
 
 
@@ -140,7 +140,7 @@ def test_inputs_that_mean_nothing_start_nothing(calls: Calls) -> None:
     assert not re.search(r"[$`\"'\n]", outputs["error-summary"])
 
 
-def test_the_agent_is_told_the_inputs_as_texts(calls: Calls, canary: Path) -> None:
+def test_the_agent_gets_the_inputs_as_text(calls: Calls, canary: Path) -> None:
     prompt = base64.b64decode(message_of(calls.outputs["told-inputs"])).decode()
     for text in texts(canary):
         assert text.translate(UNSEEN).strip() in prompt

@@ -52,16 +52,16 @@ NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref
 not know its own commit."""
 
 FIXED = {"actions/run-agent/action.yml": {"no-publish"}}
-"""Options that an action always gives, so that nobody can leave them out."""
+"""Options that an action always sets, so that they cannot be omitted."""
 
 FACTS = {"ACCORD_TOKEN_IS_JOBS"}
-"""Variables that say what an action knows of its job; nobody sets them by an input."""
+"""Variables with facts about the job; no input sets them."""
 
 NOT_INPUTS = {"format", "help"}
 """Options that an action has no use for: its outputs are the format for programs."""
 
 ELSEWHERE = {"sandbox", "receipt", "repo", "checkout"}
-"""What a job of its own has no use for: it writes to the repository it runs in, and has no checkout."""
+"""Options without a use in a job: it writes to the repository it runs in, and has no checkout."""
 
 OF_REVISIONS = {"base", "author", "co-author", "commit-type", "protect"}
 OF_REVIEWS = {"pull", "commit"}
@@ -222,7 +222,7 @@ def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path:
         assert "${{" not in step.get("run", "")
 
 
-def test_a_patch_that_nobody_says_where_to_put_is_not_written_into_the_log() -> None:
+def test_a_patch_without_a_target_is_not_written_to_the_log() -> None:
     (*_, step) = steps_of(read_yaml(ROOT / "actions/patch/action.yml"))
     ended = subprocess.run(
         ["bash", "-e", "-c", step["run"]],
@@ -252,7 +252,7 @@ def test_every_input_output_and_secret_says_what_it_is(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)
-def test_actions_of_others_are_pinned_to_a_commit_and_say_their_version(path: Path) -> None:
+def test_third_party_actions_are_pinned_to_a_commit_with_their_version(path: Path) -> None:
     used = others_used(path)
     assert len(PINS.findall(path.read_text(encoding="utf-8"))) == len(used)
     assert not used or "runs" not in read_yaml(path)  # our own actions need no others

@@ -111,7 +111,7 @@ def test_a_loop_knows_the_checks_of_its_own_jobs_by_their_names(name: str) -> No
 
 
 @EVERY_WORKFLOW
-def test_what_one_job_reads_of_another_is_there(name: str) -> None:
+def test_outputs_that_a_job_reads_from_another_exist(name: str) -> None:
     document, action = WORKFLOWS[name], ACTIONS[name]
     jobs = document["jobs"]
     text = str(document)

@@ -1,4 +1,4 @@
-"""setup.sh, with a stand-in for uv that only writes down what it was told: what happens once, and what never."""
+"""setup.sh with a stand-in for uv that only records its calls: what it does once, and what it never does."""
 
 from __future__ import annotations
 

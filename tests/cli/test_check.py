@@ -52,7 +52,7 @@ def test_text_names_file_and_line_like_a_compiler(accord: Accord) -> None:
     assert f"plan.json:{line}: error unknown-reference" in ended.out
 
 
-def test_a_warning_alone_is_told_and_passes(accord: Accord) -> None:
+def test_a_warning_alone_is_printed_and_passes(accord: Accord) -> None:
     shared = plan(task("a", in_scope="- src/x.py"), task("b", in_scope="- src/x.py"))
     ended = accord("check", "--format", "json", accord.file("plan.json", shared))
     assert ended.code == 0
@@ -96,7 +96,7 @@ def test_anything_an_agent_may_write_is_a_finding(accord: Accord, content: str, 
 
 
 @pytest.mark.parametrize("command", ["check", "apply"])
-def test_a_result_of_another_role_than_asked_for_is_told_in_one_finding(accord: Accord, command: str) -> None:
+def test_a_result_of_another_role_is_one_finding(accord: Accord, command: str) -> None:
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
     result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it."}
     ended = accord(command, accord.file("r.json", json.dumps(result)), "--kind", "planner-result", "--format", "json")
@@ -144,7 +144,7 @@ def assert_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_hostile_text_is_shown_and_obeyed_by_nobody(accord: Accord, output: str) -> None:
+def test_hostile_text_is_shown_without_effect(accord: Accord, output: str) -> None:
     hostile = {**plan(task(HOSTILE), task(HOSTILE, HOSTILE + "2")), HOSTILE: 1, "close": [HOSTILE]}
     ended = accord("check", "--format", output, accord.file("plan.json", hostile))
     assert ended.code == 1
@@ -157,7 +157,7 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(accord: Accord, output: str)
     assert_harmless(ended.err)
 
 
-def test_a_hostile_file_name_is_obeyed_by_nobody(accord: Accord) -> None:
+def test_a_hostile_file_name_has_no_effect(accord: Accord) -> None:
     assert_harmless(accord("check", accord.file("::add-mask::e\x1b[31m.json", GOOD)).out)
     missing = accord("check", "::no\x1bfile")
     assert missing.code == 2
@@ -208,7 +208,7 @@ def test_version_and_stdin_work_in_a_process_of_their_own(accord: Accord) -> Non
     assert (ended.code, ended.document["ok"], ended.err) == (1, False, "")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(accord: Accord) -> None:
+def test_a_reader_that_goes_away_causes_no_traceback(accord: Accord) -> None:
     with accord.start("schema", "planner-result", stdout=subprocess.PIPE) as started:
         assert started.stdout is not None
         assert started.stderr is not None
@@ -219,7 +219,7 @@ def test_a_reader_that_goes_away_is_no_traceback(accord: Accord) -> None:
 
 
 def handed_on(accord: Accord, document: object) -> tuple[str, str]:
-    """What a step hands on of a document, and what it says on stderr."""
+    """The outputs of a step for a document, and its stderr."""
     accord.monkeypatch.setenv("GITHUB_OUTPUT", str(accord.home / "output"))
     (accord.home / "output").write_text("")
     ended = accord("check", accord.file("plan.json", document))

@@ -62,7 +62,7 @@ def test_a_workflow_that_a_thin_runner_calls_is_read_where_it_lies(accord: Accor
     assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["output-unwired"]
 
 
-def test_what_is_called_counts_as_good_while_it_is_not_at_hand_or_not_readable(accord: Accord) -> None:
+def test_a_called_workflow_that_cannot_be_read_counts_as_good(accord: Accord) -> None:
     file = accord.file("run.yml", THIN)
     assert accord("conform", file).code == 0
     accord.file(CALLED.rpartition("/")[2], "a: [")
@@ -83,7 +83,9 @@ def test_what_is_called_counts_as_good_while_it_is_not_at_hand_or_not_readable(a
     ],
 )
 @pytest.mark.parametrize("command", [["conform"], ["check", "--kind", "runner-workflow"]])
-def test_a_file_that_is_no_workflow_is_a_finding(accord: Accord, command: list[str], content: str, code: str) -> None:
+def test_a_file_that_is_not_a_workflow_is_a_finding(
+    accord: Accord, command: list[str], content: str, code: str
+) -> None:
     ended = accord(*command, "--format", "json", accord.file("run.yml", content))
     assert ended.code == 1
     assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
@@ -95,7 +97,7 @@ def test_a_kind_given_by_name_decides_how_a_file_is_read(accord: Accord) -> None
     assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["not-json"]
 
 
-def test_yaml_of_no_known_kind_is_told_so(accord: Accord) -> None:
+def test_yaml_of_an_unknown_kind_is_reported(accord: Accord) -> None:
     ended = accord("check", accord.file("ci.yml", "on: push\njobs: {}\n"))
     assert ended.code == 1
     assert "--kind" in ended.out

@@ -48,7 +48,7 @@ def test_this_repository_is_in_order(accord: Accord) -> None:
     assert "0 errors" in ended.out
 
 
-def test_a_finding_is_told_with_its_file_line_and_hint(accord: Accord, repository: Path) -> None:
+def test_a_finding_has_its_file_line_and_hint(accord: Accord, repository: Path) -> None:
     file = repository / ".github/workflows/run.yml"
     file.write_text(
         edited(RUNNER, ("contents: read", "contents: write"), ('agent < "$PROMPT"', 'codex exec - < "$PROMPT"'))
@@ -90,7 +90,7 @@ PRIVATE = "name: correct-horse\non: push\njobs: {a: {steps: [{uses: correct/hors
 def test_nothing_outside_of_the_repository_is_read_where_a_branch_brings_a_link(
     accord: Accord, repository: Path, tmp_path: Path, name: str
 ) -> None:
-    """Else whoever may propose a change reads files of the machine in what doctor prints."""
+    """Otherwise, the author of a change could read files of the machine in the output of doctor."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "f.yml").write_text(PRIVATE)
@@ -148,7 +148,7 @@ def test_a_registry_that_does_not_hold_is_an_error_on_its_line(accord: Accord, r
 
 
 @pytest.mark.parametrize(("is_enabled", "codes"), [("true", ["secret-unnamed"]), ("false", [])])
-def test_an_agent_of_the_registry_whose_secrets_nobody_passes_is_found(
+def test_an_agent_of_the_registry_without_its_secrets_is_found(
     accord: Accord, repository: Path, is_enabled: str, codes: list[str]
 ) -> None:
     registry(repository, f"agents:\n  gemini:\n    enabled: {is_enabled}\n")
@@ -178,9 +178,7 @@ def test_github_that_refuses_to_tell_is_a_warning(accord: Accord, repository: Pa
     ("origin", "is_foreign"),
     [("git@github.com:octo/app.git", True), ("https://github.com/flows/app", False), (None, False)],
 )
-def test_the_owner_is_told_by_the_remote(
-    accord: Accord, repository: Path, origin: str | None, is_foreign: bool
-) -> None:
+def test_the_remote_names_the_owner(accord: Accord, repository: Path, origin: str | None, is_foreign: bool) -> None:
     call = (
         f"name: Call\non: push\npermissions: {{}}\njobs:\n  a:\n    uses: flows/x/.github/workflows/r.yml@{'0' * 40}\n"
     )

@@ -1,4 +1,4 @@
-"""Workflow commands: no text of others ends one, begins one, or pushes the rest out of sight unsaid."""
+"""Workflow commands: untrusted text cannot end one, begin one, or silently push the rest out of sight."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ def test_warnings_have_a_budget_of_their_own() -> None:
     assert [line.split(" ")[0] for line in written] == ["::error"] * 10 + ["::warning"] * 10
 
 
-def test_what_came_by_stdin_has_no_line_in_any_file() -> None:
+def test_a_document_from_stdin_has_no_line_in_any_file() -> None:
     assert list(annotate(findings(1), None)) == ["::error title=code::finding 1"]

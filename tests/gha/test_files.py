@@ -127,7 +127,7 @@ def test_a_summary_is_cut_with_a_notice_and_never_lost(tmp_path: Path, sizes: li
     assert text.count("The summary is cut here") == (1 if sum(sizes) > SUMMARY_BYTES - 200 else 0)
 
 
-def test_a_second_summary_stands_below_the_first(tmp_path: Path) -> None:
+def test_a_second_summary_follows_the_first(tmp_path: Path) -> None:
     file = tmp_path / "summary"
     write_summary(file, "# one")
     write_summary(file, "# two")
@@ -220,7 +220,7 @@ def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
     assert {"GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY"} <= set(changed)
 
 
-def test_a_file_that_cannot_be_restored_is_told_and_the_others_are_restored(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_restored_is_reported_and_the_others_are_restored(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     files = {"GITHUB_ENV": place / "env", "GITHUB_PATH": tmp_path / "path"}

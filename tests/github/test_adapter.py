@@ -34,7 +34,7 @@ def test_an_enterprise_server_is_reached_below_its_path(stage: Stage, below: str
     assert [issue.number for issue in github.issues()] == [made.number]
 
 
-def test_no_issue_is_missed_on_any_page_and_no_page_is_read_that_nobody_asks_for(stage: Stage) -> None:
+def test_no_issue_is_missed_on_any_page_and_no_page_is_read_without_need(stage: Stage) -> None:
     numbers = stage.server.bulk_issues(250)
     github = stage.adapter()
     assert [issue.number for issue in github.issues()] == sorted(numbers, reverse=True)
@@ -157,7 +157,7 @@ def test_requests_are_counted_with_their_repetitions(stage: Stage) -> None:
     assert (github.requests.read, github.requests.write) == (3, 1)
 
 
-def test_who_writes_is_known_for_persons_and_for_installations(stage: Stage) -> None:
+def test_the_identity_is_known_for_persons_and_for_installations(stage: Stage) -> None:
     assert stage.adapter().identity().login == "maintainer"
     assert stage.adapter().identity().is_person
     installation = stage.adapter(token=INSTALLATION_TOKEN).identity()
@@ -166,7 +166,7 @@ def test_who_writes_is_known_for_persons_and_for_installations(stage: Stage) -> 
     assert (named.login, named.is_person) == ("my-app[bot]", False)
 
 
-def test_a_login_that_is_vouched_for_makes_nobody_a_person_or_a_bot(stage: Stage) -> None:
+def test_a_given_login_makes_no_one_a_person_or_a_bot(stage: Stage) -> None:
     person = stage.adapter(identity="my-app[bot]").identity()
     assert (person.login, person.is_person) == ("maintainer", True)
     assert person.counts("Maintainer")
@@ -177,7 +177,7 @@ def test_a_login_that_is_vouched_for_makes_nobody_a_person_or_a_bot(stage: Stage
     assert not robot.is_person
 
 
-def test_a_token_that_is_not_valid_is_told_so(stage: Stage) -> None:
+def test_an_invalid_token_is_reported(stage: Stage) -> None:
     with pytest.raises(Refused, match="Bad credentials") as caught:
         stage.adapter(token="ghp_wrong").identity()
     assert "GITHUB_TOKEN" in caught.value.hint
@@ -198,7 +198,7 @@ repositories:
 """
 
 
-def test_archived_closed_and_missing_repositories_are_told_apart(tmp_path: Path) -> None:
+def test_archived_closed_and_missing_repositories_are_distinguished(tmp_path: Path) -> None:
     seed = tmp_path / "seed.yml"
     seed.write_text(SEED)
     with staged(tmp_path / "sandbox", seed=seed) as stage:
@@ -217,13 +217,13 @@ def test_archived_closed_and_missing_repositories_are_told_apart(tmp_path: Path)
 @pytest.mark.parametrize(
     "repository", ["", "octo", "octo/", "/tools", "octo/tools/x", "octo/to ols", "-x/y", "octo/a\n", "o/../x"]
 )
-def test_what_is_no_repository_is_never_asked_for(repository: str) -> None:
+def test_an_invalid_repository_name_is_never_requested(repository: str) -> None:
     with pytest.raises(WrongUsage):
         GitHub(Access(repository, "token"), None, print)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("token", ["", "two words", "line\n", "caf\u00e9", "\x00"])
-def test_what_is_no_token_is_never_sent(token: str) -> None:
+def test_an_invalid_token_is_never_sent(token: str) -> None:
     with pytest.raises(WrongUsage) as caught:
         GitHub(Access("octo/tools", token), None, print)  # type: ignore[arg-type]
     assert not token.strip() or token not in str(caught.value)

@@ -1,4 +1,4 @@
-"""The copy of a handoff in a body: it keeps its place while there is room, and gives way to other text."""
+"""The copy of a handoff in a body: it keeps its place while it fits, and gives way to other text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COPY = {"commit": SHA, "data": "e" * 40_000}
         (BODY_CHARS, None),
     ],
 )
-def test_a_text_keeps_every_character_and_the_copy_what_there_is_room_for(length: int, kept: object) -> None:
+def test_a_text_keeps_every_character_and_the_copy_what_still_fits(length: int, kept: object) -> None:
     text = "x" * length
     body = with_copy(COPY, text)
     assert len(body) <= BODY_CHARS

@@ -1,4 +1,4 @@
-"""Markers come back as they were written, and nobody else's text passes for one."""
+"""Markers are read back unchanged, and no other text passes for one."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_the_missing_permission_is_named() -> None:
 
 
 @responses.activate
-def test_a_page_of_a_proxy_is_no_answer() -> None:
+def test_a_page_of_a_proxy_is_not_an_answer() -> None:
     responses.get(f"{ROOT}/labels", body="<html>Sign in to the hotel</html>")
     with pytest.raises(Stopped, match="cannot be reached"):
         adapter().labels()
@@ -103,7 +103,7 @@ READS: dict[str, Callable[[GitHub], object]] = {
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
 @responses.activate
-def test_json_of_something_else_is_no_answer_and_no_defect(read: Callable[[GitHub], object]) -> None:
+def test_unexpected_json_is_neither_an_answer_nor_an_internal_error(read: Callable[[GitHub], object]) -> None:
     for method in (responses.GET, responses.POST):
         responses.add(method, re.compile(".*"), json={"welcome": "to the hotel"})
     with pytest.raises(Stopped, match="not as GitHub documents it"):
@@ -121,7 +121,7 @@ WRITES: dict[str, Callable[[GitHub], object]] = {
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
 @responses.activate
-def test_what_was_sent_and_answered_with_something_else_is_looked_for_before_it_is_sent_again(
+def test_after_an_odd_answer_the_result_is_looked_for_before_the_request_is_repeated(
     write: Callable[[GitHub], object],
 ) -> None:
     responses.post(re.compile(".*"), json={"welcome": "to the hotel"})
@@ -163,7 +163,7 @@ def test_a_limit_that_says_zero_for_ever_ends_the_run() -> None:
 
 
 @responses.activate
-def test_what_github_leaves_out_is_read_as_nothing() -> None:
+def test_omitted_fields_are_read_as_nothing() -> None:
     responses.get(f"{ROOT}/issues/7", json=ISSUE)
     issue = adapter().issue(7)
     assert issue is not None

@@ -1,4 +1,4 @@
-"""What must not be sent twice is looked for before it is sent again."""
+"""Requests that must not be sent twice: their result is looked for first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_after_four_lost_answers_the_run_stops_and_says_how_to_go_on() -> None:
     assert "again" in caught.value.hint
 
 
-def test_a_refusal_is_no_lost_answer() -> None:
+def test_a_refusal_is_not_a_lost_answer() -> None:
     def send() -> str:
         raise Refused("no")
 

@@ -16,7 +16,7 @@ REQUESTS = st.lists(
     ),
     max_size=9,
 )
-"""Bursts: what is asked for, how often, and how many seconds pass before the burst."""
+"""Bursts: the request, how often, and the seconds before the burst."""
 
 
 def cost(kind: str) -> int:

@@ -66,7 +66,7 @@ LOST = [(0, True), (0, False), (500, True), (502, False), (503, True), (599, Tru
 
 @pytest.mark.parametrize(("status", "is_whole"), LOST)
 @pytest.mark.parametrize("method", ["GET", "PATCH", "PUT", "DELETE"])
-def test_what_may_be_repeated_is_repeated_a_few_times(method: str, status: int, is_whole: bool) -> None:
+def test_repeatable_requests_are_repeated_a_few_times(method: str, status: int, is_whole: bool) -> None:
     steps = [judge(attempt(status, method=method, tries=n, is_whole=is_whole)) for n in range(1, TRIES + 1)]
     assert [verdict.step for verdict in steps] == [NextStep.REPEAT] * (TRIES - 1) + [NextStep.GIVE_UP]
     assert [verdict.seconds for verdict in steps] == [1, 2, 4, 8, 0]

@@ -61,7 +61,7 @@ def test_a_refusal_says_what_to_change(
         ([], '"m".'),
     ],
 )
-def test_the_fields_that_github_names_are_told(errors: list[object], said: str) -> None:
+def test_the_fields_that_github_names_are_reported(errors: list[object], said: str) -> None:
     assert said in refusal("POST /x", 422, "m", errors, {}, "octo/tools").message
 
 

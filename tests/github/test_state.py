@@ -45,7 +45,7 @@ def test_versions_follow_each_other_and_the_newest_is_read(stage: Stage) -> None
     assert found.text == "two"
 
 
-def test_who_knows_an_old_version_writes_nothing(stage: Stage) -> None:
+def test_a_writer_with_an_old_version_writes_nothing(stage: Stage) -> None:
     first = append(chain(stage), None, "one", "First")
     second = append(chain(stage), first, "two", "Second")
     assert append(chain(stage), first, "other", "Other") is None
@@ -54,7 +54,7 @@ def test_who_knows_an_old_version_writes_nothing(stage: Stage) -> None:
 
 
 class Interrupted(ManualClock):
-    """A clock on which others work while somebody waits for the first time."""
+    """A clock on which others work while a writer waits for the first time."""
 
     def __init__(self, others: Callable[[], object]) -> None:
         super().__init__(START)

@@ -1,4 +1,4 @@
-"""What the loops ask GitHub: checks and logs, label events, review threads, workflow runs; against the local GitHub."""
+"""The requests of the loops: checks and logs, label events, review threads, workflow runs; against the local GitHub."""
 
 from __future__ import annotations
 
@@ -240,14 +240,14 @@ def test_a_query_whose_answer_is_lost_is_asked_again_and_a_reply_is_not(stage: S
         ("blind", "octo/secret", 1, Forbidden),
     ],
 )
-def test_what_graphql_refuses_in_a_good_answer_is_refused_here(
+def test_an_error_of_graphql_in_a_good_answer_is_a_refusal(
     stage: Stage, token: str, repo: str, number: int, kind: type[Refused]
 ) -> None:
     with pytest.raises(kind):
         stage.adapter(token=token, repo=repo).review_threads(number)
 
 
-def test_the_answers_tell_what_is_left_of_the_rate_limit(stage: Stage) -> None:
+def test_the_answers_contain_the_remaining_rate_limit(stage: Stage) -> None:
     github = stage.adapter()
     assert github.rate_left is None
     github.pull(1)

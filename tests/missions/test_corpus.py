@@ -51,7 +51,7 @@ HEARTBEATS = {
     "lane-c": ("fresh", "no_own_commits", None),
     "lane-d": ("fresh", "stale_detection_unavailable", None),
 }
-"""What the branch of each lane in the full repository comes to; that of lane-d is not there."""
+"""The state of each lane's branch in the full repository; lane-d has none."""
 
 UNAVAILABLE = ("fresh", "stale_detection_unavailable", None)
 BROKEN = ["no head", "no YAML", "another id", "two files"]

@@ -1,4 +1,4 @@
-"""The log: what it says does not depend on the order of its lines, and a crash costs nothing that was told."""
+"""The log: its meaning does not depend on the order of its lines, and a crash loses no reported event."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CODE, PLANNING = "code_change", "planning_artifact"
 
 @pytest.fixture
 def planning(project: Project) -> Project:
-    """A mission of one planning artifact, where there is no git, no lane and no context file."""
+    """A mission of one planning artifact, without git, lane and context file."""
     project.work_package("WP01", PLANNING)
     return project
 

@@ -47,7 +47,7 @@ def test_a_code_change_runs_in_the_work_tree_of_its_lane(project: Project) -> No
     }
 
 
-@pytest.mark.parametrize("lanes", ["none", "of others", "broken"])
+@pytest.mark.parametrize("lanes", ["none", "other lanes", "broken"])
 def test_a_planning_artifact_runs_in_the_root_whatever_lanes_there_are(project: Project, lanes: str) -> None:
     project.work_package("WP01", PLANNING)
     remember(project, "lane-a", lane_wp_ids=["WP02"])
@@ -139,7 +139,7 @@ def test_the_overview_of_a_mixed_mission_shows_every_work_package(project: Proje
 
 
 @pytest.mark.parametrize("lanes", ["{", "[]", '{"lanes": 1}'])
-def test_broken_lanes_are_said_in_the_overview_and_hide_nothing(project: Project, lanes: str) -> None:
+def test_broken_lanes_are_reported_in_the_overview_and_hide_nothing(project: Project, lanes: str) -> None:
     project.work_package("WP01", PLANNING)
     project.work_package("WP02", CODE)
     project.work_package("WP03")

@@ -1,4 +1,4 @@
-"""What an expression reads, and what of it can be its value, are told apart."""
+"""The reads of an expression, and those that can be its value."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def names(references: frozenset[tuple[str, ...]]) -> set[str]:
         ("true", set(), set()),
     ],
 )
-def test_what_is_only_compared_or_asked_does_not_count_as_value(
+def test_an_operand_that_is_only_compared_does_not_count_as_value(
     expression: str, reads: set[str], yields: set[str]
 ) -> None:
     found = parse(expression)
@@ -58,7 +58,7 @@ def test_what_is_only_compared_or_asked_does_not_count_as_value(
 @pytest.mark.parametrize(
     "text", ["", "inputs.", "a b", "(a", "f(a", "a &&", "a == ", "1.2.3", "a..b", "'open", "a[", "#"]
 )
-def test_what_is_no_expression_is_told_to_be_none(text: str) -> None:
+def test_other_text_is_not_an_expression(text: str) -> None:
     assert parse(text) is None
 
 
@@ -68,7 +68,7 @@ def test_no_text_breaks_the_reader_and_no_value_comes_from_nowhere(text: str) ->
     assert found is None or found.yields <= found.reads
 
 
-def test_deep_nesting_is_no_expression_instead_of_a_crash() -> None:
+def test_deep_nesting_is_not_an_expression_instead_of_a_crash() -> None:
     assert parse("(" * 100_000 + "a" + ")" * 100_000) is None
 
 

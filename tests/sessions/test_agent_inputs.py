@@ -124,7 +124,7 @@ def test_a_task_waits_for_those_that_it_depends_on(tmp_path: Path) -> None:
 
 
 def test_a_context_file_of_the_task_that_is_not_there_stops_the_dispatch(tmp_path: Path) -> None:
-    tasks = TASKS.replace("    owner: 'nobody'", "    context_files: [docs/none.md]")
+    tasks = TASKS.replace("    owner: 'someone'", "    context_files: [docs/none.md]")
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", mode="full", user_decisions=GATES, texts={"tasks.yaml": tasks})
     (said,) = findings(folder, "T-001")
     assert (said.code, said.path) == ("context-file-missing", "/task/context_files/3")

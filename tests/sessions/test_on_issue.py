@@ -204,7 +204,7 @@ def answers(stage: Stage, folder: Path) -> None:
 
 
 def prepared(stage: Stage, root: Path, act: Callable[[Stage, Path], None]) -> Path:
-    """Begin anew; for answers, with questions on the issue and two comments that answer them."""
+    """Start over; for answers, with questions on the issue and two comments that answer them."""
     stage.server.faults.clear()
     stage.server.reset()
     shutil.rmtree(root, ignore_errors=True)

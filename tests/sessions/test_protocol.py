@@ -32,7 +32,7 @@ from accord.sessions.questions import (
 
 
 class Hasty(Disk):
-    """A disk that nobody waits for: a property over a thousand writes needs no power cut."""
+    """A disk without waiting: a property over a thousand writes needs no power cut."""
 
     def create(self, path: Path, data: bytes) -> None:
         path.write_bytes(data)
@@ -172,7 +172,7 @@ def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) ->
 
 
 def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: Path) -> None:
-    """Somebody else answers right before the answer takes the lock: it is refused, and nothing of it is kept."""
+    """Another process answers right before the answer takes the lock: it is refused, and nothing of it is stored."""
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
     ask(folder, "Approve?", decision_id=DESIGN)
     other = with_answers(read_session(folder), {DESIGN: "approved"}, now=clock().now())

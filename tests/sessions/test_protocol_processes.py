@@ -1,4 +1,4 @@
-"""Questions and answers when processes end at the wrong moment, or work at the same time."""
+"""Questions and answers when processes end at any point, or work at the same time."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_the_comment_shows_questions_how_to_answer_and_ignored_answers() -> None
     assert "```text\n/answer UD-2 your answer\n```" in body
     assert "- The answer from mallory to UD-2 does not count. Only people with write access" in body
     assert "Resolved: UD-1 (answered)." in body
-    assert parse_commands(comment(body)) == [], "what the comment shows is no answer"
+    assert parse_commands(comment(body)) == [], "the comment's own text is not an answer"
     done = body_of(asking(decision("UD-1", "answered")))
     assert "No open questions" in done
 

@@ -200,7 +200,7 @@ def test_retries_are_counted_for_tasks_that_are_there(tmp_path: Path) -> None:
 
 def test_a_context_file_that_is_missing_is_noticed(tmp_path: Path) -> None:
     files = [".agents-work/<session>/spec.md", f".agents-work/{NAME}/nothing.md"]
-    tasks = TASKS.replace("owner: 'nobody'", f"context_files: {json.dumps(files)}")
+    tasks = TASKS.replace("owner: 'someone'", f"context_files: {json.dumps(files)}")
     assert found(make_session(tmp_path, texts={"tasks.yaml": tasks})) == [("", "(context-file-missing)")]
 
 

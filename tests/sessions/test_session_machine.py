@@ -54,16 +54,16 @@ def test_every_legal_move_can_be_made_and_no_other(machine: Any, mode: str) -> N
 @pytest.mark.parametrize(
     ("source", "target", "change", "said"),
     [
-        ("INTAKE", "DESIGN", {"defects": {"spec.md": "spec.md is missing."}}, "spec.md is missing."),
-        ("INTAKE", "DESIGN", {"defects": {"acceptance.json": "no criterion"}}, "no criterion"),
-        ("INTAKE", "DESIGN", {"defects": {"architecture.md": "not yet"}}, ""),
-        ("DESIGN", "APPROVE_DESIGN", {"defects": {"architecture.md": "no overview"}}, "no overview"),
+        ("INTAKE", "DESIGN", {"problems": {"spec.md": "spec.md is missing."}}, "spec.md is missing."),
+        ("INTAKE", "DESIGN", {"problems": {"acceptance.json": "no criterion"}}, "no criterion"),
+        ("INTAKE", "DESIGN", {"problems": {"architecture.md": "not yet"}}, ""),
+        ("DESIGN", "APPROVE_DESIGN", {"problems": {"architecture.md": "no overview"}}, "no overview"),
         ("APPROVE_DESIGN", "PLAN", {"gates": {"UD-APPROVE-DESIGN": "never asked"}}, "never asked"),
-        ("PLAN", "REVIEW_STRATEGY", {"defects": {"tasks.yaml": "no task"}}, "no task"),
+        ("PLAN", "REVIEW_STRATEGY", {"problems": {"tasks.yaml": "no task"}}, "no task"),
         ("REVIEW_STRATEGY", "IMPLEMENT_LOOP", {"gates": {"UD-REVIEW-STRATEGY": "pending"}}, "pending"),
         ("IMPLEMENT_LOOP", "INTEGRATE", {"unfinished": ("T-002",)}, "T-002"),
         ("INTEGRATE", "RELEASE", {"ci_result": "red"}, "FIX_BUILD"),
-        ("RELEASE", "DONE", {"defects": {"report.md": "no report"}}, "no report"),
+        ("RELEASE", "DONE", {"problems": {"report.md": "no report"}}, "no report"),
         ("RELEASE", "DONE", {"unfinished": ("T-001",)}, "T-001"),
         ("RELEASE", "DONE", {"pending": {"UD-1": "RELEASE"}}, "UD-1"),
         ("IMPLEMENT_LOOP", "FIX_TESTS", {"retries": {"FIX_TESTS": 2}}, ""),
@@ -245,8 +245,8 @@ def test_a_move_to_the_current_state_changes_nothing(tmp_path: Path) -> None:
 def test_facts_say_which_file_is_broken_and_where(tmp_path: Path) -> None:
     folder = make_session(tmp_path, texts={"tasks.yaml": TASKS.replace("goal: Write the rows.", "x: y")})
     facts = facts_of(read_session(folder))
-    assert facts.defects["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
-    assert facts.defects["spec.md"] == ""
+    assert facts.problems["tasks.yaml"].startswith("tasks.yaml /tasks/1/goal: ")
+    assert facts.problems["spec.md"] == ""
     with pytest.raises(BrokenContract, match="Unknown state `NOWHERE`"):
         status_in(read_session(folder), "NOWHERE")
 
@@ -270,5 +270,5 @@ def test_no_sequence_of_moves_breaks_a_document(
             else:
                 advance(writer(folder), first, role=role, task="T-001")
         session = read_session(folder)
-        assert [session.parts[name].defect for name in ("status.json", "tasks.yaml")] == ["", ""]
+        assert [session.parts[name].problem for name in ("status.json", "tasks.yaml")] == ["", ""]
         assert not has_errors(check_session(folder)[0][2])

@@ -1,4 +1,4 @@
-"""Who may write what."""
+"""The files and keys that each role may write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a session: nothing is lost, nothing is half, and nobody writes what is not theirs."""
+"""Writing a session: nothing is lost or half written, and no role writes more than it may."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_process_killed_at_any_write_leaves_old_or_new_and_the_next_run_ends_a
         left = {name: raw for name, raw in contents(folder).items() if name in FILES and not name.endswith("jsonl")}
         if action != "create":
             assert all(raw in (old.get(name), new.get(name)) for name, raw in left.items()), moment
-        assert not any(Part(name, raw).defect for name, raw in left.items()), moment
+        assert not any(Part(name, raw).problem for name, raw in left.items()), moment
         act(action, folder, FaultyDisk())
         assert contents(folder) == new, moment
     assert len(moments) > 2
@@ -252,7 +252,7 @@ def test_outputs_grow_by_one_line_each_and_only_the_orchestrator_writes_them(tmp
     raw = (folder / "outputs.jsonl").read_bytes()
     assert raw.startswith(torn)
     said = [entry.summary for entry in read_session(folder).outputs]
-    assert said == ["Smaller.", "\u2028 larger"], "one moment and one text are one event"
+    assert said == ["Smaller.", "\u2028 larger"], "one timestamp and one text are one event"
     with pytest.raises(BrokenContract, match="not Architect"):
         writer(folder).append_output(OUTPUT, role="Architect")
     with pytest.raises(BrokenContract):

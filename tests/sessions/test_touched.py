@@ -1,4 +1,4 @@
-"""What a change does to sessions, by real git."""
+"""The sessions that a change touches, by real git."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The consumer refers to them the way a user does (``accord-ci/accord@v0``). act gets a copy of this checkout under that
 name, in which three things are rewritten that GitHub knows and act 0.2.89 does not: ``uses: $/path``, ``queue: max``
-and ``continue-on-error`` of a job. Actions of others are small stand-ins. A green run proves nothing about permissions,
-concurrency and size limits.
+and ``continue-on-error`` of a job. Third-party actions are small stand-ins. A green run proves nothing about
+permissions, concurrency and size limits.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STAND_INS = {
     "actions/upload-artifact": f'python3 -I "{Path(__file__).with_name("upload_artifact.py")}"',
     "actions/cache": 'mkdir -p "$INPUT_PATH"',
 }
-"""What stands for actions of others: one line of bash each, to which an input ``some-name`` is ``INPUT_SOME_NAME``."""
+"""Stand-ins for third-party actions: one line of bash each, to which an input ``some-name`` is ``INPUT_SOME_NAME``."""
 
 DEFAULTS = {"actions/upload-artifact": {"name": "artifact", "if-no-files-found": "warn", "overwrite": "false"}}
 """Inputs of those actions that mean something to their stand-ins, besides ``path`` and ``ref``."""
@@ -71,7 +71,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Run:
-    """What act told of one run, one dict an event."""
+    """The events of one run under act, one dict each."""
 
     exit_code: int
     events: Sequence[Mapping[str, Any]] = field(repr=False)
@@ -79,7 +79,7 @@ class Run:
 
     @cached_property
     def log(self) -> str:
-        """What the steps printed, without the lines that the runner obeyed."""
+        """The output of the steps, without lines that the runner obeyed."""
         return "".join(event["msg"] for event in self.events if event.get("raw_output"))
 
     @property
@@ -120,7 +120,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Bench:
-    """What runs share: the published copy, the stand-ins, and the folder of tools that setup.sh fills once."""
+    """Shared by all runs: the published copy, the stand-ins, and the folder of tools that setup.sh fills once."""
 
     published: Path
     stand_ins: Mapping[str, Path]
@@ -188,7 +188,7 @@ class Bench:
 
 
 def make_consumer(directory: Path, files: Mapping[str, str]) -> Path:
-    """Make a git repository of somebody who uses accord."""
+    """Make a git repository of a user of accord."""
     for name, text in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -294,7 +294,7 @@ def job_tokens(workflows: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def stand_ins(directory: Path) -> dict[str, Path]:
-    """Write a stand-in for every action of others that our workflows use; return the folders by ``owner/name@sha``."""
+    """Write a stand-in for every third-party action of our workflows; return the folders by ``owner/name@sha``."""
     folders = {}
     for uses in sorted({uses for path in workflow_files() for uses in others_used(path)}):
         folder = directory / uses.replace("/", "_")

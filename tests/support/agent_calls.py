@@ -1,4 +1,4 @@
-"""A consumer's workflow that calls ``reusable-agent-run.yml`` many times in one run, and what came of each call.
+"""A consumer's workflow that calls ``reusable-agent-run.yml`` many times in one run, and the outcome of each call.
 
 The repository is on the local GitHub, with a branch and a pull request for each call. Every job has a token of its own
 with the permissions that it asks for, and the local GitHub holds it to them.
@@ -31,7 +31,7 @@ REUSABLE = "accord-ci/accord/.github/workflows/reusable-agent-run.yml@v0"
 KEPT = "kept.json"
 READER = "accord-sandbox-token-that-may-only-read"
 POWERLESS = job_token({})
-"""What act takes for ``github.token`` where a workflow does not name it."""
+"""The value of ``github.token`` under act if a workflow does not set it."""
 
 BODY = "## Tasks\n\n- [ ] Add unit tests\n- [ ] Fix typo in README\n- [ ] Write a changelog\n"
 START = ["python3", ".github/agents/scripted.py"]
@@ -51,7 +51,7 @@ REGISTRY = {
 
 @dataclass(frozen=True)
 class Call:
-    """What one call passes besides its own branch and pull request; ``task`` is what the agent is to do."""
+    """The inputs of one call besides its own branch and pull request; ``task`` is the agent's task."""
 
     task: str = "looks"
     inputs: Mapping[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Calls:
 
     @property
     def artifacts(self) -> dict[str, str]:
-        """What was uploaded, by the name of the artifact and the path in it."""
+        """The uploaded files, by name of the artifact and path."""
         database = Database(self.folder / "sandbox")
         try:
             with database.reading() as db:

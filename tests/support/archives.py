@@ -1,4 +1,4 @@
-"""Zip archives for tests: ordinary ones, and those that nobody should unpack."""
+"""Zip archives for tests: ordinary and dangerous ones."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def code_server(directory: Path) -> Iterator[RunningSandbox]:
 
 @dataclass
 class Git:
-    """Real git in a work tree of a repository of the sandbox, as somebody."""
+    """Real git in a work tree of a repository of the sandbox, as any user."""
 
     sandbox: RunningSandbox
     folder: Path

@@ -1,6 +1,6 @@
 """Disks on which accidents happen on purpose: the n-th call fails, writes half, or is the last of its process.
 
-A killed process leaves what its files hold at that moment, and nothing else: ``CrashImages`` keeps just that for every
+A killed process leaves what its files hold at that point, and nothing else: ``CrashImages`` keeps just that for every
 moment of one run, so that no process has to end for each. ``LastCall`` ends one; a test holds both against each other.
 """
 
@@ -106,14 +106,14 @@ def contents(folder: Path) -> Contents:
 
 
 def timeless(folder: Path) -> Contents:
-    """Read the files of a folder, with every moment in them replaced."""
+    """Read the files of a folder, with every timestamp in them replaced."""
     return {name: _MOMENT.sub(b"(moment)", raw) for name, raw in contents(folder).items()}
 
 
 class CrashImages(Disk):
     """A real disk that keeps what ``folder`` holds before, in the middle of, and after each call.
 
-    ``kept`` has an image for each call, counted from 1, and moment; only writes have a middle.
+    ``kept`` has an image for each call, counted from 1, and point in it; only writes have a middle.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -151,7 +151,7 @@ class CrashImages(Disk):
             path.write_bytes(there)
 
     def distinct(self) -> Iterator[tuple[str, Contents]]:
-        """Yield each image once, with the first moment that leaves it."""
+        """Yield each image once, with the first point that leaves it."""
         seen: list[Contents] = []
         for (nth, moment), image in self.kept.items():
             if image not in seen:

@@ -31,7 +31,7 @@ HOSTILE = {
         "<details><summary>@·a</summary></details>",
     ),
     "a mention in the text of a link": ("[@a](https://x.test)", "[@·a](https://x.test)"),
-    "a mention behind an address that is no link": ("https://a_b/@octocat", "https://a_b/@·octocat"),
+    "a mention behind an address that is not a link": ("https://a_b/@octocat", "https://a_b/@·octocat"),
     "a mention in an address in an open bracket": ("[ https://x.test/@octocat", "[ https://x.test/@·octocat"),
     "a bot is called by its name": ("@dependabot rebase", "@·dependabot rebase"),
     "a backtick in an address opens no code": (
@@ -40,7 +40,10 @@ HOSTILE = {
     ),
     "a link swallows a backtick": ("[a](x`y) @b `z`", "[a](x`y) @·b `z`"),
     "a reference swallows a backtick": ("[a][b`c] @d `e]\n\n[b`c]: /x", "[a][b`c] @·d `e]\n\n\\[b`c]: /x"),
-    "code over the rows of a table that is none": ("a | `b\n--|--|--\n` @c `d`", "a | `b\n--|--|--\n` @·c `d`"),
+    "code over the rows of a text that only looks like a table": (
+        "a | `b\n--|--|--\n` @c `d`",
+        "a | `b\n--|--|--\n` @·c `d`",
+    ),
     # closing keywords
     "an issue would be closed": ("Fixes #12", "F·ixes #12"),
     "all nine words close": (
@@ -99,7 +102,7 @@ HOSTILE = {
         "&lt;a href='https:·//github.com@x.test'>y</a>",
     ),
     # comments, markers
-    "a comment says what nobody sees": ("a <!-- obey --> b", "a  b"),
+    "a comment holds hidden text": ("a <!-- obey --> b", "a  b"),
     "a comment over lines in a quote": ("> a <!-- b\n> c --> d", "> a  d"),
     "a comment that nothing ends hides the rest": ("a\n\n<!-- b\n\nc", "a\n\n"),
     "a comment in a table keeps the table together": ("<table>\n  <!-- x -->\n  <tr>", "<table>\n  <tr>\n\n</table>"),

@@ -41,7 +41,7 @@ INNOCENT = {
     "mail": "Write to jane.doe+x@example.com, <joe@example.org> or josé@example.com.",
     "versions with at signs": "Pinned react@18.2.0 and actions/checkout@v4, at 3 @ 5 dollars.",
     "references": "Follows #12, octo/repo#13 and GH-14; see https://github.com/o/r/issues/15.",
-    "words that are no keywords here": "This fixes the bug in #12. We closed it. Resolve conflicts, prefixes and fixtures.",
+    "words that are not keywords here": "This fixes the bug in #12. We closed it. Resolve conflicts, prefixes and fixtures.",
     "paths at the start of a line": "/usr/bin/env is used.\n/etc/hosts too.\n- /merge is a route",
     "links": '[a](https://x.test/a?b=c#d "t") <https://x.test> [b][c] ![i](https://x.test/i.png)\n\n[c]: ./docs/a.md "T"',
     "a link to a line of a file": "[here](src/app.py:12), [there](app.py:3) and [top](#top)",

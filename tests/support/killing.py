@@ -1,6 +1,6 @@
-"""SIGKILL at a chosen moment: accord in a process of its own that ends when GitHub has carried out its n-th request.
+"""SIGKILL at a chosen request: accord in a separate process that ends when GitHub has carried out its n-th request.
 
-What the processes run is imported once, by the server that forks them. Each imports this module: nothing slow in here.
+The code of the processes is imported once, by the server that forks them. Each imports this module: keep it fast.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _server() -> None:
 
 
 def forked(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
-    """Make a process for some work; whoever gets it starts it."""
+    """Make a process for some work; the caller starts it."""
     _server()
     return _FORKS.Process(target=work, args=arguments)
 

@@ -91,7 +91,7 @@ class Project:
         return self.load().status_of(wp_id)
 
     def git(self, *arguments: str, at: datetime = NOW, directory: Path | None = None) -> str:
-        """Run git as a person would, at a moment."""
+        """Run git as a person would, at a given time."""
         stamp = at.isoformat()
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},

@@ -1,6 +1,6 @@
 """An agent that does as its prompt's first word says, and prints what codex would; a script of a consumer's repository.
 
-Nothing of accord is used here. What ``hostile`` writes is in ``hostile.json`` beside this file.
+Nothing of accord is used here. The texts of ``hostile`` are in ``hostile.json`` beside this file.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What other processes do to a session in tests: end in the middle of a write, or write at the same time.
+"""Other processes that change a session in tests: they end in the middle of a write, or write at the same time.
 
-Each process imports this module: nothing slow in here. What is slow to make is made by the server that they fork from.
+Each process imports this module: nothing slow in here. The server that they fork from does the slow work.
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ def _apply_output(name: str, folder: Path, disk: Disk, now: Clock) -> None:
 
 
 def crashes(name: str, before: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """Make a change once; yield for each moment of it a session as a process leaves it that is killed then.
+    """Make a change once; yield for each point of it the session that a process killed there leaves.
 
-    Moments that leave the same are one. ``before`` is the session to begin with, and stays; all others are in ``root``.
+    Points that leave the same are one. ``before`` is the session to begin with, and stays; all others are in ``root``.
     """
     from support.disks import CrashImages
 

@@ -30,7 +30,7 @@ tasks:
     status: not-started  # by the Coder
     goal: Write the header.
     acceptance_checks: ["cmd: pytest tests/csv"]
-    owner: 'nobody'
+    owner: 'someone'
   - id: T-002
     status: not-started
     goal: Write the rows.

@@ -1,6 +1,6 @@
 """Stands for actions/upload-artifact: packs files as it does, and gives them to the local GitHub of the run.
 
-Run by act as a script of its own, with the inputs as ``INPUT_…``. What it packs is also copied to ``$ARTIFACTS``.
+Run by act as a script of its own, with the inputs as ``INPUT_…``. Packed files are also copied to ``$ARTIFACTS``.
 """
 
 from __future__ import annotations

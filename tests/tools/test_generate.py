@@ -31,7 +31,7 @@ def _no_demo() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory, _no_demo: None) -> Path:
-    """What the generator reads and writes, up to date."""
+    """The files that the generator reads and writes, up to date."""
     place = tmp_path_factory.mktemp("fresh")
     for name in SOURCES:
         source = ROOT / name
@@ -50,7 +50,7 @@ def copy(tmp_path: Path, fresh: Path) -> Path:
     return shutil.copytree(fresh, tmp_path / "copy")
 
 
-def test_what_was_just_written_is_up_to_date(copy: Path) -> None:
+def test_newly_written_parts_are_up_to_date(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     assert generate.main(["--check"], copy) == 0
     assert generate.main([], copy) == 0

@@ -1,6 +1,6 @@
 """The command line: one module per command group. Each parses, calls one function of a package, and prints.
 
-What is set here must hold before the commands import their packages.
+Settings here must apply before the commands import their packages.
 """
 
 import atexit

@@ -151,7 +151,7 @@ def watch_session(folder: Path) -> None:
 @session.command("resume")
 @folder_argument
 @click.option(
-    "--role", type=Choice(CORRECTORS), default="Architect", show_default=True, help="Who corrects the design."
+    "--role", type=Choice(CORRECTORS), default="Architect", show_default=True, help="The role that corrects the design."
 )
 @change_options
 def resume_session(options: ChangeOptions, /, folder: Path, role: str) -> None:
@@ -172,7 +172,7 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str) -> None:
     if options.is_dry_run:
         print_operations(writer)
     if found.state == "DONE":
-        click.echo("The session is done. There is no next step.")
+        click.echo("The session is done. No step follows.")
         return
     click.echo(f"{click.style(found.next, bold=True)} in {found.state}{found.reason and ': ' + one_line(found.reason)}")
     for decision in found.pending:

@@ -91,19 +91,19 @@ def _head(session: Session, size: os.terminal_size | None) -> list[str]:
     status = session.status
     lines = [click.style(_cut(session.name, size), bold=True)]
     if status is None:
-        return [*lines, click.style(one_line(session.parts["status.json"].defect), fg="red")]
+        return [*lines, click.style(one_line(session.parts["status.json"].problem), fg="red")]
     lines.append(f"{click.style(status.current_state, bold=True)} ({session.mode})   next: {next_text(session)}")
     if status.blocker:
         lines.append(click.style(_cut(f"blocked: {status.blocker}", size), fg="red"))
     if session.tasks:
         lines += ["", click.style(progress(session), fg="green")]
     elif session.parts["tasks.yaml"].raw is not None:
-        lines.append(click.style(_cut(session.parts["tasks.yaml"].defect, size), fg="red"))
+        lines.append(click.style(_cut(session.parts["tasks.yaml"].problem, size), fg="red"))
     return lines
 
 
 def _tasks(session: Session, size: os.terminal_size | None, most: int | None) -> list[str]:
-    """Return the lines of the tasks in the order of the plan; where room is short, those in work are kept."""
+    """Return the lines of the tasks in the order of the plan; if space is short, keep those in progress."""
     if session.status is None or session.tasks is None:
         return []
     tasks = session.tasks.tasks
@@ -169,7 +169,7 @@ def summary_page(session: Session, redact: Callable[[str], str]) -> str:
     status, tasks = session.status, session.tasks
     parts = [f"#### {cell(session.name)}"]
     if status is None:
-        return "\n\n".join([*parts, cell(session.parts["status.json"].defect)])
+        return "\n\n".join([*parts, cell(session.parts["status.json"].problem)])
     parts.append(f"**{status.current_state}** ({session.mode}), next: {next_text(session)}")
     if status.blocker:
         parts.append(f"Blocked: {cell(status.blocker)}")

@@ -201,7 +201,7 @@ class MoveRequest:
 
 @dataclass(frozen=True)
 class MoveResult:
-    """A move and its events; there are none where it was done already."""
+    """A move and its events; without events if it was done already."""
 
     source: WorkPackageStatus
     target: WorkPackageStatus

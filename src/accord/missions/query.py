@@ -82,7 +82,7 @@ def _not_yet(mission: Mission, reached: set[str], wanted: str) -> list[str]:
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
-    """Return the number of work packages with files, by status; None where there are none."""
+    """Return the number of work packages with files, by status; None without any."""
     if not mission.files:
         return None
     counts = Counter(_status(mission, wp_id) for wp_id in mission.files)

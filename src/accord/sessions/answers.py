@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     """Asks the user, with what was wrong with the last answer. Returns None at the end of the input."""
 
 DEFER = "/defer"
-"""What a user writes, with a reason, to defer a question."""
+"""The command with which a user defers a question, followed by a reason."""
 
 _Settled = Literal["resolved", "open", "blocked", "ended"]
 

@@ -151,7 +151,7 @@ def _with_part(session: Session, part: Part) -> Session:
     """Return the session with this part. Raises BrokenContract when the part does not have its shape."""
     if part.model is None:
         message = f"{part.name} cannot be changed while it is broken."
-        raise BrokenContract(message, findings=part.findings, hint=part.defect)
+        raise BrokenContract(message, findings=part.findings, hint=part.problem)
     return replace(session, parts={**session.parts, part.name: part})
 
 

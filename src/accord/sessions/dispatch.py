@@ -81,8 +81,10 @@ def agent_input(
     start, with the files that are missing or broken.
     """
     _check_dispatch(session, task_id, role)
-    if defects := [defect for name in _relied_on(session, role) if (defect := session.parts[name].defect)]:
-        raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", defect) for defect in defects])
+    if problems := [problem for name in _relied_on(session, role) if (problem := session.parts[name].problem)]:
+        raise refuse(
+            f"{role} cannot be dispatched.", [Finding("context-file-missing", problem) for problem in problems]
+        )
     facts = gather_facts(session, task_id, role, base)
     status = status_of(session)
     document = {

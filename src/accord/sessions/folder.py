@@ -101,7 +101,7 @@ class Part:
         return self.raw is None and not self.unreadable
 
     @property
-    def defect(self) -> str:
+    def problem(self) -> str:
         """Why the file cannot be used; empty when it can."""
         if self.is_missing:
             return f"{self.name} is missing."
@@ -204,7 +204,7 @@ def status_value(session: Session) -> dict[str, Any]:
 
 
 def read_session(folder: Path) -> Session:
-    """Read a session's folder. Raises WrongUsage when there is no such folder."""
+    """Read a session's folder. Raises WrongUsage if the folder does not exist."""
     if not folder.is_dir():
         raise WrongUsage(f"`{folder}` is not a directory.", hint="Name a session below .agents-work.")
     return Session(folder, {name: _read_part(folder, name) for name in FILES})

@@ -67,7 +67,7 @@ def questions_on_issue(
 ) -> dict[str, AskedAt]:
     """Return since when each question is asked once the comment shows it; new ones count from the newest comment on.
 
-    At most ``MOST_OPEN`` questions are open at once, so that the comment has room for any texts.
+    At most ``MOST_OPEN`` questions are open at once, so that any texts fit into the comment.
     """
     newest = max((comment.id for comment in comments), default=0)
     known = {d.decision_id: d for d in status.user_decisions if _time_of(asked, d.decision_id) == d.asked_at}
@@ -155,7 +155,7 @@ class CommentOperation(SessionOperation):
 
 @dataclass(frozen=True)
 class PostedComment:
-    """The outcome for the comment, in a dry run the planned one; ``url`` is empty where there is none."""
+    """The outcome for the comment, in a dry run the planned one; ``url`` is empty without a comment."""
 
     action: _Outcome
     url: str = ""

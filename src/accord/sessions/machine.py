@@ -116,11 +116,11 @@ def _raises_security(output: OutputEntry, task: SessionTask) -> bool:
 class SessionFacts:
     """The facts that the guards of a session read.
 
-    ``defects`` maps files to what is wrong with them, ``gates`` decisions to why they do not let the session pass,
+    ``problems`` maps files to their problems, ``gates`` decisions to why they do not let the session pass,
     ``pending`` open decisions to the states in which they came up. ``retries`` counts the fix loops of ``task``.
     """
 
-    defects: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = field(default_factory=dict)
     gates: Mapping[str, str] = field(default_factory=dict)
     pending: Mapping[str, str] = field(default_factory=dict)
     unfinished: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class SessionFacts:
 
 def _files(target: str, mode: Mode) -> Callable[[SessionFacts], str]:
     names = files_needed(target, mode)
-    return lambda facts: " ".join(facts.defects[name] for name in names if facts.defects.get(name))
+    return lambda facts: " ".join(facts.problems[name] for name in names if facts.problems.get(name))
 
 
 def _resolved(facts: SessionFacts) -> str:
@@ -210,7 +210,7 @@ _STEPS: dict[tuple[str, str], tuple[str, Callable[[SessionFacts], str]]] = {
     ("INTEGRATE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
     ("RELEASE", "DONE"): ("all tasks completed, CI not red, report", _all(_all_completed, _not_red)),
 }
-"""What single moves need besides valid files and no pending question."""
+"""Requirements of single moves besides valid files and no pending question."""
 
 
 def _steps(mode: Mode) -> Iterator[Edge[SessionFacts]]:

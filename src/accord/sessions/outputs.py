@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputEffects:
-    """What an output changes. ``task_status`` are the task's next statuses, in order.
+    """The changes that an output causes. ``task_status`` are the task's next statuses, in order.
 
     ``findings`` are warnings: files that the agent reports as changed, and that its role may not change.
     """

@@ -177,7 +177,7 @@ def _check_document(name: str, raw: bytes) -> None:
     part = Part(name, raw)
     if has_errors(part.findings):
         message = f"{name} would break its contract, so nothing was written."
-        raise BrokenContract(message, findings=part.findings, hint=part.defect)
+        raise BrokenContract(message, findings=part.findings, hint=part.problem)
 
 
 def _encode_like(value: Value, before: bytes) -> bytes:
@@ -212,7 +212,7 @@ def facts_of(session: Session, *, task: str = "", reopens: bool = False) -> Sess
     status = status_of(session)
     tasks = session.tasks.tasks if session.tasks else []
     return SessionFacts(
-        defects={name: part.defect for name, part in session.parts.items()},
+        problems={name: part.problem for name, part in session.parts.items()},
         gates={decision_id: reason for decision_id in GATES if (reason := check_gate(status, decision_id))},
         pending={decision.decision_id: decision.state_context for decision in status.pending},
         unfinished=tuple(item.id for item in tasks if item.status != "completed"),
@@ -287,6 +287,6 @@ def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> It
             outputs = session.parts[OUTPUTS_FILE]
             if refusal := TASK.refusal(task.status, target, facts):
                 yield Finding("illegal-move", f"{name}: {refusal}")
-            elif target == "completed" and not outputs.is_missing and outputs.defect:
-                message = f"{name}: The reviews cannot be read, so it is unknown which passed. {outputs.defect}"
+            elif target == "completed" and not outputs.is_missing and outputs.problem:
+                message = f"{name}: The reviews cannot be read, so it is unknown which passed. {outputs.problem}"
                 yield Finding("illegal-move", message)

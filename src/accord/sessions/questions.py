@@ -69,7 +69,7 @@ class UserQuestion:
 
 @dataclass(frozen=True)
 class NextStep:
-    """What a session does next. ``pending`` are the questions that wait."""
+    """The next step of a session. ``pending`` are the questions that wait."""
 
     state: str
     next: Next

@@ -66,7 +66,7 @@ def implement() -> None:
     by_name = '\n\ndef greet_by_name(name: str) -> str:\n    """Say hello to somebody."""\n    return "Hello" + name\n'
     source.write_text(source.read_text() + by_name)
     source.with_name(f"test_{source.name}").write_text('assert "Ada" in greet_by_name("Ada")\n')
-    Path("agent.log").write_text("nobody needs this\n")
+    Path("agent.log").write_text("not needed\n")
     result = {"role": "implementor", "outcome": "completed", "patch": None}
     show({**result, "summary": f"Implements #{item['id']}, {item['title']}, and tests it."})
 
@@ -79,14 +79,14 @@ def review() -> None:
     new = [line for line in change.split("\n")[2:] if line[:1] in "+ "]
     line = first + next(n for n, text in enumerate(new) if text.startswith("+") and '"Hello" + name' in text)
     assert '"Hello" + name' in Path("revision/src/greeting.py").read_text().split("\n")[line - 1]
-    body = "**What:** There is no blank before the name.\n\n**Why:** It reads HelloAda.\n\n**Fix:** Add `, `."
+    body = "**What:** A blank before the name is missing.\n\n**Why:** It reads HelloAda.\n\n**Fix:** Add `, `."
     comment = {"path": "src/greeting.py", "line": line, "body": body}
     summary = f"For #{item['id']}, one blank is missing."
     show({"role": "reviewer", "review": {"verdict": "needs-changes", "summary": summary, "comments": [comment]}})
 
 
 def given(name: str) -> str:
-    """Return a text of others that the prompt holds as data."""
+    """Return an untrusted text that the prompt quotes as data."""
     return re.findall(rf"^### {re.escape(name)}\n\n(`+)text\n(.*?)\n\1$", PROMPT, re.MULTILINE | re.DOTALL)[0][1]
 
 
