@@ -112,7 +112,7 @@ class ReviewThread:
 
 
 @dataclass(frozen=True, slots=True)
-class _Thread:
+class _ThreadData:
     """A thread as one page shows it; ``more`` says where its further comments begin, empty when it has no more."""
 
     thread: ReviewThread
@@ -141,7 +141,7 @@ class ThreadMethods(Rest):
         path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
         return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
-    def _whole(self, begun: _Thread) -> ReviewThread:
+    def _whole(self, begun: _ThreadData) -> ReviewThread:
         """Add the comments of further pages."""
         thread, more = begun.thread, begun.more
         while more:
@@ -179,7 +179,7 @@ def _refusal(errors: list[dict[str, Any]]) -> Refused | Stopped:
     return Refused(said, hint="GitHub's sentence says why; running the same again will not help.")
 
 
-def _threads(data: dict[str, Any]) -> tuple[list[_Thread], str] | None:
+def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
     """Read a page of threads, and where the next one begins; None where the pull request does not exist."""
     pull = (data.get("repository") or {}).get("pullRequest")
     if pull is None:
@@ -188,7 +188,7 @@ def _threads(data: dict[str, Any]) -> tuple[list[_Thread], str] | None:
     return [_thread(node) for node in page["nodes"]], _next(page)
 
 
-def _thread(node: dict[str, Any]) -> _Thread:
+def _thread(node: dict[str, Any]) -> _ThreadData:
     thread = ReviewThread(
         id=node["id"],
         path=node["path"],
@@ -197,7 +197,7 @@ def _thread(node: dict[str, Any]) -> _Thread:
         is_outdated=node["isOutdated"],
         comments=_comments(node["comments"]),
     )
-    return _Thread(thread, _next(node["comments"]))
+    return _ThreadData(thread, _next(node["comments"]))
 
 
 def _more_comments(data: dict[str, Any]) -> tuple[tuple[Comment, ...], str] | None:

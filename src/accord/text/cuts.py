@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.markdown import fence_for, in_fence, unfenced
 from accord.text.redaction import Redactor
-from accord.text.regions import read_page
+from accord.text.regions import parse_markdown
 from accord.text.sanitise import sanitise
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def cut(text: str, space: int) -> tuple[str, str]:
 
     Head and tail make up the text again, without the fences if it is shown as code.
     """
-    code = read_page(text).code
+    code = parse_markdown(text).code
     for end in ("\n\n", "\n", " "):
         position = _last(text, end, space, code)
         if text[:position].strip() and _is_fit(text[:position]) and _is_fit(text[position:]):

@@ -17,7 +17,7 @@ from accord.text.hidden import strip_hidden
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.text.regions import Page, Prose
+    from accord.text.regions import ParsedMarkdown, Prose
 
 
 _NAMES = re.compile(
@@ -62,7 +62,7 @@ _AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class HtmlPart:
     """A part of raw HTML: a ``comment``, an allowed ``tag``, or a ``refused`` ``<`` that begins something else."""
 
     kind: str
@@ -92,7 +92,7 @@ def is_allowed_tag(tag: str) -> bool:
     return found is not None and _is_allowed(found)
 
 
-def pieces_of(text: str) -> Iterator[Piece]:
+def html_parts(text: str) -> Iterator[HtmlPart]:
     """Read raw HTML strictly: everything but comments and allowed tags is refused where it begins.
 
     A comment without an end hides all that follows, as it does in a CommonMark HTML block of kind 2.
@@ -105,25 +105,25 @@ def pieces_of(text: str) -> Iterator[Piece]:
         position = text.find("<", piece.end if piece else position + 1)
 
 
-def _piece_at(text: str, start: int) -> Piece | None:
+def _piece_at(text: str, start: int) -> HtmlPart | None:
     if text.startswith("<!--", start):
         return _comment_at(text, start)
     found = _TAG.match(text, start)
     if found and _is_allowed(found):
-        return Piece("tag", start, found.end())
-    return Piece("refused", start, start + 1) if _OPENING.match(text, start) else None
+        return HtmlPart("tag", start, found.end())
+    return HtmlPart("refused", start, start + 1) if _OPENING.match(text, start) else None
 
 
-def _comment_at(text: str, start: int) -> Piece:
+def _comment_at(text: str, start: int) -> HtmlPart:
     for short in ("<!-->", "<!--->"):
         if text.startswith(short, start):
-            return Piece("comment", start, start + len(short))
+            return HtmlPart("comment", start, start + len(short))
     closing = text.find("-->", start + 4)
     if closing >= 0:
-        return Piece("comment", start, closing + 3)
+        return HtmlPart("comment", start, closing + 3)
     if text.lstrip().startswith("<!--") and not text[:start].strip():
-        return Piece("comment", start, len(text))
-    return Piece("refused", start, start + 1)
+        return HtmlPart("comment", start, len(text))
+    return HtmlPart("refused", start, start + 1)
 
 
 def _is_allowed(tag: re.Match[str]) -> bool:
@@ -155,7 +155,7 @@ _CLOSE_THEMSELVES = frozenset(
 """Tags without an end, and those that whatever follows ends (HTML Standard, "Optional tags")."""
 
 
-def closing_tags(page: Page) -> list[str]:
+def closing_tags(page: ParsedMarkdown) -> list[str]:
     """List the tags that close what a text leaves open, in the order to write them.
 
     A closing tag takes away the last opening one of its name and nothing in between: a browser carries bold or a link
@@ -174,7 +174,7 @@ def closing_tags(page: Page) -> list[str]:
 
 def _tags(prose: Prose) -> Iterator[re.Match[str]]:
     if prose.is_html:
-        places = [piece.start for piece in pieces_of(prose.content) if piece.kind == "tag"]
+        places = [piece.start for piece in html_parts(prose.content) if piece.kind == "tag"]
     else:
         places = [span.start for span in prose.spans if span.kind == "html"]
     for place in places:

@@ -47,7 +47,7 @@ _LONGEST_LABEL = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class InlineSpan:
     """Something inside prose: ``code``, ``html``, ``autolink``, ``link`` or ``image``, as offsets into the prose.
 
     ``label_end`` is where the text of a link ends and its address begins; ``address`` is decoded, None by reference.
@@ -67,7 +67,7 @@ class Prose:
     content: str
     is_html: bool
     is_doubtful: bool
-    spans: Sequence[Span]
+    spans: Sequence[InlineSpan]
     _starts: Sequence[int]
     _sources: Sequence[int]
 
@@ -88,7 +88,7 @@ class Definition:
 
 
 @dataclass
-class Page:
+class ParsedMarkdown:
     """A text taken apart. ``code`` holds what stays byte for byte, ``open_fence`` the fence that nothing closes.
 
     A footnote ends a paragraph for GitHub and none for plain CommonMark, so that a tag may end where only one sees it.
@@ -110,11 +110,11 @@ class Page:
         return self.text[start:end]
 
 
-def read_page(text: str) -> Page:
+def parse_markdown(text: str) -> ParsedMarkdown:
     """Take a Markdown text apart."""
     if len(text) > LONGEST_TEXT:
-        return Page(text, (), is_readable=False)
-    page = Page(text, [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)])
+        return ParsedMarkdown(text, (), is_readable=False)
+    page = ParsedMarkdown(text, [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)])
     env: dict[str, Any] = {}
     tokens = _parser().parse(text, env)
     page.is_readable = all(map(_is_readable, tokens))
@@ -131,7 +131,7 @@ def _is_readable(token: Token) -> bool:
     return token.type != "inline" or (len(token.content) <= LONGEST_PROSE and not _MANY_BRACKETS.search(token.content))
 
 
-def _read_blocks(page: Page, tokens: Sequence[Token], env: dict[str, Any]) -> None:
+def _read_blocks(page: ParsedMarkdown, tokens: Sequence[Token], env: dict[str, Any]) -> None:
     cell_end = (-1, 0)
     for i, token in enumerate(tokens):
         if token.map is None:
@@ -152,13 +152,13 @@ def _read_blocks(page: Page, tokens: Sequence[Token], env: dict[str, Any]) -> No
             page.prose.append(_prose(page, token, env, _by_lines(page, token)))
 
 
-def _is_closed(page: Page, fence: Token) -> bool:
+def _is_closed(page: ParsedMarkdown, fence: Token) -> bool:
     first, last = fence.map or (0, 0)
     closing = page.line(last - 1).strip()
     return last - first > 1 and set(closing) == {fence.markup[0]} and len(closing) >= len(fence.markup)
 
 
-def _prose(page: Page, token: Token, env: dict[str, Any], places: tuple[list[int], list[int]]) -> Prose:
+def _prose(page: ParsedMarkdown, token: Token, env: dict[str, Any], places: tuple[list[int], list[int]]) -> Prose:
     is_html = token.type == "html_block"
     spans = [] if is_html else _spans(token.content, env)
     prose = Prose(token.content, is_html, _is_doubtful(page, token, spans), spans, *places)
@@ -167,16 +167,16 @@ def _prose(page: Page, token: Token, env: dict[str, Any], places: tuple[list[int
     return prose
 
 
-def _spans(content: str, env: dict[str, Any]) -> list[Span]:
+def _spans(content: str, env: dict[str, Any]) -> list[InlineSpan]:
     """Parse the inside of a block, and return what the wrapped rules noted, in order of their start."""
-    notes: list[Span] = []
+    notes: list[InlineSpan] = []
     env["accord.notes"], env["accord.offset"] = notes, 0
     parser = _parser()
     parser.inline.parse(content, parser, env, [])
     return sorted(notes, key=lambda span: (span.start, -span.end))
 
 
-def _is_doubtful(page: Page, token: Token, spans: Sequence[Span]) -> bool:
+def _is_doubtful(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> bool:
     content = token.content
     if "`" not in content or token.type == "html_block":
         return False
@@ -192,7 +192,7 @@ def _is_doubtful(page: Page, token: Token, spans: Sequence[Span]) -> bool:
     )
 
 
-def _without_code(content: str, spans: Sequence[Span]) -> str:
+def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     """Blank what is inside code, but keep its first backtick, which an address before it may swallow."""
     pieces, end = [], 0
     for span in spans:
@@ -202,7 +202,7 @@ def _without_code(content: str, spans: Sequence[Span]) -> str:
     return "".join(pieces) + content[end:]
 
 
-def _by_lines(page: Page, token: Token) -> tuple[list[int], list[int]]:
+def _by_lines(page: ParsedMarkdown, token: Token) -> tuple[list[int], list[int]]:
     """Place content of whole lines: each line of it is the rest of a line of the text, less outer blanks."""
     starts: list[int] = []
     sources: list[int] = []
@@ -219,7 +219,7 @@ def _by_lines(page: Page, token: Token) -> tuple[list[int], list[int]]:
     return starts, sources
 
 
-def _by_cell(page: Page, token: Token, searched_from: int) -> tuple[tuple[list[int], list[int]], int]:
+def _by_cell(page: ParsedMarkdown, token: Token, searched_from: int) -> tuple[tuple[list[int], list[int]], int]:
     """Place a cell of a table, whose escaped pipes have become plain; return also where the next cell may begin."""
     begin, end = page.lines[(token.map or [0])[0]]
     written = token.content.replace("|", "\\|")
@@ -232,7 +232,7 @@ def _by_cell(page: Page, token: Token, searched_from: int) -> tuple[tuple[list[i
     return (starts, sources), at + len(written)
 
 
-def _definitions(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
+def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
     """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
     named = [(label, definition) for label, definition in env.get("references", {}).items()]
     named += [(definition["label"], definition) for definition in env.get("duplicate_refs", ())]
@@ -248,7 +248,7 @@ def _definitions(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
             yield Definition(note.start(), note.start(1), note[1], note[2])
 
 
-def _footnotes(page: Page, env: dict[str, Any]) -> Iterator[Definition]:
+def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
     for first, last in env.get("accord.footnotes", {}).items():
         start, end = page.lines[first][0], page.lines[min(last, len(page.lines)) - 1][1]
         note = _FOOTNOTE_LABEL.search(page.text, start)
@@ -313,7 +313,7 @@ def _noting(rule: Callable[[StateInline, bool], bool], kind: str, first: str) ->
     return noted
 
 
-def _span(state: StateInline, kind: str, start: int, before: int) -> Span | None:
+def _span(state: StateInline, kind: str, start: int, before: int) -> InlineSpan | None:
     outer = state.env["accord.offset"]
     pushed = next((token for token in state.tokens[before:] if token.type != "text"), None)
     if kind == "code" and (pushed is None or pushed.type != "code_inline"):
@@ -326,7 +326,7 @@ def _span(state: StateInline, kind: str, start: int, before: int) -> Span | None
             address = str(pushed.attrs["href" if kind == "link" else "src"])
     elif kind == "autolink":
         address = state.src[start + 1 : state.pos - 1]
-    return Span(kind, outer + start, outer + state.pos, label_end, address)
+    return InlineSpan(kind, outer + start, outer + state.pos, label_end, address)
 
 
 def _footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accord.text.hidden import hidden_runs, in_place_of, invisible_runs, strip_hidden
-from accord.text.html import closing_tags, is_allowed_tag, is_safe_address, pieces_of
+from accord.text.html import closing_tags, html_parts, is_allowed_tag, is_safe_address
 from accord.text.markdown import in_fence, is_fenced
 from accord.text.redaction import Secret, merged, without
-from accord.text.regions import Page, Prose, Span, is_odd_label, read_page
+from accord.text.regions import InlineSpan, ParsedMarkdown, Prose, is_odd_label, parse_markdown
 from accord.text.terminal import without_escapes
 from accord.text.views import Replacement, View
 from accord.text.words import (
@@ -136,7 +136,7 @@ def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     text, taken = _shown(text, secrets)
     if is_fenced(text):
         return text, taken
-    page = read_page(text)
+    page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
     edits = [*_hidden_edits(page), *_definition_edits(page)]
@@ -228,7 +228,7 @@ def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secr
     return merged([*found, *more])
 
 
-def _hidden_edits(page: Page) -> Iterator[Edit]:
+def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     """Take hidden characters out of everything but code."""
     code = sorted(page.code)
     i = 0
@@ -240,7 +240,7 @@ def _hidden_edits(page: Page) -> Iterator[Edit]:
             yield Edit(start, stop, in_place_of(page.text[start:stop]), "hidden")
 
 
-def _definition_edits(page: Page) -> Iterator[Edit]:
+def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
     """Turn forbidden link reference definitions into text, by a backslash."""
     for definition in page.definitions:
         if _MARKER_LABEL.match(definition.label):
@@ -257,7 +257,7 @@ def _placed(edit: Edit, prose: Prose) -> Edit:
     return edit._replace(start=prose.source(edit.start), end=prose.source(edit.end - 1) + 1)
 
 
-def _prose_edits(page: Page, prose: Prose) -> Iterator[Edit]:
+def _prose_edits(page: ParsedMarkdown, prose: Prose) -> Iterator[Edit]:
     content = prose.content
     markup, holes = _raw_html(prose) if prose.is_html else _inline(prose, page)
     yield from markup
@@ -275,7 +275,7 @@ def _prose_edits(page: Page, prose: Prose) -> Iterator[Edit]:
             yield edit
 
 
-def _following(page: Page, prose: Prose) -> str:
+def _following(page: ParsedMarkdown, prose: Prose) -> str:
     """Return the beginning of the text after a block."""
     end = prose.source(len(prose.content) - 1) + 1 if prose.content else len(page.text)
     return page.text[end : end + 300]
@@ -288,7 +288,7 @@ def _before_on_line(text: str, position: int) -> str:
 def _raw_html(prose: Prose) -> tuple[list[Edit], list[Replacement]]:
     """Look through an HTML block, in which nothing is Markdown."""
     edits, holes = [], []
-    for piece in pieces_of(prose.content):
+    for piece in html_parts(prose.content):
         text = prose.content[piece.start : piece.end]
         if piece.kind == "comment":
             edits.append(_without_comment(prose.content, piece.start, piece.end))
@@ -308,7 +308,7 @@ def _without_comment(content: str, start: int, end: int) -> Edit:
     return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
 
 
-def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Replacement]]:
+def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replacement]]:
     """Look through what the wrapped rules noted in a paragraph."""
     content = prose.content
     edits: list[Edit] = []
@@ -334,11 +334,11 @@ def _inline(prose: Prose, page: Page) -> tuple[list[Edit], list[Replacement]]:
     return edits, sorted(holes)
 
 
-def _is_mail(span: Span) -> bool:
+def _is_mail(span: InlineSpan) -> bool:
     return ":" not in (span.address or "")
 
 
-def _tag_edits(content: str, span: Span) -> Iterator[Edit]:
+def _tag_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
     tag = content[span.start : span.end]
     if tag.startswith("<!--"):
         yield Edit(span.start, span.end, "", "markers" if _IMITATION.match(tag) else "comments")
@@ -346,7 +346,7 @@ def _tag_edits(content: str, span: Span) -> Iterator[Edit]:
         yield Edit(span.start, span.start + 1, "&lt;", "html")
 
 
-def _link_edits(content: str, span: Span) -> Iterator[Edit]:
+def _link_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     is_odd = "<!--" in content[span.label_end : span.end]
     if is_odd or (span.address is not None and not is_safe_address(span.address)):
@@ -354,7 +354,7 @@ def _link_edits(content: str, span: Span) -> Iterator[Edit]:
         yield Edit(bracket, bracket + 1, "\\[", "links")
 
 
-def _stray_edits(content: str, spans: Sequence[Span], pattern: re.Pattern[str]) -> Iterator[Edit]:
+def _stray_edits(content: str, spans: Sequence[InlineSpan], pattern: re.Pattern[str]) -> Iterator[Edit]:
     """Escape each ``<`` that some reader may take for the start of HTML, outside of what is known."""
     i = 0
     for hit in pattern.finditer(content):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from accord.text.hidden import GUARD, strip_hidden
 from accord.text.markdown import longer_run
-from accord.text.regions import Page, Prose, read_page
+from accord.text.regions import ParsedMarkdown, Prose, parse_markdown
 from accord.text.views import Replacement, View
 from accord.text.words import entity_edits
 
@@ -48,7 +48,7 @@ def _round(text: str) -> str:
     text = strip_hidden(text.replace(GUARD, ""))
     if not any(sign in text for sign in ("<", "]:", "&")):
         return text
-    page = read_page(text)
+    page = parse_markdown(text)
     if not page.is_readable:
         return _bare(text)
     cuts = [*_definitions(page)]
@@ -82,7 +82,7 @@ def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
     yield from (Replacement(edit.start, edit.end, "") for edit in entity_edits(content, holes))
 
 
-def _definitions(page: Page) -> Iterator[Replacement]:
+def _definitions(page: ParsedMarkdown) -> Iterator[Replacement]:
     """Yield the definitions and footnotes that nothing refers to: they show nowhere, and serve as comments."""
     prose = "\n".join(prose.content for prose in page.prose if not prose.is_html).casefold()
     links = [definition for definition in page.definitions if not definition.label.startswith("^")]
