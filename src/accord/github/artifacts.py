@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 1 << 16
 
 
-class Stored(NamedTuple):
+class StoredFile(NamedTuple):
     """Something in the storage: what to call it in a sentence, how to ask for its address, and the API that says it."""
 
     name: str
@@ -38,7 +38,7 @@ class Stored(NamedTuple):
     api_url: str
 
 
-def fetch(stored: Stored, take: Callable[[int, Iterator[bytes]], str], clock: Clock) -> None:
+def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock: Clock) -> None:
     """Fetch until ``take`` has what it wants: given a status and the content piece by piece, it returns no problem.
 
     The address is requested again at each try, as it soon expires. Raises Refused for one that is less safe than the
@@ -57,7 +57,7 @@ def fetch(stored: Stored, take: Callable[[int, Iterator[bytes]], str], clock: Cl
     )
 
 
-def _tried(stored: Stored, take: Callable[[int, Iterator[bytes]], str]) -> str:
+def _tried(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> str:
     """Fetch once; return what went wrong, if anything did. An auth of its own keeps out what ~/.netrc may hold."""
     import requests
 
@@ -76,7 +76,7 @@ def _tried(stored: Stored, take: Callable[[int, Iterator[bytes]], str]) -> str:
         return type(error).__name__
 
 
-def read_end(stored: Stored, most: int, clock: Clock) -> bytes:
+def read_end(stored: StoredFile, most: int, clock: Clock) -> bytes:
     """Read the last ``most`` bytes of a text; empty where the storage has nothing (404, 410). Raises as ``fetch``."""
     kept = bytearray()
 
@@ -125,7 +125,7 @@ class Fetched:
 
 
 class ArtifactMethods(Rest):
-    """The requests about artifacts."""
+    """Requests about artifacts of workflow runs."""
 
     def artifacts(self, run_id: int, name: str = "") -> list[Artifact]:
         """GET …/actions/runs/{run_id}/artifacts, all pages; those of one name when it is given."""
@@ -147,7 +147,7 @@ class ArtifactMethods(Rest):
             except NotThere as gone:
                 raise _expired(artifact) from gone
 
-        stored = Stored(f'The artifact "{artifact.name}"', place, self._access.api_url)
+        stored = StoredFile(f'The artifact "{artifact.name}"', place, self._access.api_url)
         fetch(stored, lambda status, content: _copied(status, content, artifact, file), self._clock)
 
 

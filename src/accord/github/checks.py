@@ -44,10 +44,13 @@ class Check:
 
 
 class CheckMethods(Rest):
-    """Implements ``CheckMethods``."""
+    """Requests about checks of commits."""
 
     def checks(self, sha: str) -> tuple[Check, ...]:
-        """GET …/commits/{sha}/check-runs and …/commits/{sha}/status, all pages: two requests as a rule."""
+        """List the newest check run of each name and app and the newest status of each context.
+
+        GET …/commits/{sha}/check-runs and …/status, all pages: two requests as a rule.
+        """
         commit = f"{self._root}/commits/{quote(sha, safe='')}"
         runs = self._listed(f"{commit}/check-runs", _check_run, key="check_runs", filter="latest")
         return (*runs, *self._listed(f"{commit}/status", _status, key="statuses"))
@@ -111,15 +114,21 @@ class PublishedVerdict:
 
 
 class VerdictMethods(Rest):
-    """Implements ``VerdictPort``."""
+    """Requests that set checks and statuses."""
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
-        """GET …/commits/{ref}/check-runs with the name."""
+        """Read the newest check run of this name; None without one.
+
+        GET …/commits/{ref}/check-runs.
+        """
         path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
         return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
 
     def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """POST …/check-runs."""
+        """Create a check run.
+
+        POST …/check-runs. Raises Forbidden for a token that does not belong to an app, and AnswerLost.
+        """
         content = {
             "name": verdict.name,
             "head_sha": sha,
@@ -131,13 +140,19 @@ class VerdictMethods(Rest):
         return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
 
     def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
-        """GET …/commits/{ref}/status, all pages."""
+        """Read the newest commit status of this name; None without one.
+
+        GET …/commits/{ref}/status, all pages.
+        """
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
         named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """POST …/statuses/{sha}."""
+        """Set a commit status.
+
+        POST …/statuses/{sha}. Raises Forbidden and AnswerLost.
+        """
         content = {
             "state": "success" if verdict.is_passed else "failure",
             "context": verdict.name,

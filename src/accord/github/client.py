@@ -39,19 +39,28 @@ class LabelEvent:
 
 
 class LabellingMethods(Rest):
-    """Implements ``LabellingPort``."""
+    """Requests about labels of issues and about permissions."""
 
     def label_events(self, number: int) -> tuple[LabelEvent, ...]:
-        """GET …/issues/{n}/timeline, all pages; a page holds comments as well."""
+        """List the changes of the labels of an issue or pull request, oldest first.
+
+        GET …/issues/{n}/timeline, all pages, which hold comments too.
+        """
         found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
         return tuple(event for event in found if event is not None)
 
     def remove_label(self, number: int, label: str) -> None:
-        """DELETE …/issues/{n}/labels/{name}."""
+        """Remove one label; safe to repeat.
+
+        DELETE …/issues/{n}/labels/{name}; a 404 counts as removed.
+        """
         self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
 
     def may_write(self, login: str) -> bool:
-        """GET …/collaborators/{login}/permission; "write" is there also for the role maintain."""
+        """Return whether an account may push to the repository.
+
+        GET …/collaborators/{login}/permission, which reports the role maintain as "write".
+        """
         path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
         return self._found(path, lambda data: data["permission"]) in ("admin", "write")
 
@@ -86,10 +95,13 @@ class GitHub(
     TreeMethods,
     WorkflowMethods,
 ):
-    """One repository; implements ``accord.github.models.GitHub`` and the ports of the modules that it is made of."""
+    """One repository over REST: every request that accord makes."""
 
     def identity(self) -> Identity:
-        """Ask who we are. An installation token may not ask (403), and so tells that it is one."""
+        """Read the login of the token.
+
+        GET /user. An installation token is refused (403), which identifies it.
+        """
         given = self._access.identity
         try:
             answer = self._transport.call("GET", "/user")
@@ -100,22 +112,31 @@ class GitHub(
         return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", given))
 
     def repository(self) -> Repository:
-        """Read the repository. Raises Refused when it is not there for this token."""
+        """Read the repository.
+
+        GET …. Raises Refused when this token cannot see it.
+        """
         try:
             return self._transport.call("GET", self._root).read(_repository)
         except NotThere as absent:
             raise Refused(absent.message, hint=absent.hint) from absent
 
     def server_time(self) -> datetime:
-        """Return GitHub's clock as of its last answer; our own before the first."""
+        """Return GitHub's clock as of its last response; the local clock before the first."""
         return self._transport.server_time or self._clock.now()
 
     def issue(self, number: int) -> Issue | None:
-        """Read one issue; one that was transferred is another issue somewhere else, so None."""
+        """Read one issue or pull request; None without one of this number, or after a transfer.
+
+        GET …/issues/{n}.
+        """
         return self._found(f"{self._root}/issues/{number}", _issue)
 
     def issues(self, *, state: str = "all") -> Iterator[Issue]:
-        """List newest first."""
+        """List issues and pull requests, newest first, page by page as they are consumed.
+
+        GET …/issues.
+        """
         return self._listed(f"{self._root}/issues", _issue, state=state, sort="created", direction="desc")
 
     def search(self, word: str) -> Found:
@@ -136,12 +157,18 @@ class GitHub(
         return Found(tuple(issues), is_complete)
 
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
-        """POST …/issues."""
+        """Create an issue.
+
+        POST …/issues. Raises AnswerLost when it is unknown whether it was created.
+        """
         content = {"title": title, "body": body, "labels": list(labels)}
         return self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).read(_issue)
 
     def change_issue(self, number: int, change: IssueChange) -> Issue:
-        """PATCH …/issues/{n} with the fields that are given."""
+        """Change the given fields of an issue; safe to repeat.
+
+        PATCH …/issues/{n}.
+        """
         fields: dict[str, Any] = {
             "body": change.body,
             "labels": None if change.labels is None else list(change.labels),
@@ -152,16 +179,25 @@ class GitHub(
         return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
 
     def replace_labels(self, number: int, labels: Sequence[str]) -> None:
-        """PUT …/issues/{n}/labels."""
+        """Replace all labels of an issue; safe to repeat.
+
+        PUT …/issues/{n}/labels.
+        """
         self._transport.call("PUT", f"{self._root}/issues/{number}/labels", body={"labels": list(labels)})
 
     def blockers(self, number: int) -> list[Issue]:
-        """GET …/issues/{n}/dependencies/blocked_by, all pages."""
+        """List the issues that block an issue.
+
+        GET …/issues/{n}/dependencies/blocked_by, all pages. Raises NotThere where the server has no dependencies.
+        """
         path = f"{self._root}/issues/{number}/dependencies/blocked_by"
         return list(self._listed(path, _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
-        """POST …/issues/{n}/dependencies/blocked_by. A dependency that exists by now counts as added."""
+        """Add a dependency by the blocker's database id; an existing one counts as added.
+
+        POST …/issues/{n}/dependencies/blocked_by. Raises AnswerLost and NotThere.
+        """
         path = f"{self._root}/issues/{number}/dependencies/blocked_by"
         try:
             return self._transport.call("POST", path, body={"issue_id": blocker_id}).read(_issue)
@@ -174,25 +210,40 @@ class GitHub(
             raise
 
     def labels(self) -> list[Label]:
-        """GET …/labels, all pages."""
+        """List all labels.
+
+        GET …/labels, all pages.
+        """
         return list(self._listed(f"{self._root}/labels", _label))
 
     def create_label(self, label: Label) -> Label:
-        """POST …/labels."""
+        """Create a label.
+
+        POST …/labels. Raises AnswerLost when it is unknown whether it was created.
+        """
         content = {"name": label.name, "description": label.description, "color": label.color}
         return self._transport.call("POST", f"{self._root}/labels", body=content).read(_label)
 
     def change_label(self, name: str, label: Label) -> None:
-        """PATCH …/labels/{name}."""
+        """Change name, description and color of a label; issues keep it.
+
+        PATCH …/labels/{name}.
+        """
         content = {"new_name": label.name, "description": label.description, "color": label.color}
         self._transport.call("PATCH", self._label_path(name), body=content)
 
     def delete_label(self, name: str) -> None:
-        """DELETE …/labels/{name}."""
+        """Delete a label; safe to repeat.
+
+        DELETE …/labels/{name}; a 404 counts as deleted.
+        """
         self._delete(self._label_path(name))
 
     def label(self, name: str) -> Label | None:
-        """GET …/labels/{name}."""
+        """Read one label by its name, ignoring case; None without one.
+
+        GET …/labels/{name}.
+        """
         return self._found(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:

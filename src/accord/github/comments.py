@@ -25,24 +25,36 @@ class Comment:
 
 
 class CommentMethods(Rest):
-    """Implements ``CommentMethods``."""
+    """Requests about comments of issues and pull requests."""
 
     def comments(self, number: int) -> Iterator[Comment]:
-        """GET …/issues/{n}/comments."""
+        """List the comments of an issue or pull request, oldest first.
+
+        GET …/issues/{n}/comments, all pages.
+        """
         return self._listed(f"{self._root}/issues/{number}/comments", read_comment)
 
     def create_comment(self, number: int, body: str) -> Comment:
-        """POST …/issues/{n}/comments."""
+        """Create a comment.
+
+        POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created.
+        """
         path = f"{self._root}/issues/{number}/comments"
         return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
-        """PATCH …/issues/comments/{id}."""
+        """Replace the body of a comment; safe to repeat.
+
+        PATCH …/issues/comments/{id}.
+        """
         path = f"{self._root}/issues/comments/{comment_id}"
         return self._transport.call("PATCH", path, body={"body": body}).read(read_comment)
 
     def delete_comment(self, comment_id: int) -> None:
-        """DELETE …/issues/comments/{id}."""
+        """Delete a comment; safe to repeat.
+
+        DELETE …/issues/comments/{id}; a 404 counts as deleted.
+        """
         self._delete(f"{self._root}/issues/comments/{comment_id}")
 
 
@@ -120,10 +132,14 @@ class _ThreadData:
 
 
 class ThreadMethods(Rest):
-    """Implements ``ThreadMethods``."""
+    """Requests about review threads."""
 
     def review_threads(self, number: int) -> tuple[ReviewThread, ...]:
-        """POST /graphql: a request for every 50 threads, and one for every 100 comments more in one of them."""
+        """List all threads of a pull request with all their comments, oldest first.
+
+        POST /graphql, which only reads: one request for every 50 threads, and one for every 100 more comments of a
+        thread.
+        """
         owner, _, name = self._access.repository.partition("/")
         asked: dict[str, Any] = {"owner": owner, "name": name, "number": number, "threads": None, "comments": None}
         found: list[ReviewThread] = []
@@ -137,7 +153,10 @@ class ThreadMethods(Rest):
                 return tuple(found)
 
     def reply(self, number: int, comment_id: int, body: str) -> Comment:
-        """POST …/pulls/{n}/comments/{id}/replies."""
+        """Reply to the first comment of a thread.
+
+        POST …/pulls/{n}/comments/{id}/replies. Raises AnswerLost when it is unknown whether it was posted.
+        """
         path = f"{self._root}/pulls/{number}/comments/{comment_id}/replies"
         return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 

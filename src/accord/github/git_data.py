@@ -43,10 +43,13 @@ def create_ref_once(github: RefMethods, name: str, sha: str, clock: Clock) -> bo
 
 
 class RefMethods(Rest):
-    """Implements ``RefMethods``."""
+    """Requests about refs and commits."""
 
     def ref(self, name: str) -> str | None:
-        """GET …/git/ref/{ref}."""
+        """Return the commit that a ref points to; None without such a ref.
+
+        GET …/git/ref/{ref}.
+        """
         try:
             answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
         except (NotThere, EmptyRepository):
@@ -54,7 +57,10 @@ class RefMethods(Rest):
         return answer.read(lambda data: str(data["object"]["sha"]))
 
     def create_ref(self, name: str, sha: str) -> bool:
-        """POST …/git/refs."""
+        """Create a ref; False when GitHub refuses, as for an existing ref.
+
+        POST …/git/refs. Raises AnswerLost.
+        """
         try:
             self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
         except Conflict:
@@ -62,7 +68,10 @@ class RefMethods(Rest):
         return True
 
     def forward_ref(self, name: str, sha: str) -> bool:
-        """PATCH …/git/refs/{ref} without force."""
+        """Move a ref to a descendant; False when the ref is elsewhere by now, or gone.
+
+        PATCH …/git/refs/{ref} without force; safe to repeat.
+        """
         try:
             self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": False})
         except Conflict:
@@ -70,20 +79,32 @@ class RefMethods(Rest):
         return True
 
     def replace_ref(self, name: str, sha: str) -> None:
-        """PATCH …/git/refs/{ref} with force. Sent twice it is the same."""
+        """Point a ref elsewhere by force, which suits only refs whose commits are all accord's; safe to repeat.
+
+        PATCH …/git/refs/{ref} with force. Raises Conflict.
+        """
         self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
 
     def commit_object(self, sha: str) -> Commit | None:
-        """GET …/git/commits/{sha}."""
+        """Read a commit; None without such a commit.
+
+        GET …/git/commits/{sha}.
+        """
         return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
-        """POST …/git/commits."""
+        """Create a commit that no ref names yet.
+
+        POST …/git/commits. Raises AnswerLost; repeating it does no harm.
+        """
         content = {"message": message, "tree": tree, "parents": list(parents)}
         return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
 
     def create_tree(self, files: Mapping[str, str]) -> str:
-        """POST …/git/trees."""
+        """Create a tree of text files.
+
+        POST …/git/trees. Raises AnswerLost; the same files make the same tree.
+        """
         entries = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
         answer = self._transport.call("POST", f"{self._root}/git/trees", body={"tree": entries})
         return answer.read(lambda data: str(data["sha"]))
@@ -117,10 +138,13 @@ class Tree:
 
 
 class TreeMethods(Rest):
-    """Implements ``TreeMethods``."""
+    """Requests about trees and files."""
 
     def tree(self, sha: str, *, recursive: bool = False) -> Tree:
-        """GET …/git/trees/{sha}. Raises Refused when GitHub leaves entries out."""
+        """Read the tree of a commit, or one by its own sha; ``recursive`` includes the content of folders.
+
+        GET …/git/trees/{sha}. Raises Refused when GitHub leaves entries out.
+        """
         path = f"{self._root}/git/trees/{quote(sha, safe='')}"
         answer = self._transport.call("GET", path, params={"recursive": "1"} if recursive else None)
         if answer.read(lambda data: bool(data.get("truncated"))):
@@ -128,7 +152,10 @@ class TreeMethods(Rest):
         return answer.read(_tree)
 
     def file(self, path: str, commit: str) -> bytes:
-        """GET …/contents/{path} at a commit."""
+        """Read a file of a commit, at most 1 MB (GitHub documentation, "Get repository content").
+
+        GET …/contents/{path}. Raises Refused without such a file.
+        """
         address = f"{self._root}/contents/{quote(path, safe='/')}"
         try:
             content = self._transport.call("GET", address, params={"ref": commit}).read(_content)
@@ -139,7 +166,10 @@ class TreeMethods(Rest):
         return content
 
     def create_tree_over(self, base: str, changes: Mapping[str, tuple[str, str] | None]) -> str:
-        """POST …/git/trees with a base tree."""
+        """Create a tree from another one and changed paths: ``(mode, text)``, or None to remove a file.
+
+        POST …/git/trees with a base tree. Raises AnswerLost; the same changes make the same tree.
+        """
         entries = [_change(path, *change) if change else _removal(path) for path, change in changes.items()]
         answer = self._transport.call("POST", f"{self._root}/git/trees", body={"base_tree": base, "tree": entries})
         return answer.read(lambda data: str(data["sha"]))

@@ -1,4 +1,4 @@
-"""Pull requests over REST; implements ``accord.github.models.PullPort``."""
+"""Pull requests and reviews over REST."""
 
 from __future__ import annotations
 
@@ -21,37 +21,52 @@ if TYPE_CHECKING:
 
 
 class PullMethods(Rest):
-    """The requests about pull requests themselves; their reviews are in ``accord.github.pulls``."""
+    """Requests about pull requests."""
 
     def pull(self, number: int) -> Pull | None:
-        """GET …/pulls/{n}."""
+        """Read one pull request; None without one of this number.
+
+        GET …/pulls/{n}.
+        """
         return self._found(f"{self._root}/pulls/{number}", read_pull)
 
     def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
-        """GET …/pulls with the branch as head."""
+        """List the pull requests whose head is this branch of this repository, newest first.
+
+        GET …/pulls.
+        """
         owner = self._access.repository.partition("/")[0]
         params = {"head": f"{owner}:{branch}", "state": state, "sort": "created", "direction": "desc"}
         found = self._listed(f"{self._root}/pulls", read_pull, **params)
         return [pull for pull in found if pull.head_branch == branch]
 
     def open_pulls(self) -> Iterator[Pull]:
-        """GET …/pulls, page by page."""
+        """List the open pull requests, oldest first, page by page as they are consumed.
+
+        GET …/pulls.
+        """
         return self._listed(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
-        """POST …/pulls."""
+        """Open a pull request.
+
+        POST …/pulls. Raises AnswerLost when it is unknown whether it was opened.
+        """
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
         return self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True).read(read_pull)
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
-        """PATCH …/pulls/{n}."""
+        """Change title and body; safe to repeat.
+
+        PATCH …/pulls/{n}.
+        """
         content = {"title": title, "body": body}
         return self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).read(read_pull)
 
     def change_body(self, number: int, *, was: str, body: str) -> bool:
-        """GET and, if it still is what it was, PATCH …/pulls/{n}.
+        """Replace a body that is unchanged since it was read; False when it was changed. Safe to repeat.
 
-        GitHub changes a body without asking what was in it, so a race between the two requests remains.
+        GET and PATCH …/pulls/{n}. GitHub does not compare the old body, so a race between the two requests remains.
         """
         pull = self.pull(number)
         if pull is None or pull.body not in (was, body):
@@ -61,7 +76,10 @@ class PullMethods(Rest):
         return True
 
     def add_labels(self, number: int, labels: Sequence[str]) -> None:
-        """POST …/issues/{n}/labels. Adding twice is adding once, so a lost answer is answered by sending again."""
+        """Add labels to an issue or pull request; safe to repeat.
+
+        POST …/issues/{n}/labels, sent again when its answer is lost.
+        """
         path = f"{self._root}/issues/{number}/labels"
         body = {"labels": list(labels)}
         send_until_answered(lambda: self._transport.call("POST", path, body=body), self._clock)
@@ -97,49 +115,77 @@ _VERDICT = re.compile(r"your own pull request|not permitted to approve", re.IGNO
 
 
 class ReviewMethods(Rest):
-    """The requests about reviews of pull requests."""
+    """Requests about reviews."""
 
     def files(self, number: int) -> list[PullFile]:
-        """GET …/pulls/{n}/files, all pages."""
+        """List the files of a pull request at its head; see ``limits.PULL_FILES``.
+
+        GET …/pulls/{n}/files, all pages.
+        """
         return list(self._listed(f"{self._root}/pulls/{number}/files", _file))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
-        """GET …/compare/{base}...{commit}; its first page has all the files, whatever its size."""
+        """List the files that changed since ``commit`` left ``base``; see ``limits.COMPARED_FILES``.
+
+        GET …/compare/{base}...{commit}, whose first page has all files.
+        """
         path = f"{self._root}/compare/{base}...{commit}"
         answer = self._transport.call("GET", path, params={"per_page": 1})
         return answer.read(lambda data: [_file(entry) for entry in data["files"]])
 
     def reviews(self, number: int) -> list[Review]:
-        """GET …/pulls/{n}/reviews, all pages."""
+        """List reviews, oldest first; pending ones only of the token's own login.
+
+        GET …/pulls/{n}/reviews, all pages.
+        """
         return list(self._listed(f"{self._root}/pulls/{number}/reviews", _review))
 
     def create_review(self, number: int, review: NewReview) -> Review:
-        """POST …/pulls/{n}/reviews."""
+        """Post a review with its inline comments, all or nothing.
+
+        POST …/pulls/{n}/reviews. Raises AnswerLost when it is unknown whether it was posted, AnchorRefused,
+        VerdictRefused.
+        """
         comments = [{"path": c.path, "line": c.line, "side": c.side, "body": c.body} for c in review.comments]
         content = {"commit_id": review.commit, "event": review.event, "body": review.body, "comments": comments}
         return self._post(f"{self._root}/pulls/{number}/reviews", content).read(_review)
 
     def change_review(self, number: int, review_id: int, body: str) -> Review:
-        """PUT …/pulls/{n}/reviews/{id}."""
+        """Replace the body of a review; safe to repeat.
+
+        PUT …/pulls/{n}/reviews/{id}.
+        """
         path = f"{self._root}/pulls/{number}/reviews/{review_id}"
         return self._transport.call("PUT", path, body={"body": body}).read(_review)
 
     def dismiss_review(self, number: int, review_id: int, message: str) -> None:
-        """PUT …/pulls/{n}/reviews/{id}/dismissals."""
+        """Dismiss a review that approves or requests changes.
+
+        PUT …/pulls/{n}/reviews/{id}/dismissals. Raises Refused when it was dismissed before.
+        """
         path = f"{self._root}/pulls/{number}/reviews/{review_id}/dismissals"
         self._transport.call("PUT", path, body={"message": message, "event": "DISMISS"})
 
     def delete_pending_review(self, number: int, review_id: int) -> None:
-        """DELETE …/pulls/{n}/reviews/{id}."""
+        """Delete a review that was not submitted; safe to repeat.
+
+        DELETE …/pulls/{n}/reviews/{id}; a 404 counts as deleted.
+        """
         self._delete(f"{self._root}/pulls/{number}/reviews/{review_id}")
 
     def comment_on_file(self, number: int, commit: str, path: str, body: str) -> str:
-        """POST …/pulls/{n}/comments with a file as subject, which the endpoint for reviews cannot have."""
+        """Comment on a file as a whole; return the URL.
+
+        POST …/pulls/{n}/comments, as reviews cannot hold such comments. Raises AnswerLost and AnchorRefused.
+        """
         content = {"commit_id": commit, "path": path, "subject_type": "file", "body": body}
         return self._post(f"{self._root}/pulls/{number}/comments", content).read(lambda data: str(data["html_url"]))
 
     def review_comments(self, number: int) -> Iterator[Comment]:
-        """GET …/pulls/{n}/comments, page by page."""
+        """List the comments on lines and files, oldest first.
+
+        GET …/pulls/{n}/comments, page by page.
+        """
         return self._listed(f"{self._root}/pulls/{number}/comments", read_comment)
 
     def _post(self, path: str, content: dict[str, Any]) -> Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from accord.github.artifacts import Stored, read_end
+from accord.github.artifacts import StoredFile, read_end
 from accord.github.models import NotThere
 from accord.github.rest import Rest
 
@@ -41,27 +41,36 @@ class WorkflowRun:
 
 
 class WorkflowMethods(Rest):
-    """Implements ``WorkflowPort``."""
+    """Requests about workflow runs."""
 
     def workflow_run(self, run_id: int) -> WorkflowRun | None:
-        """GET …/actions/runs/{run_id}."""
+        """Read a run; None without one, or after it was deleted.
+
+        GET …/actions/runs/{run_id}.
+        """
         return self._found(f"{self._root}/actions/runs/{run_id}", _run)
 
     def job_log(self, job_id: int) -> str:
-        """GET …/actions/jobs/{job_id}/logs, which leads to GitHub's storage; the token is not sent there."""
+        """Read the end of a job's log, ``MOST_LOG_BYTES`` at most; empty when GitHub has no log any more.
+
+        GET …/actions/jobs/{job_id}/logs, which redirects to GitHub's storage; the token is not sent there.
+        """
         path = f"{self._root}/actions/jobs/{job_id}/logs"
 
         def place() -> str:
             return str(self._transport.call("GET", path, takes_location=True).data)
 
-        log = Stored("The log", place, self._access.api_url)
+        log = StoredFile("The log", place, self._access.api_url)
         try:
             return read_end(log, MOST_LOG_BYTES, self._clock).decode("utf-8", "replace")
         except NotThere:
             return ""
 
     def dispatch_workflow(self, file: str, ref: str, inputs: Mapping[str, str]) -> None:
-        """POST …/actions/workflows/{file}/dispatches."""
+        """Start a workflow by the name of its file.
+
+        POST …/actions/workflows/{file}/dispatches. Raises AnswerLost when it is unknown whether it was started.
+        """
         path = f"{self._root}/actions/workflows/{quote(file, safe='')}/dispatches"
         self._transport.call("POST", path, body={"ref": ref, "inputs": dict(inputs)})
 
@@ -82,9 +91,12 @@ def _run(data: dict[str, Any]) -> WorkflowRun:
 
 
 class EventMethods(Rest):
-    """Implements ``EventPort``."""
+    """Requests that start workflows by events."""
 
     def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
-        """POST …/dispatches."""
+        """Start the workflows on ``repository_dispatch`` of this type.
+
+        POST …/dispatches. Raises AnswerLost when they may have started.
+        """
         content = {"event_type": name, "client_payload": dict(payload)}
         self._transport.call("POST", f"{self._root}/dispatches", body=content)
