@@ -1,7 +1,7 @@
-"""The server itself, as an ASGI application: one request in, one transaction, one answer out.
+"""The server as an ASGI application: each request is one transaction and one answer.
 
-A request passes these stations: the observers hear of it, a fault may claim it, the token and the rate limit are
-checked, the handler runs in its transaction, the observers hear the result, and only then does the answer leave.
+A request passes the observers, the injected faults, the token and the rate limit. Its handler runs in its transaction,
+the observers see the result, and only then the answer leaves.
 """
 
 from __future__ import annotations
@@ -18,21 +18,33 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from accord_sandbox import faults, git_http, responses, routes, workflow_runs
+from accord_sandbox import (  # noqa: F401 (handlers register themselves)
+    checks,
+    comments,
+    git_data,
+    git_http,
+    graphql,
+    issues,
+    labels,
+    pulls,
+    repositories,
+    reviews,
+    search,
+    workflow_runs,
+)
 from accord_sandbox.calls import Call, authenticate
-from accord_sandbox.faults import Exchange, Fault, Faults, Observer, drop, gone
+from accord_sandbox.faults import AFTER, Exchange, Fault, Faults, Observer, drop, fault_refusal, wait_until_closed
 from accord_sandbox.git_storage import GitStorage
-from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
-from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.rates import Meter
+from accord_sandbox.responses import ApiResponse, Refusal, encode, etag, not_found
+from accord_sandbox.routing import READ_POINTS, WRITE_POINTS, Load, match_route
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.types import Receive, Scope, Send
 
     from accord_sandbox.calls import Actor, SandboxSettings
     from accord_sandbox.database import Database
-    from accord_sandbox.route import Route
+    from accord_sandbox.routing import Route
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
@@ -41,11 +53,11 @@ API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit",
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of a request, ready to be sent. ``applied``: the handler ran to its end."""
+    """The answer to a request, ready to be sent. ``applied``: the handler ran to its end."""
 
-    answer: ApiResponse
+    response: ApiResponse
     content: bytes
-    actor: Actor | None
+    actor: Actor | None = None
     applied: bool = False
 
 
@@ -57,76 +69,63 @@ class Application:
         self.settings = settings
         self.faults = Faults()
         self.meter = Meter(settings.rate_limits)
-        self.bares = GitStorage(database.path.parent / "git")
+        self.storage = GitStorage(database.path.parent / "git")
         self.observers: list[Observer] = []
         self.requests: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request: API, git, test controls, or a page to look at."""
+        """Serve one request: API, git, storage, test controls, or a page."""
         path, root = scope["path"], ""
         if path.startswith(f"{ENTERPRISE_PREFIX}/"):
             path, root = path.removeprefix(ENTERPRISE_PREFIX), ENTERPRISE_PREFIX
         elif path == ENTERPRISE_GRAPHQL:
             path = "/graphql"
         first = path.lstrip("/").partition("/")[0]
-        visited = git_http.PATTERN.fullmatch(path)
-        if not root and visited is not None:
-            door = git_http.GitEndpoint(
-                self.database, self.bares, self.settings, self.faults, self.requests, self._observe
-            )
-            await door.serve(Request(scope, receive), f"{visited['owner']}/{visited['repo']}", visited["service"], send)
+        git = git_http.PATTERN.fullmatch(path)
+        request = Request(scope, receive)
+        if not root and git is not None:
+            parts = (self.database, self.storage, self.settings, self.faults, self.requests, self._observe)
+            await git_http.GitEndpoint(*parts).serve(request, f"{git['owner']}/{git['repo']}", git["service"], send)
         elif not root and first == "_storage":
-            await self._storage(Request(scope, receive), path, send)
+            await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
-            await (await self._control(Request(scope, receive), path))(scope, receive, send)
+            await (await self._serve_control(request, path))(scope, receive, send)
         elif root or first in API_ROOTS or scope["method"] not in ("GET", "HEAD"):
-            await self._api(Request(scope, receive), path, root, send)
+            await self._serve_api(request, path, root, send)
         else:
-            from accord_sandbox.pages import respond  # only those who look pay for templates and Markdown
+            from accord_sandbox.pages import respond  # imported here: only pages need templates and Markdown
 
             with self.database.reading() as connection:
                 query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-                response = respond(connection, self.bares, path, query)
+                response = respond(connection, self.storage, path, query)
             await response(scope, receive, send)
 
-    async def _api(self, request: Request, path: str, root: str, send: Send) -> None:
-        raw = await request.body()
-        document, refused = _parse(raw)
-        exchange = Exchange(
-            "received",
-            request.method,
-            path,
-            dict(request.query_params),
-            dict(request.headers),
-            document,
-        )
+    async def _serve_api(self, request: Request, path: str, root: str, send: Send) -> None:
+        document, refused = _parse(await request.body())
+        query, headers = dict(request.query_params), dict(request.headers)
+        exchange = Exchange("received", request.method, path, query, headers, document)
         self._observe(exchange)
         fault = self.faults.take(request.method, path)
         if self.settings.latency_seconds:
             await asyncio.sleep(self.settings.latency_seconds)
         web = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
         outcome = self._outcome(exchange, web, root, refused, fault)
-        dropped = fault is not None and fault.kind in ("lost-before", "lost-after")
-        status = None if dropped else outcome.answer.status
-        self.requests.append((request.method, path, status or 0))
-        self._observe(
-            replace(
-                exchange,
-                phase="applied",
-                status=status,
-                response_headers=None if dropped else outcome.answer.headers,
-                response_json=None if dropped else outcome.answer.body,
-                applied=outcome.applied,
-            )
-        )
+        response, status = outcome.response, outcome.response.status
+        exchange = replace(exchange, phase="applied", applied=outcome.applied)
+        if fault is not None and fault.kind in ("lost-before", "lost-after"):
+            self.requests.append((request.method, path, 0))
+        else:
+            self.requests.append((request.method, path, status))
+            exchange = replace(exchange, status=status, response_headers=response.headers, response_json=response.body)
+        self._observe(exchange)
         await _send(request, outcome, fault, send)
 
     def _outcome(
         self, exchange: Exchange, web: str, root: str, refused: Refusal | None, fault: Fault | None
     ) -> _Outcome:
-        """Do what the request asks for, unless it or a fault prevents that, and dress the answer."""
+        """Carry the request out, unless it or a fault prevents that, and complete the answer."""
         now = self.settings.clock.now().timestamp()
-        found = routes.match(exchange.method, exchange.path)
+        found = match_route(exchange.method, exchange.path)
         route, params = found if found is not None else (None, {})
         call = Call(
             db=None,  # type: ignore[arg-type] # set inside the transaction
@@ -134,61 +133,56 @@ class Application:
             now=now,
             api=web + root,
             web=web,
-            bares=self.bares,
-            accept=exchange.headers.get("accept", ""),
             path=exchange.path,
             query=exchange.query,
+            storage=self.storage,
             document=exchange.json,
-            meter=self.meter,
             params=params,
         )
-        applied = False
+        docs, applied = route.docs if route else "", False
         try:
-            if fault is not None and fault.kind not in faults.AFTER:
-                raise faults.refusal(fault, None, now) or not_found()
-            answer = self._transact(call, route, exchange.headers.get("authorization"), refused)
+            if fault is not None and fault.kind not in AFTER:
+                raise fault_refusal(fault, None, now) or not_found()
+            response = self._transact(call, route, exchange, refused)
             applied = True
-            if fault is not None and (failure := faults.refusal(fault, call.actor, now)):
-                answer = failure.answer("")
+            if fault is not None and (failure := fault_refusal(fault, call.actor, now)):
+                response = failure.to_response("")
         except Refusal as refusal:
-            answer = refusal.answer(route.docs if route else "")
-        except Exception:  # a defect of the sandbox: say so on both sides instead of dying
+            response = refusal.to_response(docs)
+        except Exception:  # a bug of the sandbox: report it on both sides and go on
             traceback.print_exc(file=sys.stderr)
-            answer = Refusal(500, "Server Error").answer(route.docs if route else "")
-        return self._dress(call, route, answer, exchange, applied)
+            response = Refusal(500, "Server Error").to_response(docs)
+        return self._complete(call, route, response, exchange, applied)
 
-    def _transact(
-        self, call: Call, route: Route | None, authorization: str | None, refused: Refusal | None
-    ) -> ApiResponse:
+    def _transact(self, call: Call, route: Route | None, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
         writes = route is not None and route.writes
         with self.database.writing() if writes else self.database.reading() as connection:
             call.db = connection
-            call.actor = authenticate(connection, authorization)
+            call.actor = authenticate(connection, exchange.headers.get("authorization"))
             if route is None:
-                raise not_found()
-            if route.resource:
-                self.meter.check(call.actor, route.load, call.now)
+                hint = f"The sandbox has no {exchange.method} {exchange.path}. See docs/sandbox.md for its routes."
+                raise Refusal(404, "Not Found", errors=[hint])
+            self.meter.check(call.actor, route.load, call.now)
             if refused is not None:
                 raise refused
             return route.handler(call)
 
-    def _dress(
-        self, call: Call, route: Route | None, answer: ApiResponse, exchange: Exchange, applied: bool
+    def _complete(
+        self, call: Call, route: Route | None, response: ApiResponse, exchange: Exchange, applied: bool
     ) -> _Outcome:
-        """Add what every answer carries, and turn one that the client already has into 304."""
-        content = responses.encode(answer.body) if answer.content is None else answer.content
+        """Add the headers of every answer, and answer 304 where the client has the content already."""
+        content = encode(response.body) if response.content is None else response.content
         headers = {"content-type": "application/json; charset=utf-8"} if content else {}
-        if exchange.method == "GET" and answer.status == 200:
-            headers |= {"etag": responses.etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
-            if _known(exchange.headers.get("if-none-match", ""), headers["etag"]):
-                answer, content = ApiResponse(304, headers=answer.headers), b""
+        if exchange.method == "GET" and response.status == 200:
+            headers |= {"etag": etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
+            if _matches_etag(exchange.headers.get("if-none-match", ""), headers["etag"]):
+                response, content = ApiResponse(304, headers=response.headers), b""
                 del headers["content-type"]
-        resource = route.resource if route else "core"
-        if resource and "x-ratelimit-remaining" not in answer.headers:
+        if "x-ratelimit-remaining" not in response.headers:
             load = route.load if route else Load("core", READ_POINTS if exchange.method == "GET" else WRITE_POINTS)
-            if "retry-after" not in answer.headers:
-                self.meter.count(call.actor, load, call.now, free=answer.status == 304)
-            headers |= self.meter.headers(call.actor, resource, call.now)
+            if "retry-after" not in response.headers:
+                self.meter.count(call.actor, load, call.now, free=response.status == 304)
+            headers |= self.meter.headers(call.actor, load.resource, call.now)
         headers |= {
             "date": format_datetime(self.settings.clock.now(), usegmt=True),
             "x-github-media-type": "github.v3; format=json",
@@ -197,56 +191,41 @@ class Application:
         }
         if call.actor is not None and call.actor.kind == "user":
             headers["x-oauth-scopes"] = "repo, workflow"
-        return _Outcome(ApiResponse(answer.status, answer.body, headers | answer.headers), content, call.actor, applied)
+        response = ApiResponse(response.status, response.body, headers | response.headers)
+        return _Outcome(response, content, call.actor, applied)
 
     def _observe(self, exchange: Exchange) -> None:
         for observer in tuple(self.observers):
             try:
                 observer(exchange)
-            except Exception:  # the client gets a 500; whoever reads stderr gets the reason
+            except Exception:  # the client gets a 500; stderr gets the reason
                 traceback.print_exc(file=sys.stderr)
                 raise
 
-    async def _storage(self, request: Request, path: str, send: Send) -> None:
-        """Serve what downloads are redirected to: another service than the API, with other refusals and no limits."""
+    async def _serve_storage(self, request: Request, path: str, send: Send) -> None:
+        """Serve downloads from the storage, a service of its own with other refusals and without limits."""
         fault = self.faults.take(request.method, path)
         now = self.settings.clock.now().timestamp()
         try:
-            if fault is not None and (failure := faults.refusal(fault, None, now)):
+            if fault is not None and (failure := fault_refusal(fault, None, now)):
                 raise failure
             with self.database.reading() as connection:
                 has_token = "authorization" in request.headers
-                fetch = (
-                    workflow_runs.fetch_log
-                    if workflow_runs.LOG_STORAGE.fullmatch(path)
-                    else workflow_runs.fetch_artifact
-                )
-                answer = fetch(connection, path, request.query_params, has_token, now)
+                response = workflow_runs.fetch_from_storage(connection, path, request.query_params, has_token, now)
         except Refusal as refusal:
-            answer = refusal.answer("")
-        self.requests.append((request.method, path, answer.status))
-        content = responses.encode(answer.body) if answer.content is None else answer.content
-        await _send(request, _Outcome(answer, content, None), fault, send)
+            response = refusal.to_response("")
+        self.requests.append((request.method, path, response.status))
+        content = encode(response.body) if response.content is None else response.content
+        await _send(request, _Outcome(response, content), fault, send)
 
-    def _keep(self, path: str, query: Mapping[str, str], content: bytes) -> Response:
-        """Do what GitHub does by itself: keep an artifact, let a workflow run go its way, keep the log of a job."""
-        keep = workflow_runs.put_run if workflow_runs.RUN_CONTROL.fullmatch(path) else workflow_runs.put_artifact
-        try:
-            with self.database.writing() as connection:
-                answer = keep(connection, path, query, content, self.settings.clock.now().timestamp())
-        except Refusal as refusal:
-            answer = refusal.answer("")
-        return Response(status_code=204) if answer.status == 204 else JSONResponse(answer.body, answer.status)
-
-    async def _control(self, request: Request, path: str) -> Response:
+    async def _serve_control(self, request: Request, path: str) -> Response:
         """Serve the controls below /_sandbox for tests in other processes: faults, requests, artifacts, runs, jobs."""
         match request.method, path:
             case "POST", "/_sandbox/faults":
                 try:
-                    fault = Fault.parse(json.loads(await request.body()))
+                    self.faults.add(Fault.parse(json.loads(await request.body())))
                 except ValueError as error:
                     return JSONResponse({"message": str(error)}, 422)
-                self.faults.add(fault)
             case "DELETE", "/_sandbox/faults":
                 self.faults.clear()
             case "DELETE", "/_sandbox/requests":
@@ -255,7 +234,13 @@ class Application:
                 names = ("method", "path", "status")
                 return JSONResponse([dict(zip(names, entry, strict=True)) for entry in self.requests])
             case "PUT", _:
-                return self._keep(path, request.query_params, await request.body())
+                now, content = self.settings.clock.now().timestamp(), await request.body()
+                try:
+                    with self.database.writing() as connection:
+                        made = workflow_runs.put_control(connection, path, request.query_params, content, now)
+                except Refusal as refusal:
+                    made = refusal.to_response("")
+                return Response(status_code=204) if made.status == 204 else JSONResponse(made.body, made.status)
             case _:
                 return JSONResponse({"message": "Not Found"}, 404)
         return Response(status_code=204)
@@ -268,16 +253,16 @@ async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: 
         return
     if fault is not None and kind == "slow":
         try:
-            await asyncio.wait_for(gone(request), fault.seconds)
+            await asyncio.wait_for(wait_until_closed(request), fault.seconds)
         except TimeoutError:
             pass
         else:
             return
-    headers = {**outcome.answer.headers, "content-length": str(len(outcome.content))}
-    if outcome.answer.status in (204, 304):
+    headers = {**outcome.response.headers, "content-length": str(len(outcome.content))}
+    if outcome.response.status in (204, 304):
         del headers["content-length"]
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": outcome.answer.status, "headers": raw})
+    await send({"type": "http.response.start", "status": outcome.response.status, "headers": raw})
     if kind == "truncated":
         half = outcome.content[: len(outcome.content) // 2]
         await send({"type": "http.response.body", "body": half, "more_body": True})
@@ -287,22 +272,22 @@ async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: 
 
 
 def _parse(raw: bytes) -> tuple[Any, Refusal | None]:
-    """Return the JSON of a body (None for none), or the refusal of what is no JSON."""
+    """Return the JSON of a body (None for an empty one), or the refusal of a body that is not JSON."""
     if not raw.strip():
         return None, None
     try:
-        document = json.loads(raw, parse_constant=_no_constant)
+        document = json.loads(raw, parse_constant=_refuse_constant)
         if b"\\u" in raw:
-            json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is no text
+            json.dumps(document, ensure_ascii=False).encode()  # fails for half a surrogate pair
     except (ValueError, RecursionError):
         return None, Refusal(400, "Problems parsing JSON")
     return document, None
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _known(header: str, tag: str) -> bool:
+def _matches_etag(header: str, tag: str) -> bool:
     tags = {part.strip().removeprefix("W/") for part in header.split(",")}
     return "*" in tags or tag.removeprefix("W/") in tags

@@ -1,206 +1,176 @@
-"""Comments on issues and pull requests.
+"""Comments and the timeline of issues and pull requests.
 
-Docs: https://docs.github.com/rest/issues/comments
+Docs: https://docs.github.com/rest/issues/comments, …/timeline
 """
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
-from accord_sandbox.database import next_id, words
-from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found
+from accord_sandbox.calls import AccessLevel, locked
+from accord_sandbox.database import insert, words
+from accord_sandbox.responses import ApiResponse, invalid, not_found
+from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Connection, Row
 
-
 BODY_LIMIT = 65_536
-COMMENTS = (
+_COMMENTS = (
     "SELECT comments.*, issues.number, issues.is_pull, issues.repository_id, repositories.full_name FROM comments"
     " JOIN issues ON issues.id = comments.issue_id JOIN repositories ON repositories.id = issues.repository_id"
 )
+_ISSUE = "issue_id"
 
 
+@route("GET", "/repos/{owner}/{repo}/issues/{number:int}/comments", "issues/comments#list-issue-comments")
 def list_comments(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/issues/{issue_number}/comments, oldest first."""
-    return _comment_page(call, "comments.issue_id = ?", call.issue["id"], "comments.created_at, comments.id")
+    """List the comments of an issue, oldest first."""
+    rows = call.fetch_all(
+        f"{_COMMENTS} WHERE comments.issue_id = ? AND comments.updated_at >= ?"
+        " ORDER BY comments.created_at, comments.id",
+        call.issue["id"],
+        since_seconds(call) or 0.0,
+    )
+    return call.list_response(rows, lambda part: payloads.comments(call, part))
 
 
-def list_all(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/issues/comments: those of the whole repository, oldest first unless asked."""
-    call.check_issues()
-    column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
-    direction = "DESC" if call.query.get("direction") == "desc" and "sort" in call.query else "ASC"
-    order = f"comments.{column} {direction}, comments.id {direction}"
-    return _comment_page(call, "issues.repository_id = ?", call.repository["id"], order)
-
-
+@route(
+    "POST",
+    "/repos/{owner}/{repo}/issues/{number:int}/comments",
+    "issues/comments#create-an-issue-comment",
+    creates=True,
+)
 def create_comment(call: Call) -> ApiResponse:
-    """POST /repos/{owner}/{repo}/issues/{issue_number}/comments."""
+    """Create a comment; on a locked conversation only writers may."""
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
-    if not call.grant.may_speak(pull=pull):
-        raise call.grant.refusal()
+    if not call.grant.may_comment(pull=pull):
+        raise call.grant.denial()
     if issue["locked"] and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
-        raise Refusal(403, "Unable to create comment because issue is locked.", docs=call.locked_docs())
-    call.fields.require("body")
-    body = _checked_comment(call.fields.string("body") or "")
-    identifier = insert_comment(call, issue["id"], call.user.user_id, body, call.now)
+        raise locked()
+    body = _checked_body(call)
+    identifier = insert_comment(call.db, issue["id"], call.user.user_id, body, call.now)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
-    payload = _comment_payload(call, identifier)
+    payload = _payload(call, identifier)
     return ApiResponse(201, payload, {"location": payload["url"]})
 
 
-def get_comment(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/issues/comments/{comment_id}."""
-    return ApiResponse(200, _comment_payload(call, _find_comment(call)["id"]))
-
-
+@route("PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
 def update_comment(call: Call) -> ApiResponse:
-    """PATCH /repos/{owner}/{repo}/issues/comments/{comment_id}, by its author or by who may write."""
+    """Change a comment, as its author or a writer."""
     row = _editable_comment(call)
-    call.fields.require("body")
-    body = _checked_comment(call.fields.string("body") or "")
-    call.db.execute(
-        "UPDATE comments SET body = ?, words = ?, updated_at = ? WHERE id = ?",
-        (body, words(body), call.now, row["id"]),
-    )
-    return ApiResponse(200, _comment_payload(call, row["id"]))
+    body = _checked_body(call)
+    values = (body, words(body), call.now, row["id"])
+    call.db.execute("UPDATE comments SET body = ?, words = ?, updated_at = ? WHERE id = ?", values)
+    return ApiResponse(200, _payload(call, row["id"]))
 
 
+@route("DELETE", "/repos/{owner}/{repo}/issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
 def delete_comment(call: Call) -> ApiResponse:
-    """DELETE /repos/{owner}/{repo}/issues/comments/{comment_id}, by its author or by who may write."""
+    """Delete a comment, as its author or a writer."""
     row = _editable_comment(call)
     call.db.execute("DELETE FROM comments WHERE id = ?", (row["id"],))
     return ApiResponse(204)
 
 
-def insert_comment(call: Call, issue_id: int, author_id: int, body: str, moment: float) -> int:
+def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at: float) -> int:
     """Insert a comment that was checked before, and return its id."""
-    identifier = next_id(call.db)
-    call.db.execute(
-        "INSERT INTO comments VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (identifier, issue_id, author_id, body, words(body), moment, moment),
-    )
-    return identifier
+    times = {"created_at": at, "updated_at": at}
+    row = {"issue_id": issue_id, "author_id": author_id, "body": body, "words": words(body), **times}
+    return insert(db, "comments", row)
 
 
 def since_seconds(call: Call) -> float | None:
-    """Return the ``since_seconds`` of a listing in seconds since the epoch; a 422 for what is no moment."""
+    """Return the ``since`` of a listing in seconds since the epoch; a 422 unless it is a timestamp."""
     text = call.query.get("since")
     return seconds_of(text, "since", "Issue") if text else None
 
 
 def seconds_of(text: str, name: str, resource: str) -> float:
-    """Return a moment in seconds since the epoch; a 422 about the field for what is none."""
+    """Return a timestamp in seconds since the epoch; a 422 about the field for other texts."""
     try:
-        moment = datetime.fromisoformat(text)
+        return parse_timestamp(text).timestamp()
     except ValueError:
         raise invalid(resource, name, value=text) from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-def _comment_page(call: Call, condition: str, key: int, order: str) -> ApiResponse:
-    start = since_seconds(call)
-    where = f"WHERE {condition} AND comments.updated_at >= ?"
-    keys = (key, start or 0.0)
-    total = call.db.execute(
-        f"SELECT count(*) FROM comments JOIN issues ON issues.id = comments.issue_id {where}",
-        keys,
-    ).fetchone()[0]
-    part = call.db.execute(
-        f"{COMMENTS} {where} ORDER BY {order} LIMIT ? OFFSET ?", (*keys, call.page.size, call.page.offset)
-    )
-    return ApiResponse(200, payloads.comments(call, part.fetchall()), call.links(total))
-
-
-def _find_comment(call: Call) -> Row:
-    call.check_issues()
-    row: Row | None = call.db.execute(
-        f"{COMMENTS} WHERE comments.id = ? AND issues.repository_id = ?",
-        (call.identifier("comment_id"), call.repository["id"]),
-    ).fetchone()
-    if row is None:
-        raise not_found()
-    return row
 
 
 def _editable_comment(call: Call) -> Row:
-    row = _find_comment(call)
+    call.check_issues()
+    row = call.fetch(
+        f"{_COMMENTS} WHERE comments.id = ? AND issues.repository_id = ?",
+        call.number("comment_id"),
+        call.repository["id"],
+    )
+    if row is None:
+        raise not_found()
     call.check_writable()
     pull = bool(row["is_pull"])
-    own = row["author_id"] == call.user.user_id and call.grant.may_speak(pull=pull)
+    own = row["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     if not own and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
-        raise call.grant.refusal()
+        raise call.grant.denial()
     return row
 
 
-def _comment_payload(call: Call, identifier: int) -> payloads.Payload:
-    rows = call.db.execute(f"{COMMENTS} WHERE comments.id = ?", (identifier,)).fetchall()
-    return payloads.comments(call, rows)[0]
+def _payload(call: Call, identifier: int) -> payloads.Payload:
+    return payloads.comments(call, call.fetch_all(f"{_COMMENTS} WHERE comments.id = ?", identifier))[0]
 
 
-def _checked_comment(body: str) -> str:
-    if not body.strip():
-        raise invalid("IssueComment", "data", "unprocessable", message="Body cannot be blank")
+def _checked_body(call: Call) -> str:
+    body = call.fields.text("body")
+    message = "" if body.strip() else "Body cannot be blank"
     if len(body) > BODY_LIMIT:
         message = f"Body is too long (maximum is {BODY_LIMIT} characters)"
+    if message:
         raise invalid("IssueComment", "data", "unprocessable", message=message)
     return body
 
 
-_ISSUE = "issue_id"
-
-
 def record_event(call: Call, issue_id: int, event: str, detail: dict[str, Any] | None = None) -> None:
-    """Keep that the caller did something to the issue; ``detail`` is what this kind of event adds."""
+    """Store an event of the caller on the issue's timeline; ``detail`` holds the extra fields of its kind."""
     insert_event(call.db, issue_id, event, call.user.user_id, call.now, detail)
 
 
 def insert_event(
     db: Connection, issue_id: int, event: str, actor_id: int, now: float, detail: dict[str, Any] | None = None
 ) -> None:
-    """Keep that somebody did something to the issue."""
-    db.execute(
-        "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)",
-        (next_id(db), issue_id, event, actor_id, json.dumps(detail or {}), now),
-    )
+    """Store an event on the issue's timeline."""
+    row = {"issue_id": issue_id, "event": event, "actor_id": actor_id, "created_at": now}
+    insert(db, "events", {**row, "detail": json.dumps(detail or {})})
 
 
 def issue_reference(identifier: int) -> dict[str, int]:
-    """Return how ``detail`` names an issue; the timeline shows the issue as it is by then."""
+    """Return a reference to an issue for ``detail``; the timeline shows the issue's current state."""
     return {_ISSUE: identifier}
 
 
-def timeline(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/issues/{issue_number}/timeline: events and comments, oldest first."""
-    issue_reference = call.issue
-    rows = call.db.execute("SELECT * FROM events WHERE issue_id = ? ORDER BY created_at, id", (issue_reference["id"],))
+@route("GET", "/repos/{owner}/{repo}/issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
+def list_timeline(call: Call) -> ApiResponse:
+    """List events and comments of an issue, oldest first."""
+    issue = call.issue
+    rows = call.fetch_all("SELECT * FROM events WHERE issue_id = ?", issue["id"])
     entries = [(row["created_at"], row["id"], _event_payload(call, row)) for row in rows]
-    comments = call.db.execute(f"{COMMENTS} WHERE comments.issue_id = ?", (issue_reference["id"],)).fetchall()
+    comments = call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ?", issue["id"])
     for row, comment in zip(comments, payloads.comments(call, comments), strict=True):
         entries.append((row["created_at"], row["id"], {**comment, "event": "commented", "actor": comment["user"]}))
     entries.sort(key=lambda entry: entry[:2])
-    part = entries[call.page.offset : call.page.offset + call.page.size]
-    return ApiResponse(200, [entry[2] for entry in part], call.links(len(entries)))
+    return call.list_response(entries, lambda part: [entry[2] for entry in part])
 
 
 def _event_payload(call: Call, row: Row) -> dict[str, Any]:
-    actor = call.db.execute("SELECT * FROM users WHERE id = ?", (row["actor_id"],)).fetchone()
     return {
         "id": row["id"],
         "node_id": payloads.node_id("EV", row["id"]),
-        "url": f"{call.api}/repos/{call.repository['full_name']}/issues/events/{row['id']}",
-        "actor": payloads.user(call, actor),
+        "url": f"{call.repository_url}/issues/events/{row['id']}",
+        "actor": payloads.user_by_id(call, row["actor_id"]),
         "event": row["event"],
         "commit_id": None,
         "commit_url": None,
-        "created_at": payloads.moment(row["created_at"]),
+        "created_at": payloads.timestamp_of(row["created_at"]),
         "performed_via_github_app": None,
         **{name: _resolved_detail(call, value) for name, value in json.loads(row["detail"]).items()},
     }
@@ -209,13 +179,10 @@ def _event_payload(call: Call, row: Row) -> dict[str, Any]:
 def _resolved_detail(call: Call, value: Any) -> Any:
     if not isinstance(value, dict) or _ISSUE not in value:
         return value
-    row = call.db.execute("SELECT * FROM issues WHERE id = ?", (value[_ISSUE],)).fetchone()
-    repository = call.db.execute("SELECT * FROM repositories WHERE id = ?", (row["repository_id"],)).fetchone()
+    (row,) = call.fetch_all("SELECT * FROM issues WHERE id = ?", value[_ISSUE])
+    (repository,) = call.fetch_all("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
     return {
-        "number": row["number"],
-        "title": row["title"],
-        "state": row["state"],
-        "state_reason": row["state_reason"],
+        **{name: row[name] for name in ("number", "title", "state", "state_reason")},
         "issue_type": None,
         "repository": payloads.repository_summary(call, repository),
     }

@@ -1,4 +1,4 @@
-"""Commits: one, a list, a comparison.
+"""Commits: lists, comparisons, and their payloads.
 
 Docs: https://docs.github.com/rest/commits/commits
 """
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from accord_sandbox import diffs, payloads
-from accord_sandbox.calls import AccessLevel
-from accord_sandbox.git_storage import EMPTY_TREE, Signature
+from accord_sandbox import payloads
+from accord_sandbox.diffs import diff_between, file_payload
+from accord_sandbox.git_storage import HEADS, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
+from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Row
     from accord_sandbox.git_storage import BareRepository
 
 GITHUB = ("GitHub", "noreply@github.com")
-"""Who commits what is committed over the API."""
+"""The committer of commits made over the API."""
 
-MOST_COMPARED = 250
+MOST_COMPARED_COMMITS = 250
+MOST_COMPARED_FILES = 300
 _FORMAT = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%cn%x1f%ce%x1f%ct%x1f%B"
 _NOREPLY = re.compile(r"(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
 
 @dataclass(frozen=True)
 class CommitRecord:
-    """A commit taken apart."""
+    """The fields of a commit."""
 
     sha: str
     tree: str
@@ -43,93 +43,90 @@ class CommitRecord:
 
 
 def read_commits(bare: BareRepository, *revisions: str) -> list[CommitRecord]:
-    """Return commits as ``git log`` chooses and orders them."""
+    """Return commits as ``git log`` selects and orders them."""
     output = bare.run("log", "-z", f"--format={_FORMAT}", *revisions).decode(errors="replace")
     return [_parsed(entry) for entry in output.split("\0") if entry]
 
 
 def noreply_signature(user: Row, now: float) -> Signature:
-    """Return how GitHub signs a commit for somebody whose address is private."""
+    """Return GitHub's signature for a user with a private address."""
     return Signature(user["login"], f"{user['id']}+{user['login']}@users.noreply.github.com", now)
 
 
+def author_signature(call: Call) -> Signature:
+    """Return the caller's signature for a commit made now."""
+    (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", call.user.user_id)
+    return noreply_signature(row, call.now)
+
+
+@route("GET", "/repos/{owner}/{repo}/commits", "commits/commits#list-commits")
 def list_commits(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/commits, newest first; ``sha`` and ``path`` choose."""
+    """List commits, newest first; ``sha`` and ``path`` filter them."""
     start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
     if start is None:
-        if not call.bare.refs("refs/heads/"):
-            raise Refusal(409, "Git Repository is empty.")
+        check_not_empty(call)
         raise not_found()
     path = call.query.get("path")
-    choice = [start, "--", *([f":(literal){path}"] if path else [])]
-    total = int(call.bare.text("rev-list", "--count", *choice))
-    window = (f"--skip={call.page.offset}", f"--max-count={call.page.size}")
-    found = read_commits(call.bare, *window, *choice)
+    revisions = [start, "--", *([f":(literal){path}"] if path else [])]
+    total = int(call.bare.text("rev-list", "--count", *revisions))
+    found = read_commits(call.bare, f"--skip={call.page.offset}", f"--max-count={call.page.size}", *revisions)
     return ApiResponse(200, [commit_payload(call, commit) for commit in found], call.links(total))
 
 
-def get_commit(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/commits/{ref}, with what it changed against its first parent."""
-    commit = find_commit(call, call.params["ref"])
-    changes = diffs.diff_between(call.bare, commit.parents[0] if commit.parents else EMPTY_TREE, commit.sha)
-    part = changes[call.page.offset : call.page.offset + call.page.size] if "page" in call.query else changes[:300]
-    totals = {name: sum(getattr(change, name) for change in changes) for name in ("additions", "deletions")}
-    extras = {
-        "stats": {"total": sum(totals.values()), **totals},
-        "files": [diffs.file_payload(call, change, commit.sha) for change in part],
-    }
-    return ApiResponse(200, commit_payload(call, commit) | extras)
-
-
+@route("GET", "/repos/{owner}/{repo}/compare/{basehead:path}", "commits/commits#compare-two-commits")
 def compare(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/compare/{base}...{head}: what head has since it parted from base."""
+    """Compare ``base...head``: the changes of head since it left base."""
     base_name, dots, head_name = call.params["basehead"].partition("...")
     if not dots:
         raise not_found()
-    names = [name.rpartition(":")[2] for name in (base_name, head_name)]
-    base, head = (find_commit(call, name) for name in names)
+    base, head = (find_commit(call, name.rpartition(":")[2]) for name in (base_name, head_name))
     fork = call.bare.merge_base(base.sha, head.sha)
     if fork is None:
         raise Refusal(404, f"No common ancestor between {base_name} and {head_name}.")
-    ahead, behind = (int(call.bare.text("rev-list", "--count", pair)) for pair in _sides(base.sha, head.sha))
-    found = read_commits(call.bare, "--reverse", "--topo-order", f"{base.sha}..{head.sha}")[:MOST_COMPARED]
-    url = f"{call.api}/repos/{call.repository['full_name']}/compare/{quote(base_name)}...{quote(head_name)}"
-    page = f"{call.web}/{call.repository['full_name']}/compare/{quote(base_name)}...{quote(head_name)}"
+    ranges = (f"{base.sha}..{head.sha}", f"{head.sha}..{base.sha}")
+    ahead, behind = (int(call.bare.text("rev-list", "--count", pair)) for pair in ranges)
+    found = read_commits(call.bare, "--reverse", "--topo-order", ranges[0])[:MOST_COMPARED_COMMITS]
+    changes = diff_between(call.bare, fork, head.sha)[:MOST_COMPARED_FILES]
+    end = f"/compare/{quote(base_name)}...{quote(head_name)}"
+    page = f"{call.repository_page}{end}"
+    status = "diverged" if ahead and behind else "ahead" if ahead else "behind" if behind else "identical"
     document = {
-        "url": url,
+        "url": f"{call.repository_url}{end}",
         "html_url": page,
         "permalink_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
         "base_commit": commit_payload(call, base),
         "merge_base_commit": commit_payload(call, find_commit(call, fork)),
-        "status": _relation(ahead, behind),
+        "status": status,
         "ahead_by": ahead,
         "behind_by": behind,
         "total_commits": ahead,
         "commits": [commit_payload(call, commit) for commit in found],
-        "files": [
-            diffs.file_payload(call, change, head.sha) for change in diffs.diff_between(call.bare, fork, head.sha)[:300]
-        ],
+        "files": [file_payload(call, change, head.sha) for change in changes],
     }
     return ApiResponse(200, document)
 
 
 def readable_bare(call: Call) -> BareRepository:
-    """Return the repository's git, refused to tokens that may not read its contents."""
+    """Return the repository's git; refuse tokens that may not read its contents."""
     _ = call.repository
-    if not call.grant.may("contents", AccessLevel.READ):
-        raise call.grant.refusal()
+    call.require_read("contents")
     return call.bare
 
 
+def check_not_empty(call: Call) -> None:
+    """Refuse an empty git repository."""
+    if not call.bare.refs(HEADS):
+        raise Refusal(409, "Git Repository is empty.")
+
+
 def find_commit(call: Call, name: str) -> CommitRecord:
-    """Return the commit of a name; what GitHub says about names of nothing is a 422 for a sha and a 404 else."""
+    """Return the commit of a name; like GitHub, answer 422 for an unknown sha and 404 for an unknown ref."""
     sha = readable_bare(call).commit_id(name)
     if sha is not None:
         return read_commits(call.bare, "--max-count=1", sha)[0]
-    if not call.bare.refs("refs/heads/"):
-        raise Refusal(409, "Git Repository is empty.")
+    check_not_empty(call)
     if re.fullmatch(r"[0-9a-f]{40}", name) or "/" not in call.path.partition("/commits/")[2]:
         raise Refusal(422, f"No commit found for SHA: {name}")
     raise not_found()
@@ -137,8 +134,7 @@ def find_commit(call: Call, name: str) -> CommitRecord:
 
 def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
     """Return a ``commit``."""
-    name = call.repository["full_name"]
-    url = f"{call.api}/repos/{name}"
+    url = call.repository_url
     return {
         "sha": commit.sha,
         "node_id": payloads.node_id("C", int(commit.sha[:12], 16)),
@@ -152,7 +148,7 @@ def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
             "verification": unsigned_verification(),
         },
         "url": f"{url}/commits/{commit.sha}",
-        "html_url": f"{call.web}/{name}/commit/{commit.sha}",
+        "html_url": f"{call.repository_page}/commit/{commit.sha}",
         "comments_url": f"{url}/commits/{commit.sha}/comments",
         "author": _account(call, commit.author),
         "committer": _account(call, commit.committer),
@@ -162,20 +158,13 @@ def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
 
 def parent_payloads(call: Call, commit: CommitRecord, kind: str) -> list[payloads.Payload]:
     """Return the parents of a commit with their links, ``kind`` being commits or git/commits."""
-    name = call.repository["full_name"]
-    return [
-        {
-            "sha": sha,
-            "url": f"{call.api}/repos/{name}/{kind}/{sha}",
-            "html_url": f"{call.web}/{name}/commit/{sha}",
-        }
-        for sha in commit.parents
-    ]
+    url, page = f"{call.repository_url}/{kind}", f"{call.repository_page}/commit"
+    return [{"sha": sha, "url": f"{url}/{sha}", "html_url": f"{page}/{sha}"} for sha in commit.parents]
 
 
 def signature_payload(signed: Signature) -> payloads.Payload:
     """Return a ``git-user``."""
-    return {"name": signed.name, "email": signed.email, "date": payloads.moment(signed.moment)}
+    return {"name": signed.name, "email": signed.email, "date": payloads.timestamp_of(signed.seconds)}
 
 
 def unsigned_verification() -> dict[str, Any]:
@@ -185,9 +174,7 @@ def unsigned_verification() -> dict[str, Any]:
 
 def _account(call: Call, signed: Signature) -> payloads.Payload | None:
     found = _NOREPLY.fullmatch(signed.email)
-    if found is None:
-        return None
-    row = call.db.execute("SELECT * FROM users WHERE login = ?", (found["login"],)).fetchone()
+    row = call.fetch("SELECT * FROM users WHERE login = ?", found["login"]) if found else None
     return None if row is None else payloads.user(call, row)
 
 
@@ -195,15 +182,3 @@ def _parsed(entry: str) -> CommitRecord:
     sha, tree, ancestors, *people, message = entry.split("\x1f", 9)
     author, committer = (Signature(part[0], part[1], float(part[2])) for part in (people[:3], people[3:]))
     return CommitRecord(sha, tree, tuple(ancestors.split()), author, committer, message.rstrip("\n"))
-
-
-def _sides(base: str, head: str) -> Sequence[str]:
-    return (f"{base}..{head}", f"{head}..{base}")
-
-
-def _relation(ahead: int, behind: int) -> str:
-    if ahead and behind:
-        return "diverged"
-    if ahead:
-        return "ahead"
-    return "behind" if behind else "identical"

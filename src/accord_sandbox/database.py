@@ -1,7 +1,7 @@
-"""The one file that holds a local GitHub, safe for several serving processes at once.
+"""The SQLite file that holds a local GitHub, safe for several serving processes at once.
 
-Every exchange is one short transaction; a writer takes the lock at its beginning (``BEGIN IMMEDIATE``), so that two
-processes never find out half-way that they cannot both write.
+Every exchange is one short transaction. A writer takes the lock when it begins (``BEGIN IMMEDIATE``), so two processes
+cannot both start a transaction that only one of them can commit.
 """
 
 from __future__ import annotations
@@ -9,56 +9,29 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-import time
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
+from accord.core.retry import attempts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from collections.abc import Iterator, Mapping
 
 FILE_NAME = "sandbox.sqlite3"
 FIRST_ID = 3_000_000_000
-"""Above 2**31, as GitHub's identifiers are by now, and never mistaken for an issue's number."""
+"""Above 2**31, as GitHub's identifiers are by now, so no identifier looks like an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 4
-"""To be raised with every change of a table in ``schema.sql``."""
+SCHEMA_VERSION = 5
+"""Raise it with every change of a table in ``schema.sql``."""
 
-_ANEW = "Choose another directory, or delete this one to start anew."
-TABLES = (
-    "dispatches",
-    "artifacts",
-    "jobs",
-    "workflow_runs",
-    "resolved_threads",
-    "annotations",
-    "check_runs",
-    "statuses",
-    "review_comments",
-    "reviews",
-    "review_requests",
-    "pulls",
-    "protections",
-    "events",
-    "sub_issues",
-    "dependencies",
-    "comments",
-    "assignees",
-    "issue_labels",
-    "issues",
-    "labels",
-    "collaborators",
-    "repositories",
-    "tokens",
-    "users",
-    "meta",
-)
+_HINT = "Choose another directory, or delete this one to start again."
+_WORD = re.compile(r"[^\W_]+")
 
 Connection: TypeAlias = sqlite3.Connection
 Row: TypeAlias = sqlite3.Row
@@ -74,22 +47,22 @@ class Database:
             directory.mkdir(parents=True, exist_ok=True)
             self._connection = _connect(self.path)
         except (OSError, sqlite3.Error) as error:
-            raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=_ANEW) from error
+            raise WrongUsage(f"The sandbox in {directory} cannot be opened: {error}.", hint=_HINT) from error
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a consistent view; whatever another process commits meanwhile is not seen."""
+        """Give a consistent view: later commits of other processes are invisible in it."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give the right to write; all of it is committed at the end, none of it after an exception."""
+        """Give the right to write; commit at the end, roll back after an exception."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
@@ -111,22 +84,46 @@ def next_id(connection: Connection) -> int:
     return int(connection.execute(statement).fetchone()[0])
 
 
+def fetch(connection: Connection, statement: str, *values: Any) -> Row | None:
+    """Return the first row of a query, or None."""
+    row: Row | None = connection.execute(statement, values).fetchone()
+    return row
+
+
+def insert(connection: Connection, table: str, values: Mapping[str, Any]) -> int:
+    """Insert a row under a new identifier, unless ``values`` has an ``id``, and return the identifier."""
+    row = {"id": values.get("id") or next_id(connection), **values}
+    columns, marks = ", ".join(row), ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(row.values()))
+    return int(row["id"])
+
+
 def get_meta(connection: Connection, key: str) -> Any:
-    """Return what was kept under ``key``, or None."""
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    """Return the value stored under ``key``, or None."""
+    row = fetch(connection, "SELECT value FROM meta WHERE key = ?", key)
     return None if row is None else row[0]
 
 
 def set_meta(connection: Connection, key: str, value: str | float) -> None:
-    """Keep ``value`` under ``key``."""
+    """Store ``value`` under ``key``."""
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def wipe(connection: Connection) -> None:
-    """Empty every table and start the identifiers anew."""
-    for table in TABLES:
+    """Empty every table and restart the identifiers."""
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    for table in tables:
         connection.execute(f"DELETE FROM {table}")
     set_meta(connection, "last_id", FIRST_ID)
+
+
+def words(text: str | None) -> str:
+    """Return the words of a text as ``' word word '``, lower case, so a substring test finds a phrase.
+
+    HTML comments count like any other text: GitHub indexes the source.
+    """
+    found = _WORD.findall((text or "").lower())
+    return f" {' '.join(found)} " if found else " "
 
 
 def _connect(path: Path) -> Connection:
@@ -135,6 +132,7 @@ def _connect(path: Path) -> Connection:
     )
     connection.row_factory = sqlite3.Row
     try:
+        _switch_to_wal(connection)
         _prepare(connection)
     except BaseException:
         connection.close()
@@ -142,21 +140,25 @@ def _connect(path: Path) -> Connection:
     return connection
 
 
-def _prepare(connection: Connection) -> None:
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:  # the switch to WAL does not wait for another process's lock by itself
+def _switch_to_wal(connection: Connection) -> None:
+    """Set the journal mode; unlike a statement, the switch does not wait for another process's lock."""
+    pauses = [0.01] * int(BUSY_SECONDS / 0.01)
+    for attempt in attempts(SystemClock(), pauses):
+        try:
             connection.execute("PRAGMA journal_mode = WAL")
-            break
         except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
+            if attempt == len(pauses):
                 raise
-            time.sleep(0.01)
+        else:
+            return
+
+
+def _prepare(connection: Connection) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("BEGIN IMMEDIATE")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in (0, SCHEMA_VERSION):
-        raise sqlite3.DatabaseError("it was made by another version of accord")
+        raise sqlite3.DatabaseError("another version of accord made it")
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     for statement in _schema():
         connection.execute(statement)
@@ -169,15 +171,3 @@ def _schema() -> tuple[str, ...]:
     text = (files("accord_sandbox") / "schema.sql").read_text(encoding="utf-8")
     lines = (line.split("--", 1)[0] for line in text.splitlines())
     return tuple(statement for statement in "\n".join(lines).split(";") if statement.strip())
-
-
-_WORD = re.compile(r"[^\W_]+")
-
-
-def words(text: str | None) -> str:
-    """Return the words of a text as ``' word word '``, so that a phrase is found by a plain substring test.
-
-    HTML comments count like any other text: GitHub indexes the source, not what it shows.
-    """
-    found = _WORD.findall((text or "").lower())
-    return f" {' '.join(found)} " if found else " "

@@ -1,15 +1,15 @@
-"""What changed between two commits, file by file and line by line, from git's own diff.
+"""The changes between two commits by file and line, and the lines that review comments are on.
 
 Limits: https://docs.github.com/repositories/creating-and-managing-repositories/repository-limits
-(a file over 20,000 lines or 500 KB has no patch, nor has what comes after 20,000 lines or 1 MB in all)
+(a file over 20,000 lines or 500 KB has no patch, nor have the files after 20,000 lines or 1 MB in all)
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from accord_sandbox.git_storage import EMPTY_TREE
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from accord_sandbox.payloads import Payload
 
 
-Side = Literal["LEFT", "RIGHT"]
 MOST_LINES = 20_000
 MOST_FILE_BYTES = 500_000
 MOST_BYTES = 1_000_000
@@ -59,7 +58,7 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileDiff:
-    """What happened to one file. ``previous`` is the old path of a renamed one; ``patch`` is None for binaries."""
+    """The change of one file. ``previous`` is the old path of a renamed one; ``patch`` is None for binaries."""
 
     path: str
     previous: str | None
@@ -80,25 +79,15 @@ class FileDiff:
         return None
 
 
-def diff_between(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
-    """Return the changes from one commit (or tree) to another, in git's order."""
-    return _cached_diff(bare, old, new)
-
-
 @lru_cache(maxsize=512)
 def fork_point(bare: BareRepository, base: str, head: str) -> str:
-    """Return where head parted from base, what a pull request is compared with; nothing for strangers."""
+    """Return the commit where head left base; the empty tree for unrelated histories."""
     return bare.merge_base(base, head) or EMPTY_TREE
 
 
 def pull_diff(bare: BareRepository, base: str, head: str) -> tuple[FileDiff, ...]:
-    """Return what a pull request changes: head against the commit at which it parted from its base."""
+    """Return the changes of a pull request: head against the commit where it left its base."""
     return diff_between(bare, fork_point(bare, base, head), head)
-
-
-def diff_text(bare: BareRepository, old: str, new: str) -> bytes:
-    """Return the diff as one text."""
-    return bare.run("diff", "-M", "--no-color", "--no-ext-diff", "--no-textconv", old, new)
 
 
 def file_payload(call: Call, change: FileDiff, commit: str) -> Payload:
@@ -123,7 +112,8 @@ def file_payload(call: Call, change: FileDiff, commit: str) -> Payload:
 
 
 @lru_cache(maxsize=128)
-def _cached_diff(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
+def diff_between(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ...]:
+    """Return the changes from one commit (or tree) to another, in git's order."""
     output = bare.run(*_ARGUMENTS, old, new)
     entries, rest = _raw_entries(output)
     sections = _sections(rest)
@@ -134,12 +124,12 @@ def _cached_diff(bare: BareRepository, old: str, new: str) -> tuple[FileDiff, ..
         count = change.patch.count("\n") + 1 if change.patch else 0
         lines, size = lines + count, size + len(raw)
         fits = count <= MOST_LINES and len(raw) <= MOST_FILE_BYTES and lines <= MOST_LINES and size <= MOST_BYTES
-        changes.append(change if fits else _without_patch(change))
+        changes.append(change if fits else replace(change, patch=None, hunks=()))
     return tuple(changes)
 
 
 def _raw_entries(output: bytes) -> tuple[list[tuple[str, str, list[str]]], bytes]:
-    """Take the raw part apart: status letter, new (or last) blob, paths; the patches follow after an empty field."""
+    """Split off the raw part: status letter, new (or last) blob and paths of each file; the patches follow it."""
     entries = []
     while output.startswith(b":"):
         head, _, output = output.partition(b"\0")
@@ -154,7 +144,7 @@ def _raw_entries(output: bytes) -> tuple[list[tuple[str, str, list[str]]], bytes
 
 
 def _sections(text: bytes) -> Iterator[bytes]:
-    """Cut a diff into files. No line of a hunk begins like a header: each has its mark in front."""
+    """Cut a diff into files. Lines of hunks begin with their mark, so they cannot look like a header."""
     starts = [found.start() for found in re.finditer(rb"^diff --git ", text, re.MULTILINE)]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield text[start:end]
@@ -173,18 +163,6 @@ def _file_diff(letter: str, blob: str, paths: list[str], raw: bytes) -> FileDiff
     marks = [line.mark for hunk in hunks for line in hunk.lines]
     patch = body.decode(errors="replace")
     return FileDiff(paths[-1], previous, status, blob, raw, patch, marks.count("+"), marks.count("-"), hunks)
-
-
-def _without_patch(change: FileDiff) -> FileDiff:
-    return FileDiff(
-        change.path,
-        change.previous,
-        change.status,
-        change.blob,
-        change.raw,
-        additions=change.additions,
-        deletions=change.deletions,
-    )
 
 
 def _hunks(body: bytes) -> Iterator[Hunk]:
@@ -213,7 +191,7 @@ SIDES = ("LEFT", "RIGHT")
 
 @dataclass(frozen=True)
 class LineRange:
-    """Lines of a file as a client names them; one line without ``start_line``."""
+    """Lines of a file from the client; ``start_line`` is None for one line."""
 
     side: str
     line: int
@@ -223,40 +201,40 @@ class LineRange:
 
 @dataclass(frozen=True)
 class DiffLocation:
-    """A spot found in a diff. ``hunk`` is the text from the hunk's header down to the line."""
+    """Lines found in a diff. ``hunk`` is the text from the hunk's header down to the last line."""
 
-    spot: LineRange
+    lines: LineRange
     position: int
     hunk: str
 
 
 class NotInDiff(Exception):
-    """A spot that a diff does not show; the message is GitHub's about the thread, ``field`` what it is about."""
+    """The diff does not show these lines. The message is GitHub's; ``field`` is the field that it names."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
 
 
-def locate(change: FileDiff, spot: LineRange) -> DiffLocation:
-    """Find a spot in a file's diff; an OffTheDiff when it is not there in one hunk, first line before last."""
-    found = change.find(spot.side, spot.line)
+def locate(change: FileDiff, lines: LineRange) -> DiffLocation:
+    """Find lines in one hunk of a file's diff. Raises NotInDiff."""
+    found = change.find(lines.side, lines.line)
     if found is None:
         raise NotInDiff("line", "must be part of the diff")
     hunk, last = found
-    if spot.start_line is not None:
-        start = change.find(spot.start_side or spot.side, spot.start_line)
+    if lines.start_line is not None:
+        start = change.find(lines.start_side or lines.side, lines.start_line)
         if start is None:
             raise NotInDiff("start_line", "must be part of the diff")
         if start[0] is not hunk:
             raise NotInDiff("start_line", "must be part of the same hunk as the line.")
         if start[1].position >= last.position:
             raise NotInDiff("start_line", "must precede the end line.")
-    return DiffLocation(spot, last.position, _hunk_excerpt(hunk, last))
+    return DiffLocation(lines, last.position, _hunk_excerpt(hunk, last))
 
 
 def range_at_position(change: FileDiff, position: int) -> LineRange | None:
-    """Return the line at a position of the file's patch, the older way of naming lines."""
+    """Return the line at a position of the file's patch, the older way to give lines."""
     for hunk in change.hunks:
         for line in hunk.lines:
             if line.position == position and line.mark in " +-":
@@ -266,7 +244,7 @@ def range_at_position(change: FileDiff, position: int) -> LineRange | None:
 
 
 def relocate(db: Connection, bare: BareRepository, issue_id: int) -> None:
-    """Find the line comments of a pull request in its diff as it is now; what is not found is outdated."""
+    """Find the line comments of a pull request in its current diff; the others become outdated."""
     pull = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()
     changes = {change.path: change for change in pull_diff(bare, pull["base_sha"], pull["head_sha"])}
     rows = db.execute(
@@ -281,7 +259,7 @@ def relocate(db: Connection, bare: BareRepository, issue_id: int) -> None:
             continue
         db.execute(
             "UPDATE review_comments SET line = ?, start_line = ?, position = ?, commit_id = ? WHERE id = ?",
-            (found.spot.line, found.spot.start_line, found.position, pull["head_sha"], row["id"]),
+            (found.lines.line, found.lines.start_line, found.position, pull["head_sha"], row["id"]),
         )
 
 
@@ -301,9 +279,9 @@ def _relocated(bare: BareRepository, row: Row, head: str, change: FileDiff | Non
 
 
 def _shifted_number(edit: FileDiff | None, side: str | None, number: int | None) -> int | None:
-    """Return the number that a line of the head has after an edit of its file, None when it was touched."""
+    """Return the new number of a line of the head after an edit of its file, None for a changed line."""
     if number is None or edit is None or side == "LEFT":
-        return number  # the left side is the base, which an edit of the head leaves alone
+        return number  # the left side is the base, which an edit of the head does not change
     if edit.patch is None:
         return None
     shift = 0

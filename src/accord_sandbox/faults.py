@@ -1,7 +1,7 @@
-"""Accidents on purpose: which request meets which one. What each does on the wire is in ``app`` and ``git_http``.
+"""Faults that a test injects into requests, and the exchanges that an observer sees.
 
-git's requests meet them too. Its curl sends a request once more by itself when a connection that it had kept open is
-dropped before the first byte of an answer, so a push is only lost when both are (``times=2``).
+``app`` and ``git_http`` carry the faults out. Requests of git meet them too. git's curl repeats a request by itself after
+a connection that it kept open drops before the first byte of the answer, so a push is lost only with ``times=2``.
 
 | kind | applied | what the client sees |
 |---|---|---|
@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from accord.core.suggest import did_you_mean
 from accord_sandbox.rates import primary_refusal, secondary_refusal
 from accord_sandbox.responses import Refusal
 
@@ -50,17 +51,17 @@ KINDS = (
     "slow",
 )
 AFTER = frozenset({"lost-after", "error-500-after", "truncated", "slow"})
-"""The kinds whose request is carried out."""
+"""Kinds whose request is carried out."""
 
 _ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """The ``nth`` request from now that matches, and the ``times - 1`` after it, meet an accident.
+    """The ``nth`` matching request from now, and the ``times - 1`` after it, fail.
 
-    ``path`` is a regular expression searched in the path (without /api/v3); None matches all, as it does for
-    ``method``. ``seconds`` is the delay of slow, the retry-after of secondary-*, the time to the reset of primary-403.
+    ``path`` is a regular expression searched in the path (without /api/v3); None matches all, also for ``method``.
+    ``seconds`` is the delay of slow, the retry-after of secondary-*, or the time to the reset of primary-403.
     """
 
     kind: str
@@ -72,34 +73,34 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"unknown kind of fault {self.kind!r}; there are {', '.join(KINDS)}")
+            raise ValueError(f"Unknown kind of fault `{self.kind}`. {did_you_mean(self.kind, KINDS)}".rstrip())
         if self.nth < 1 or self.times < 1:
-            raise ValueError("nth and times count from 1")
+            raise ValueError("`nth` and `times` must be at least 1.")
         if self.path is not None:
             re.compile(self.path)
 
     @classmethod
     def parse(cls, document: Any) -> Fault:
-        """Read a fault from JSON; a ValueError says what is wrong with it."""
+        """Read a fault from JSON. Raises ValueError."""
         if not isinstance(document, dict):
-            raise ValueError("a fault is a JSON object")
+            raise ValueError("A fault must be a JSON object.")
         unknown = document.keys() - {field.name for field in fields(cls)}
         if unknown or "kind" not in document:
-            raise ValueError(f"a fault needs 'kind' and has no {sorted(unknown)}")
+            raise ValueError(f"A fault needs `kind`. Unknown keys: {', '.join(sorted(unknown)) or 'none'}.")
         try:
             return cls(**document)
         except (TypeError, re.error) as error:
             raise ValueError(str(error)) from error
 
     def matches(self, method: str, path: str) -> bool:
-        """Tell whether a request counts for this fault."""
+        """Tell whether a request matches this fault."""
         if self.method is not None and self.method.upper() != method:
             return False
         return self.path is None or re.search(self.path, path) is not None
 
 
 class Faults:
-    """The faults that are still to come. Safe to use from any thread."""
+    """The injected faults. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,19 +108,19 @@ class Faults:
         self._seen: list[int] = []
 
     def add(self, fault: Fault) -> None:
-        """Let a fault wait for its request."""
+        """Inject a fault."""
         with self._lock:
             self._waiting.append(fault)
             self._seen.append(0)
 
     def clear(self) -> None:
-        """Forget all faults."""
+        """Remove all faults."""
         with self._lock:
             self._waiting.clear()
             self._seen.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
-        """Count a request, and return the first fault that it meets."""
+        """Count a request, and return the first fault that matches."""
         with self._lock:
             met = None
             for index, fault in enumerate(self._waiting):
@@ -131,8 +132,8 @@ class Faults:
             return met
 
 
-def refusal(fault: Fault, actor: Actor | None, now: float) -> Refusal | None:
-    """Return the answer that a fault gives instead of GitHub's, None for one that is not an answer."""
+def fault_refusal(fault: Fault, actor: Actor | None, now: float) -> Refusal | None:
+    """Return the refusal that a fault sends, None for a fault of the connection."""
     if fault.kind in _ERRORS:
         return Refusal(int(fault.kind.removeprefix("error-")), _ERRORS[fault.kind])
     if fault.kind == "error-500-after":
@@ -147,12 +148,11 @@ def refusal(fault: Fault, actor: Actor | None, now: float) -> Refusal | None:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request of the API or of git at one of two moments.
+    """One request of the API or of git, in one of two phases.
 
-    ``received``: nothing was done yet; status and answer are None. ``applied``: the work is done and committed (if
-    ``applied`` says so; a fault or a refusal may have prevented it), and no byte of the answer has left. ``path`` is
-    without /api/v3; ``status`` is None when the connection is about to be dropped without an answer. What git sends and
-    gets is no JSON and may be large: there is none of it here.
+    ``received``: nothing is done yet; status and answer are None. ``applied``: the request is finished, committed if
+    ``applied`` is true, and no byte of the answer is sent yet. ``path`` is without /api/v3. ``status`` is None when the
+    connection is about to drop without an answer. Bodies of git are left out.
     """
 
     phase: Literal["received", "applied"]
@@ -168,20 +168,20 @@ class Exchange:
 
 
 Observer: TypeAlias = Callable[[Exchange], None]
-"""Called on the server's own thread: it must not ask this server anything, or both wait for ever."""
+"""Called on the server's own thread: it must not send requests to this server, or both wait forever."""
 
 
 DROP = "accord.drop"
-"""The scope's key for the function that drops the connection (see ``server``)."""
+"""Key of the function in the scope that drops the connection (see ``server``)."""
 
 
 async def drop(request: Request) -> None:
     """Drop the connection without another byte."""
     request.scope[DROP]()
-    await gone(request)
+    await wait_until_closed(request)
 
 
-async def gone(request: Request) -> None:
-    """Wait until the client has hung up."""
+async def wait_until_closed(request: Request) -> None:
+    """Wait until the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

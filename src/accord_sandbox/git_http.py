@@ -1,9 +1,10 @@
 """git over HTTP, by the CGI program that every git ships.
 
-Docs: https://git-scm.com/docs/git-http-backend, https://git-scm.com/docs/http-protocol
+Docs: https://git-scm.com/docs/git-http-backend, https://git-scm.com/docs/http-protocol, and for the report of a push
+(report-status in pkt-lines on band 1 of the side-band) https://git-scm.com/docs/pack-protocol
 
-Only the smart protocol, as on GitHub. A push is answered after the pull requests have followed their branches; its
-report is held back until then, everything else is passed on as it comes.
+Only the smart protocol, like GitHub. The report of a push is sent after the pull requests have followed their branches;
+all other output is passed on at once.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qs
 
-from accord_sandbox import faults, pull_state, repositories
-from accord_sandbox.calls import AccessLevel, authenticate, grant
-from accord_sandbox.faults import Exchange, drop
+from accord_sandbox.calls import AccessLevel, authenticate, grant_of
+from accord_sandbox.faults import AFTER, Exchange, drop, fault_refusal
 from accord_sandbox.git_storage import git_environment, git_program
-from accord_sandbox.repositories import find_repository
+from accord_sandbox.pull_state import RefUpdate, follow_branches
+from accord_sandbox.repositories import find_repository, hook_variables, protections
 from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from starlette.requests import Request
     from starlette.types import Send
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from accord_sandbox.git_storage import BareRepository, GitStorage
 
     Process: TypeAlias = asyncio.subprocess.Process
-    from collections.abc import Iterator
-
 
 PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"
@@ -48,21 +47,21 @@ _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "
 
 @dataclass(frozen=True)
 class _AdmittedRequest:
-    """A request that was let in."""
+    """A request with access to its repository."""
 
     actor: Actor | None
     repository: Row
     bare: BareRepository
     rules: Mapping[str, str]
-    """The variables that tell the update hook what binds this visitor."""
+    """Variables that tell the update hook which changes to refuse."""
 
 
 @dataclass
 class GitEndpoint:
-    """Where git comes in, for one request. ``requests`` is the server's log; ``observe`` tells those who watch."""
+    """Serves one request of git. ``requests`` is the server's log; ``observe`` calls the observers."""
 
     database: Database
-    bares: GitStorage
+    storage: GitStorage
     settings: SandboxSettings
     faults: Faults
     requests: list[tuple[str, str, int]]
@@ -80,24 +79,24 @@ class GitEndpoint:
                 await self._lose(request)
                 return
             self._check_fault(fault, after=False)
-            visit = self._admit(request, full_name, service)
+            admitted = self._admit(request, full_name, service)
             if service == "git-receive-pack":
-                await self._push(request, visit, fault, send)
+                await self._push(request, admitted, fault, send)
             else:
-                await self._pass_on(request, visit, service, fault, send)
+                await self._pass_on(request, admitted, service, fault, send)
         except Refusal as refusal:
             await self._answer(request, refusal.status, _headers(refusal), f"{refusal.message}\n".encode(), send)
 
-    async def _push(self, request: Request, visit: _AdmittedRequest, fault: Fault | None, send: Send) -> None:
-        """Let git take a push, let the pull requests follow, and report."""
+    async def _push(self, request: Request, admitted: _AdmittedRequest, fault: Fault | None, send: Send) -> None:
+        """Let git receive a push, let the pull requests follow, and report."""
         with tempfile.TemporaryDirectory(prefix="accord-push-") as folder:
             verdicts = Path(folder) / "verdicts"
-            rules = {**visit.rules, "SANDBOX_VERDICTS": str(verdicts)}
-            async with _backend(request, visit, "git-receive-pack", rules) as process:
+            rules = {**admitted.rules, "SANDBOX_VERDICTS": str(verdicts)}
+            async with _backend(request, admitted, "git-receive-pack", rules) as process:
                 status, headers = await _head(process)
                 report = b"".join([chunk async for chunk in _body(process)])
-            told = verdicts.read_text(encoding="utf-8") if verdicts.exists() else ""
-        self._follow(visit)
+            listed = verdicts.read_text(encoding="utf-8") if verdicts.exists() else ""
+        self._follow(admitted)
         self.applied = True
         if fault is not None and fault.kind == "lost-after":
             await self._lose(request)
@@ -105,7 +104,7 @@ class GitEndpoint:
         self._check_fault(fault, after=True)
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
-        reasons = dict(line.split(" ", 1) for line in told.splitlines())
+        reasons = dict(line.split(" ", 1) for line in listed.splitlines())
         report = with_reasons(report, reasons)
         headers["content-length"] = str(len(report))
         if fault is not None and fault.kind == "truncated":
@@ -117,15 +116,15 @@ class GitEndpoint:
         await self._answer(request, status, headers, report, send)
 
     async def _pass_on(
-        self, request: Request, visit: _AdmittedRequest, service: str, fault: Fault | None, send: Send
+        self, request: Request, admitted: _AdmittedRequest, service: str, fault: Fault | None, send: Send
     ) -> None:
-        """Answer a question, a clone or a fetch; nothing is kept in memory."""
+        """Answer a listing of refs, a clone or a fetch without buffering it."""
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
-        elif fault is not None:  # nothing changes by these, so it is all one when the answer gets lost
+        elif fault is not None:  # it changes nothing, so before and after make no difference
             await self._lose(request)
             return
-        async with _backend(request, visit, service, visit.rules) as process:
+        async with _backend(request, admitted, service, admitted.rules) as process:
             status, headers = await _head(process)
             self.applied = True
             self._log(request, status)
@@ -135,39 +134,37 @@ class GitEndpoint:
             await send({"type": "http.response.body", "body": b""})
 
     def _admit(self, request: Request, full_name: str, service: str) -> _AdmittedRequest:
-        """Check who comes and what for; refuse as GitHub refuses."""
-        asked = service if service != "info/refs" else parse_qs(request.url.query).get("service", [""])[0]
-        if request.method != _METHODS[service] or asked not in _METHODS:
+        """Check access; refuse like GitHub."""
+        wanted = service if service != "info/refs" else parse_qs(request.url.query).get("service", [""])[0]
+        if request.method != _METHODS[service] or wanted not in _METHODS:
             raise Refusal(403, "Please upgrade your git client.\nGitHub.com no longer supports git over dumb-http.")
-        pushes = asked == "git-receive-pack"
+        pushes = wanted == "git-receive-pack"
         with self.database.reading() as connection:
             try:
                 actor = authenticate(connection, request.headers.get("authorization"))
             except Refusal:
                 raise _unauthorized("Invalid username or token.") from None
             repository = find_repository(connection, full_name)
-            held = None if repository is None else grant(connection, actor, repository)
-            if repository is None or held is None or not held.sees or not held.may("contents", AccessLevel.READ):
+            grant = None if repository is None else grant_of(connection, actor, repository)
+            if repository is None or grant is None or not grant.sees or not grant.may("contents", AccessLevel.READ):
                 raise _unauthorized("Repository not found.") if actor is None else Refusal(404, "Repository not found.")
             if pushes:
-                _check_push(actor, held, repository)
-            rules = repositories.refused_to(held, repositories.protections(connection, repository))
+                _check_push(actor, grant, repository)
+            rules = hook_variables(grant, protections(connection, repository))
         refused = {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
-        return _AdmittedRequest(actor, repository, self.bares.open(repository["full_name"]), {**rules, **refused})
+        return _AdmittedRequest(actor, repository, self.storage.open(repository["full_name"]), {**rules, **refused})
 
-    def _follow(self, visit: _AdmittedRequest) -> None:
-        actor = visit.actor
-        assert actor is not None  # noqa: S101 (nobody pushes without a token)
+    def _follow(self, admitted: _AdmittedRequest) -> None:
+        actor = admitted.actor
+        assert actor is not None  # noqa: S101 (a push needs a token)
         with self.database.writing() as connection:
             now = self.settings.clock.now().timestamp()
-            pull_state.follow_branches(
-                pull_state.RefUpdate(connection, visit.bare, visit.repository["id"], actor.user_id, now)
-            )
+            follow_branches(RefUpdate(connection, admitted.bare, admitted.repository["id"], actor.user_id, now))
 
     def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
-        if fault is None or (fault.kind in faults.AFTER) != after:
+        if fault is None or (fault.kind in AFTER) != after:
             return
-        refusal = faults.refusal(fault, None, self.settings.clock.now().timestamp())
+        refusal = fault_refusal(fault, None, self.settings.clock.now().timestamp())
         if refusal is not None:
             raise refusal
 
@@ -193,18 +190,18 @@ def _exchange(request: Request, phase: Literal["received", "applied"]) -> Exchan
     return Exchange(phase, request.method, request.scope["path"], query, dict(request.headers), None)
 
 
-def _check_push(actor: Actor | None, held: Grant, repository: Row) -> None:
+def _check_push(actor: Actor | None, grant: Grant, repository: Row) -> None:
     name = repository["full_name"]
     if actor is None:
         raise _unauthorized("Authentication required.")
-    if not held.may("contents", AccessLevel.WRITE):
+    if not grant.may("contents", AccessLevel.WRITE):
         raise Refusal(403, f"Permission to {name}.git denied to {actor.login}.")
     if repository["archived"]:
         raise Refusal(403, "This repository was archived so it is read-only.")
 
 
 def _refused_workflows(actor: Actor | None) -> str:
-    """Return whom workflow files are refused to and for lack of what, nothing for who may push them."""
+    """Return the kind of token and the permission it lacks to push workflow files, "" when it may."""
     if actor is None or actor.may_write_workflows:
         return ""
     if actor.kind == "installation":
@@ -226,13 +223,13 @@ def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 @contextlib.asynccontextmanager
 async def _backend(
-    request: Request, visit: _AdmittedRequest, service: str, rules: Mapping[str, str]
+    request: Request, admitted: _AdmittedRequest, service: str, rules: Mapping[str, str]
 ) -> AsyncIterator[Process]:
-    """Run the CGI with the request's body flowing in; it is stopped when the client leaves early."""
+    """Run the CGI on the request's body; stop it when the client disconnects."""
     process = await asyncio.create_subprocess_exec(
         git_program(),
         "http-backend",
-        env={**git_environment(), **_cgi(request, visit, service), **rules},
+        env={**git_environment(), **_cgi(request, admitted, service), **rules},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -254,7 +251,7 @@ async def _backend(
 
 
 async def _feed(request: Request, process: Process) -> None:
-    assert process.stdin is not None  # noqa: S101 (a pipe was asked for)
+    assert process.stdin is not None  # noqa: S101 (it is a pipe)
     with contextlib.suppress(ConnectionError):  # git may stop reading, a client may leave
         try:
             while True:
@@ -272,7 +269,7 @@ async def _feed(request: Request, process: Process) -> None:
 
 async def _head(process: Process) -> tuple[int, dict[str, str]]:
     """Read the CGI's headers."""
-    assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
+    assert process.stdout is not None  # noqa: S101 (it is a pipe)
     headers: dict[str, str] = {}
     while line := (await process.stdout.readline()).strip():
         name, _, value = line.decode("latin-1").partition(":")
@@ -283,21 +280,21 @@ async def _head(process: Process) -> tuple[int, dict[str, str]]:
 
 
 async def _body(process: Process) -> AsyncIterator[bytes]:
-    assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
+    assert process.stdout is not None  # noqa: S101 (it is a pipe)
     while chunk := await process.stdout.read(CHUNK):
         yield chunk
 
 
-def _cgi(request: Request, visit: _AdmittedRequest, service: str) -> dict[str, str]:
-    """Return the request as CGI variables; without a length the program reads to the end, which chunks need."""
+def _cgi(request: Request, admitted: _AdmittedRequest, service: str) -> dict[str, str]:
+    """Return the request as CGI variables; chunks have no length, so the program reads to the end."""
     variables = {
-        "GIT_PROJECT_ROOT": str(visit.bare.path),
+        "GIT_PROJECT_ROOT": str(admitted.bare.path),
         "GIT_HTTP_EXPORT_ALL": "1",
         "PATH_INFO": f"/{service}",
         "REQUEST_METHOD": request.method,
         "QUERY_STRING": request.url.query,
         "REMOTE_ADDR": "127.0.0.1",
-        "REMOTE_USER": visit.actor.login if visit.actor else "",
+        "REMOTE_USER": admitted.actor.login if admitted.actor else "",
     }
     names = {
         "content-type": "CONTENT_TYPE",
@@ -313,19 +310,19 @@ MOST_IN_A_LINE = 65_515
 _FLUSH = b"0000"
 _DECLINED = "hook declined"
 _NOISE = re.compile(rb"error: hook declined to update [^\n]*\n")
-"""What git adds on its own account, and GitHub does not."""
+"""A line that git adds and GitHub does not."""
 
 
 def with_reasons(report: bytes, reasons: Mapping[str, str]) -> bytes:
     """Return the answer to a push in which the refused refs of ``reasons`` carry their reason."""
     if not reasons:
         return report
-    told = [line for line in _packets(report) if line is not None]
-    banded = all(line[:1] in (b"\x01", b"\x02", b"\x03") for line in told)
+    lines = [line for line in _packets(report) if line is not None]
+    banded = all(line[:1] in (b"\x01", b"\x02", b"\x03") for line in lines)
     if not banded:
         return b"".join(_rewritten(report, reasons))
-    status = b"".join(line[1:] for line in told if line[:1] == b"\x01")
-    others = [_packet(said) for line in told if line[:1] != b"\x01" and len(said := _NOISE.sub(b"", line)) > 1]
+    status = b"".join(line[1:] for line in lines if line[:1] == b"\x01")
+    others = [_packet(text) for line in lines if line[:1] != b"\x01" and len(text := _NOISE.sub(b"", line)) > 1]
     changed = b"".join(_rewritten(status, reasons))
     parts = [changed[start : start + MOST_IN_A_LINE] for start in range(0, len(changed), MOST_IN_A_LINE)]
     return b"".join([*others, *(_packet(b"\x01" + part) for part in parts), _FLUSH])
@@ -344,11 +341,11 @@ def _rewritten(status: bytes, reasons: Mapping[str, str]) -> Iterator[bytes]:
 
 def _packets(stream: bytes) -> Iterator[bytes | None]:
     """Return the payloads of pkt-lines, None for a flush."""
-    place = 0
-    while place < len(stream):
-        length = int(stream[place : place + 4], 16)
-        yield stream[place + 4 : place + length] if length else None
-        place += length or 4
+    start = 0
+    while start < len(stream):
+        length = int(stream[start : start + 4], 16)
+        yield stream[start + 4 : start + length] if length else None
+        start += length or 4
 
 
 def _packet(line: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""The bare repositories behind the local GitHub's repositories, worked on with real git.
+"""The bare git repositories of the local GitHub, handled by real git.
 
-One folder a repository, ``git/OWNER/NAME.git`` beside the database, made when it is first needed. git runs with
-nobody's configuration: neither the user's nor the machine's, and no ``GIT_*`` variable of the caller.
+Each repository is a folder ``git/OWNER/NAME.git`` beside the database, created when it is first needed. git runs
+without configuration of the user or the machine, and without ``GIT_*`` variables of the caller.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
+from accord.git.program import GitFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ ZERO = "0" * 40
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 WORKFLOWS = ".github/workflows/"
 _TEMPLATE = ".template"
-"""What every new repository is a copy of; no account has that name."""
+"""New repositories are copies of this one; no account can have this name."""
 
 _SETTINGS = {
     "safe.directory": "*",
@@ -47,17 +48,13 @@ _SETTINGS = {
 }
 
 
-class GitFailed(Exception):
-    """git ended with an error; the message is what it wrote to stderr."""
-
-
 @dataclass(frozen=True)
 class Signature:
-    """Who made a commit, and when (seconds since the epoch)."""
+    """Name and address on a commit, and its time in seconds since the epoch."""
 
     name: str
     email: str
-    moment: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class BareRepository:
 
     path: Path
 
-    def ask(
+    def attempt(
         self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None
     ) -> tuple[int, bytes, bytes]:
         """Run git and return its exit code, stdout and stderr."""
@@ -81,10 +78,10 @@ class BareRepository:
         return done.returncode, done.stdout, done.stderr
 
     def run(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> bytes:
-        """Run git and return its stdout; a GitFailed when it fails."""
-        code, output, errors = self.ask(*arguments, content=content, env=env)
+        """Run git and return its stdout. Raises GitFailed."""
+        code, output, errors = self.attempt(*arguments, content=content, env=env)
         if code:
-            raise GitFailed(errors.decode(errors="replace").strip())
+            raise GitFailed(arguments[0], code, errors.decode(errors="replace"))
         return output
 
     def text(self, *arguments: str, content: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
@@ -92,52 +89,52 @@ class BareRepository:
         return self.run(*arguments, content=content, env=env).decode(errors="replace").rstrip("\n")
 
     def commit_id(self, name: str) -> str | None:
-        """Return the commit that a branch, tag, full ref or (short) sha means, GitHub's order; None for nothing."""
+        """Return the commit of a branch, tag, full ref or (short) sha, tried in GitHub's order, or None."""
         if not name or name.startswith("-") or ".." in name or "@{" in name:
             return None
         for full in (f"{HEADS}{name}", f"refs/tags/{name}", name):
-            code, output, _ = self.ask("rev-parse", "--verify", "--quiet", f"{full}^{{commit}}")
+            code, output, _ = self.attempt("rev-parse", "--verify", "--quiet", f"{full}^{{commit}}")
             if code == 0:
                 return output.decode().strip()
         return None
 
     def branch(self, name: str) -> str | None:
         """Return the commit at the tip of a branch, or None."""
-        return self.refs(f"{HEADS}{name}").get(f"{HEADS}{name}") if valid_ref(f"{HEADS}{name}") else None
+        return self.refs(f"{HEADS}{name}").get(f"{HEADS}{name}") if is_valid_ref(f"{HEADS}{name}") else None
 
     def refs(self, *prefixes: str) -> dict[str, str]:
-        """Return full ref names with what they point to, those equal to or below one of the prefixes, by name."""
+        """Return the refs equal to or below one of the prefixes, with the objects they point to."""
         output = self.text("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
         pairs = (line.split(" ", 1) for line in output.splitlines())
         return {name: sha for sha, name in pairs}
 
-    def brings_workflows(self, commit: str) -> bool:
-        """Tell whether a workflow file is changed by a commit, or one before it, that no ref leads to yet."""
+    def adds_workflows(self, commit: str) -> bool:
+        """Tell whether a commit, or an ancestor that is not on any ref yet, changes a workflow file."""
         since = ("--not", "--all", "--", WORKFLOWS)
         return bool(self.run("log", "-m", "--name-only", "--format=", commit, *since).strip())
 
     def set_ref(self, ref: str, new: str, old: str | None = None) -> None:
-        """Point a ref to a commit, only if it is still at ``old`` (``ZERO``: not there) when that is given."""
+        """Point a ref to a commit; with ``old``, only if it is still there (``ZERO``: does not exist)."""
         self.run("update-ref", ref, new, *([] if old is None else [old]))
 
-    def drop_ref(self, ref: str) -> None:
+    def delete_ref(self, ref: str) -> None:
         """Delete a ref."""
         self.run("update-ref", "-d", ref)
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether ``newer`` contains ``older``."""
-        return self.ask("merge-base", "--is-ancestor", older, newer)[0] == 0
+        return self.attempt("merge-base", "--is-ancestor", older, newer)[0] == 0
 
     def merge_base(self, first: str, second: str) -> str | None:
-        """Return the commit at which two histories part, None for strangers."""
-        code, output, _ = self.ask("merge-base", first, second)
+        """Return the last common commit of two histories, or None."""
+        code, output, _ = self.attempt("merge-base", first, second)
         return output.decode().strip() if code == 0 else None
 
     def merged_tree(self, base: str, head: str) -> str | None:
-        """Return the tree of a merge without conflicts, or None."""
-        code, output, errors = self.ask("merge-tree", "--write-tree", "--no-messages", base, head)
+        """Return the tree of a merge, None with conflicts. Raises GitFailed."""
+        code, output, errors = self.attempt("merge-tree", "--write-tree", "--no-messages", base, head)
         if code > 1:
-            raise GitFailed(errors.decode(errors="replace").strip())
+            raise GitFailed("merge-tree", code, errors.decode(errors="replace"))
         return output.decode().split("\n", 1)[0] if code == 0 else None
 
     def commit(self, tree: str, parents: Sequence[str], message: str, author: Signature, committer: Signature) -> str:
@@ -156,7 +153,7 @@ class GitStorage:
         self._lock = threading.Lock()
 
     def open(self, full_name: str) -> BareRepository:
-        """Return the bare repository of a repository, made empty when it is not there."""
+        """Return the bare repository of a repository; create an empty one if it does not exist."""
         path = self.root / f"{full_name}.git"
         with self._lock:
             if not (path / "HEAD").exists():
@@ -164,17 +161,17 @@ class GitStorage:
         return BareRepository(path)
 
     def wipe(self) -> None:
-        """Forget all repositories; costs nothing when there are none."""
+        """Delete all repositories."""
         with self._lock:
             for owner in self.root.iterdir() if self.root.exists() else ():
                 if not owner.name.startswith("."):
                     shutil.rmtree(owner)
 
     def _create(self, path: Path) -> None:
-        """Make a repository appear at once, so that several processes may do it."""
+        """Create a repository in one step, so that several processes may do it."""
         template = self.root / _TEMPLATE
         if not template.exists():
-            with self._appearing(template) as made:
+            with self._renamed_to(template) as made:
                 arguments = ["init", "--quiet", "--bare", f"--initial-branch={DEFAULT_BRANCH}", "--template="]
                 command = [git_program(), *arguments, str(made)]
                 subprocess.run(command, env=git_environment(), check=True)  # noqa: S603 (constants and our own folder)
@@ -183,12 +180,12 @@ class GitStorage:
                 hook.write_bytes((files("accord_sandbox") / "hooks" / "update").read_bytes())
                 hook.chmod(0o755)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with self._appearing(path) as made:
+        with self._renamed_to(path) as made:
             shutil.copytree(template, made)
 
     @contextmanager
-    def _appearing(self, path: Path) -> Iterator[Path]:
-        """Give a folder to fill, which then becomes ``path`` unless another process was faster."""
+    def _renamed_to(self, path: Path) -> Iterator[Path]:
+        """Give a folder to fill; rename it to ``path`` afterwards unless another process was faster."""
         self.root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=self.root) as folder:
             made = Path(folder) / "made"
@@ -197,8 +194,8 @@ class GitStorage:
                 made.rename(path)
 
 
-def valid_ref(ref: str) -> bool:
-    """Tell whether git takes a text as a full ref name. Source: git-check-ref-format(1), in short."""
+def is_valid_ref(ref: str) -> bool:
+    """Tell whether git accepts a full ref name. Source: git-check-ref-format(1), abridged."""
     parts = ref.split("/")
     bad = any(not part or part.startswith(".") or part.endswith(".lock") for part in parts)
     odd = any(character in " ~^:?*[\\" or ord(character) < 32 or ord(character) == 127 for character in ref)
@@ -207,15 +204,15 @@ def valid_ref(ref: str) -> bool:
 
 @cache
 def git_program() -> str:
-    """Return where git is."""
+    """Return the path of git."""
     found = shutil.which("git")
     if found is None:
-        raise WrongUsage("The sandbox needs git, and there is none.", hint="Install git 2.38 or newer.")
+        raise WrongUsage("No git found. The sandbox needs it.", hint="Install git 2.38 or newer.")
     return found
 
 
 def git_environment() -> dict[str, str]:
-    """Return the environment in which git belongs to this sandbox alone."""
+    """Return an environment without other configuration of git."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     settings = {"GIT_CONFIG_COUNT": str(len(_SETTINGS))}
     for index, (key, value) in enumerate(_SETTINGS.items()):
@@ -234,5 +231,5 @@ def _signed(role: str, signature: Signature) -> dict[str, str]:
     return {
         f"GIT_{role}_NAME": signature.name,
         f"GIT_{role}_EMAIL": signature.email,
-        f"GIT_{role}_DATE": f"@{int(signature.moment)} +0000",
+        f"GIT_{role}_DATE": f"@{int(signature.seconds)} +0000",
     }

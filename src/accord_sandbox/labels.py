@@ -6,15 +6,17 @@ Docs: https://docs.github.com/rest/issues/labels
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accord_sandbox import comments, payloads
+from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel
-from accord_sandbox.database import next_id
-from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found, texts, too_long
+from accord_sandbox.comments import record_event
+from accord_sandbox.database import fetch, insert
+from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found, too_long, unique_texts
+from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from accord_sandbox.calls import Call
     from accord_sandbox.database import Connection, Row
@@ -23,7 +25,7 @@ NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
 LABELS_PER_ISSUE = 100
 IMPLICIT_COLOR = "ededed"
-"""The grey of a label that came into being by being used."""
+"""The grey of a label that GitHub creates because someone used it."""
 
 DEFAULTS = (
     ("bug", "d73a4a", "Something isn't working"),
@@ -36,40 +38,48 @@ DEFAULTS = (
     ("question", "d876e3", "Further information is requested"),
     ("wontfix", "ffffff", "This will not be worked on"),
 )
-"""What every new repository on GitHub starts with: name, colour, description."""
+"""Labels of every new repository on GitHub: name, colour, description."""
 
-_HEX = re.compile(r"[0-9a-fA-F]{6}")
+COLOR = re.compile(r"[0-9a-fA-F]{6}")
+_ON_ISSUE = (
+    "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
+    " ORDER BY issue_labels.rowid"
+)
 
 
+@route("GET", "/repos/{owner}/{repo}/labels", "issues/labels#list-labels-for-a-repository")
 def list_labels(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/labels, by name."""
-    return _list(call, "SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
+    """List the labels by name."""
+    rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
+    return call.list_response(rows, lambda part: _payloads(call, part))
 
 
+@route("GET", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#get-a-label")
 def get_label(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/labels/{name}, in any case."""
-    return ApiResponse(200, _payload(call, _find_label(call, call.params["name"])))
+    """Return a label; the case of its name does not matter."""
+    return ApiResponse(200, _payloads(call, [_existing_label(call, call.params["name"])])[0])
 
 
+@route("POST", "/repos/{owner}/{repo}/labels", "issues/labels#create-a-label")
 def create_label(call: Call) -> ApiResponse:
-    """POST /repos/{owner}/{repo}/labels."""
+    """Create a label."""
     _require_management(call)
-    call.fields.require("name")
-    name = _checked_name(call.db, call.repository["id"], call.fields.string("name") or "")
+    name = _checked_name(call, call.fields.text("name"))
     color = _checked_color(call.fields.string("color"))
     description = _checked_description(call.fields.string("description", null=True))
     row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
-    payload = _payload(call, row)
+    payload = _payloads(call, [row])[0]
     return ApiResponse(201, payload, {"location": payload["url"]})
 
 
+@route("PATCH", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#update-a-label")
 def update_label(call: Call) -> ApiResponse:
-    """PATCH /repos/{owner}/{repo}/labels/{name}; a renamed label stays on its issues."""
+    """Change a label; a renamed one stays on its issues."""
     _require_management(call)
-    row = _find_label(call, call.params["name"])
+    row = _existing_label(call, call.params["name"])
     name = call.fields.string("new_name") or call.fields.string("name") or row["name"]
     if name.casefold() != row["folded"]:
-        _checked_name(call.db, call.repository["id"], name)
+        _checked_name(call, name)
     color = _checked_color(call.fields.string("color")) or row["color"]
     description = row["description"]
     if "description" in call.fields:
@@ -78,62 +88,54 @@ def update_label(call: Call) -> ApiResponse:
         "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
         (name, name.casefold(), color.lower(), description, row["id"]),
     )
-    return ApiResponse(200, _payload(call, _find_label(call, name)))
+    return ApiResponse(200, _payloads(call, [_existing_label(call, name)])[0])
 
 
+@route("DELETE", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#delete-a-label")
 def delete_label(call: Call) -> ApiResponse:
-    """DELETE /repos/{owner}/{repo}/labels/{name}; it goes from all issues too."""
+    """Delete a label, also from all issues."""
     _require_management(call)
-    row = _find_label(call, call.params["name"])
+    row = _existing_label(call, call.params["name"])
     call.db.execute("DELETE FROM issue_labels WHERE label_id = ?", (row["id"],))
     call.db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
     return ApiResponse(204)
 
 
-def list_on_issue(call: Call) -> ApiResponse:
-    """GET /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    statement = (
-        "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
-        " ORDER BY issue_labels.rowid"
-    )
-    return _list(call, statement, call.issue["id"])
+@route("POST", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
+def add_labels(call: Call) -> ApiResponse:
+    """Add labels to an issue."""
+    return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_requested_names(call)])
 
 
-def add_to_issue(call: Call) -> ApiResponse:
-    """POST /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(AccessLevel.TRIAGE)
-    names = _names(call.document)
-    replace_on_issue(call, call.issue["id"], [*_names_on_issue(call, call.issue["id"]), *names])
-    return ApiResponse(200, _all_on_issue(call))
+@route("PUT", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
+def set_labels(call: Call) -> ApiResponse:
+    """Replace the labels of an issue."""
+    return _relabel(call, _requested_names(call))
 
 
-def set_on_issue(call: Call) -> ApiResponse:
-    """PUT /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(AccessLevel.TRIAGE)
-    replace_on_issue(call, call.issue["id"], _names(call.document))
-    return ApiResponse(200, _all_on_issue(call))
-
-
-def clear_issue(call: Call) -> ApiResponse:
-    """DELETE /repos/{owner}/{repo}/issues/{issue_number}/labels."""
-    call.require_on_issue(AccessLevel.TRIAGE)
-    replace_on_issue(call, call.issue["id"], [])
+@route("DELETE", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#remove-all-labels-from-an-issue")
+def clear_labels(call: Call) -> ApiResponse:
+    """Remove all labels from an issue."""
+    _relabel(call, [])
     return ApiResponse(204)
 
 
-def remove_from_issue(call: Call) -> ApiResponse:
-    """DELETE /repos/{owner}/{repo}/issues/{issue_number}/labels/{name}."""
+@route(
+    "DELETE",
+    "/repos/{owner}/{repo}/issues/{number:int}/labels/{name:path}",
+    "issues/labels#remove-a-label-from-an-issue",
+)
+def remove_label(call: Call) -> ApiResponse:
+    """Remove a label from an issue; a 404 unless the issue has it."""
     call.require_on_issue(AccessLevel.TRIAGE)
     current = _names_on_issue(call, call.issue["id"])
-    gone = call.params["name"].casefold()
-    kept = [name for name in current if name.casefold() != gone]
-    if kept == current:
+    rest = [name for name in current if name.casefold() != call.params["name"].casefold()]
+    if rest == current:
         raise Refusal(404, "Label does not exist")
-    replace_on_issue(call, call.issue["id"], kept)
-    return ApiResponse(200, _all_on_issue(call))
+    return _relabel(call, rest)
 
 
-def replace_on_issue(call: Call, issue_id: int, names: Sequence[str]) -> None:
+def replace_labels(call: Call, issue_id: int, names: Sequence[str]) -> None:
     """Give the issue exactly these labels, in this order, creating those that the repository lacks."""
     wanted = {name.casefold(): name for name in reversed(names)}
     if len(wanted) > LABELS_PER_ISSUE:
@@ -141,7 +143,7 @@ def replace_on_issue(call: Call, issue_id: int, names: Sequence[str]) -> None:
     rows = {folded: _label_to_use(call, name) for folded, name in reversed(wanted.items())}
     current = {name.casefold() for name in _names_on_issue(call, issue_id)}
     for folded in current - rows.keys():
-        row = _find_label(call, folded)
+        row = _existing_label(call, folded)
         call.db.execute("DELETE FROM issue_labels WHERE issue_id = ? AND label_id = ?", (issue_id, row["id"]))
         _record(call, issue_id, "unlabeled", row)
     for folded, row in rows.items():
@@ -156,19 +158,29 @@ def insert_label(
     db: Connection, repository_id: int, name: str, color: str, description: str | None, default: bool = False
 ) -> Row:
     """Insert a label that was checked before, and return it."""
-    identifier = next_id(db)
-    db.execute(
-        "INSERT INTO labels VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (identifier, repository_id, name, name.casefold(), color.lower(), description, default),
-    )
-    row: Row = db.execute("SELECT * FROM labels WHERE id = ?", (identifier,)).fetchone()
-    return row
+    row = {"repository_id": repository_id, "name": name, "folded": name.casefold(), "color": color.lower()}
+    insert(db, "labels", {**row, "description": description, "is_default": default})
+    found: Row = db.execute(
+        "SELECT * FROM labels WHERE repository_id = ? AND name = ?", (repository_id, name)
+    ).fetchone()
+    return found
 
 
-def add_defaults(db: Connection, repository_id: int) -> None:
+def insert_default_labels(db: Connection, repository_id: int) -> None:
     """Insert the labels of a new repository."""
     for name, color, description in DEFAULTS:
         insert_label(db, repository_id, name, color, description, default=True)
+
+
+def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
+    """Return the repository's label of that name, in any case, or None."""
+    return fetch(db, "SELECT * FROM labels WHERE repository_id = ? AND folded = ?", repository_id, name.casefold())
+
+
+def _relabel(call: Call, names: Sequence[str]) -> ApiResponse:
+    call.require_on_issue(AccessLevel.TRIAGE)
+    replace_labels(call, call.issue["id"], names)
+    return ApiResponse(200, _payloads(call, call.fetch_all(_ON_ISSUE, call.issue["id"])))
 
 
 def _label_to_use(call: Call, name: str) -> Row:
@@ -182,14 +194,6 @@ def _label_to_use(call: Call, name: str) -> Row:
     return insert_label(call.db, call.repository["id"], name, IMPLICIT_COLOR, None)
 
 
-def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
-    """Return the repository's label of that name, in any case, or None."""
-    row: Row | None = db.execute(
-        "SELECT * FROM labels WHERE repository_id = ? AND folded = ?", (repository_id, name.casefold())
-    ).fetchone()
-    return row
-
-
 def _require_management(call: Call) -> None:
     call.check_writable()
     if call.user.kind == "user" and not call.grant.may("issues", AccessLevel.WRITE):
@@ -197,7 +201,7 @@ def _require_management(call: Call) -> None:
     call.require("issues", AccessLevel.WRITE)
 
 
-def _find_label(call: Call, name: str) -> Row:
+def _existing_label(call: Call, name: str) -> Row:
     row = find_label(call.db, call.repository["id"], name)
     if row is None:
         raise not_found()
@@ -205,23 +209,17 @@ def _find_label(call: Call, name: str) -> Row:
 
 
 def _names_on_issue(call: Call, issue_id: int) -> list[str]:
-    rows = call.db.execute(
-        "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
-        " ORDER BY issue_labels.rowid",
-        (issue_id,),
-    )
-    return [row["name"] for row in rows]
+    return [row["name"] for row in call.fetch_all(_ON_ISSUE, issue_id)]
 
 
-def _names(document: Any) -> list[str]:
-    if isinstance(document, dict):
-        document = document.get("labels", [])
-    return [] if document is None else texts("labels", document, "name")
+def _requested_names(call: Call) -> list[str]:
+    document = call.document.get("labels", []) if isinstance(call.document, dict) else call.document
+    return [] if document is None else unique_texts("labels", document, "name")
 
 
-def _checked_name(db: Connection, repository_id: int, name: str) -> str:
+def _checked_name(call: Call, name: str) -> str:
     _check_text(name)
-    if find_label(db, repository_id, name) is not None:
+    if find_label(call.db, call.repository["id"], name) is not None:
         raise invalid("Label", "name", "already_exists")
     return name
 
@@ -233,13 +231,8 @@ def _check_text(name: str) -> None:
         raise too_long("Label", "name", NAME_LIMIT)
 
 
-def is_color(text: str) -> bool:
-    """Tell whether a text is a colour to GitHub: six hexadecimal digits and nothing else."""
-    return _HEX.fullmatch(text) is not None
-
-
 def _checked_color(color: str | None) -> str | None:
-    if color is not None and not is_color(color):
+    if color is not None and not COLOR.fullmatch(color):
         raise invalid("Label", "color", value=color)
     return color
 
@@ -250,29 +243,9 @@ def _checked_description(description: str | None) -> str | None:
     return description
 
 
-def _list(call: Call, statement: str, key: int) -> ApiResponse:
-    rows = call.db.execute(statement, (key,)).fetchall()
-    part = rows[call.page.offset : call.page.offset + call.page.size]
-    return ApiResponse(200, _payloads(call, part), call.links(len(rows)))
-
-
-def _all_on_issue(call: Call) -> list[payloads.Payload]:
-    rows = call.db.execute(
-        "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
-        " ORDER BY issue_labels.rowid",
-        (call.issue["id"],),
-    )
-    return _payloads(call, rows)
-
-
-def _payloads(call: Call, rows: Iterable[Row]) -> list[payloads.Payload]:
-    return [_payload(call, row) for row in rows]
-
-
-def _payload(call: Call, row: Row) -> payloads.Payload:
-    return payloads.label(call, row, call.repository["full_name"])
+def _payloads(call: Call, rows: Sequence[Row]) -> list[payloads.Payload]:
+    return [payloads.label(call, row, call.repository["full_name"]) for row in rows]
 
 
 def _record(call: Call, issue_id: int, event: str, row: Row) -> None:
-    detail = {"label": {"name": row["name"], "color": row["color"]}}
-    comments.record_event(call, issue_id, event, detail)
+    record_event(call, issue_id, event, {"label": {"name": row["name"], "color": row["color"]}})

@@ -87,9 +87,6 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "commit_count": int(bare.text("rev-list", "--count", f"{start}..{pull['head_sha']}")),
-        "requested": look.all(
-            "SELECT login FROM review_requests JOIN users ON users.id = user_id WHERE issue_id = ?", pull["issue_id"]
-        ),
         "checks": sorted(runs.items()),
     }
 

@@ -1,4 +1,4 @@
-"""Pages to look at what the local GitHub holds: plain HTML, no script, nothing loaded from outside."""
+"""Read-only pages of the local GitHub: plain HTML without scripts or anything from other hosts."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ MOST_NODES = 200
 _STATIC = {"style.css": "text/css; charset=utf-8", "avatar.svg": "image/svg+xml"}
 _HEX = re.compile(r"[0-9a-f]{6}")
 _TEXT_LINE = 27
-"""How many characters of a title fit into a node of the graph."""
+"""Characters of a title in one line of a node of the graph."""
 
 
 @dataclass
 class Look:
-    """One page being made: the data, what was asked, and the label colours that its style sheet needs."""
+    """One page in the making: the data, the query, and the label colours for its style sheet."""
 
     db: Connection
-    bares: GitStorage
+    storage: GitStorage
     query: Mapping[str, str]
     colors: set[str] = field(default_factory=set)
 
@@ -56,11 +56,11 @@ class Look:
         return rows
 
 
-def respond(db: Connection, bares: GitStorage, path: str, query: Mapping[str, str]) -> Response:
-    """Return the page of a path, a 404 page when there is none."""
+def respond(db: Connection, storage: GitStorage, path: str, query: Mapping[str, str]) -> Response:
+    """Return the page of a path, or a 404 page."""
     if path.startswith("/_static/"):
         return _static(path.removeprefix("/_static/"))
-    look = Look(db, bares, query)
+    look = Look(db, storage, query)
     for pattern, view in _VIEWS:
         found = re.fullmatch(pattern, path)
         if found is None:
@@ -125,8 +125,6 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     edges = {
         "blocked_by": near.format(table="dependencies", here="blocked_id", there="blocker_id"),
         "blocking": near.format(table="dependencies", here="blocker_id", there="blocked_id"),
-        "sub_issues": near.format(table="sub_issues", here="parent_id", there="child_id"),
-        "parents": near.format(table="sub_issues", here="child_id", there="parent_id"),
     }
     page = {
         **frame,
@@ -146,7 +144,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
     if not pull:
         return "issue.html", page
-    code = page_parts.pull_context(look, look.bares.open(frame["name"]), pull[0])
+    code = page_parts.pull_context(look, look.storage.open(frame["name"]), pull[0])
     return "pull.html", {**page, **code, "tab": "pulls"}
 
 
@@ -163,9 +161,9 @@ def _file(look: Look, names: dict[str, str]) -> _Page | None:
     frame = _frame(look, names, "")
     if frame is None:
         return None
-    bare = look.bares.open(frame["name"])
+    bare = look.storage.open(frame["name"])
     commit = bare.commit_id(names["ref"])
-    code, content, _ = bare.ask("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
+    code, content, _ = bare.attempt("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
     if code:
         return None
     lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: page_parts.MOST_ROWS]
@@ -216,7 +214,7 @@ def _node(look: Look, issue_id: int) -> dict[str, Any]:
 
 
 def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any] | None:
-    """Return what every page of a repository shows, None for one that is not there."""
+    """Return the common values of a repository's pages, None if it does not exist."""
     row = find_repository(look.db, f"{names['owner']}/{names['repo']}")
     if row is None:
         return None
@@ -267,7 +265,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["markdown"] = lambda text: Markup(page_parts.markdown_html(text))  # noqa: S704 (made safe by markup)
+    environment.filters["markdown"] = lambda text: Markup(page_parts.markdown_html(text))  # noqa: S704 (page_parts makes it safe)
     environment.filters["day"] = _day
     environment.filters["ink"] = _ink
     environment.filters["href"] = _href
@@ -276,12 +274,12 @@ def _environment() -> Environment:
 
 
 def _day(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
+    date = datetime.fromtimestamp(seconds, UTC)
+    return f"{date.day} {date:%b %Y, %H:%M} UTC"
 
 
 def _ink(color: str) -> str:
-    """Return black or white, whichever is easier to read on the colour (WCAG's relative luminance)."""
+    """Return black or white, the one with more contrast to the colour (WCAG's relative luminance)."""
     channels = [int(color[index : index + 2], 16) / 255 for index in (0, 2, 4)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -289,7 +287,7 @@ def _ink(color: str) -> str:
 
 
 def _href(row: Row) -> str:
-    """Return the page of an issue row that carries its repository's full_name."""
+    """Return the page of an issue row with full_name."""
     return f"/{quote(row['full_name'])}/{'pull' if row['is_pull'] else 'issues'}/{row['number']}"
 
 

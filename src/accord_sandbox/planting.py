@@ -1,111 +1,275 @@
-"""What every part of a seed needs: the account behind a login, made when it is not there, and moments."""
+"""Filling a new local GitHub from a seed: accounts, tokens, repositories, code, issues and work in progress."""
 
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import parse_timestamp
 from accord.core.errors import WrongUsage
-from accord_sandbox import comments, pull_state, review_threads, reviews
+from accord.git.program import GitFailed
+from accord_sandbox import labels
 from accord_sandbox.calls import Actor, Call, SandboxSettings
-from accord_sandbox.checks import CHECK_STATUSES as PROGRESS
-from accord_sandbox.checks import CONCLUSIONS, STATUS_STATES
+from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
-from accord_sandbox.database import next_id
+from accord_sandbox.database import insert, set_meta
 from accord_sandbox.diffs import LineRange, NotInDiff
-from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, GitFailed, valid_ref
-from accord_sandbox.repositories import find_user
+from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, is_valid_ref
+from accord_sandbox.issues import NewIssue, insert_issue
+from accord_sandbox.pull_state import pull_by_id
+from accord_sandbox.pulls import insert_pull
+from accord_sandbox.repositories import NewRepository, find_repository, find_user, insert_repository
+from accord_sandbox.review_threads import Remark, anchor_remark, insert_reply, insert_review_comment
+from accord_sandbox.reviews import insert_review
+from accord_sandbox.seed import BOT, INSTALLATION_TOKEN, MAINTAINER, STRANGER, STRANGER_TOKEN, TOKEN
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from accord_sandbox.database import Connection, Row
     from accord_sandbox.git_storage import BareRepository, GitStorage, Signature
+    from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
+
+HOME = "accord/sandbox"
+INSTALLATION_PERMISSIONS = {
+    **dict.fromkeys(("actions", "issues", "pull_requests", "contents", "checks", "statuses"), "write"),
+    "metadata": "read",
+}
 
 
-MAINTAINER = "maintainer"
-BOT = "github-actions[bot]"
+def plant_seed(db: Connection, storage: GitStorage, seed: Seed, home: str | None, now: float) -> None:
+    """Fill an empty server: built-in accounts and tokens, the seed, and the home repository."""
+    for login in (MAINTAINER, STRANGER, BOT):
+        _account(db, login, now)
+    for repository in seed.repositories:
+        _Planter(db, storage, repository, now).plant()
+    home = home or (seed.repositories[0].name if seed.repositories else HOME)
+    ensure_repository(db, home, now)
+    set_meta(db, "home", home)
+    _insert_token(db, TOKEN, MAINTAINER, "user", {}, None, now)
+    _insert_token(db, STRANGER_TOKEN, STRANGER, "user", {}, None, now)
+    _insert_token(db, INSTALLATION_TOKEN, BOT, "installation", INSTALLATION_PERMISSIONS, [home], now)
+    for entry in seed.tokens:
+        _insert_token(db, entry.token, entry.login, entry.kind, entry.permissions, entry.repositories, now)
 
 
-def account(db: Connection, login: str, now: float, kind: str = "User") -> int:
-    """Return the id of an account; a login that ends with [bot] is a bot's."""
+def use_as_home(db: Connection, full_name: str, now: float) -> None:
+    """Create the repository if it does not exist, and give the built-in installation token access."""
+    ensure_repository(db, full_name, now)
+    row = db.execute("SELECT repositories FROM tokens WHERE token = ?", (INSTALLATION_TOKEN,)).fetchone()
+    reach = sorted({*json.loads(row["repositories"]), full_name.lower()})
+    db.execute("UPDATE tokens SET repositories = ? WHERE token = ?", (json.dumps(reach), INSTALLATION_TOKEN))
+
+
+def ensure_repository(db: Connection, full_name: str, now: float, *, default_labels: bool = True) -> Row:
+    """Return the repository of that name; create it if it does not exist."""
+    row = find_repository(db, full_name)
+    return row or _create_repository(db, NewRepository(full_name), now, default_labels=default_labels)
+
+
+def _create_repository(db: Connection, new: NewRepository, now: float, *, default_labels: bool) -> Row:
+    owner = _account(db, new.full_name.partition("/")[0], now, "Organization")
+    row = insert_repository(db, new, owner, now, default_labels=default_labels)
+    maintainer = _account(db, MAINTAINER, now)
+    if maintainer != owner:
+        db.execute("INSERT INTO collaborators VALUES (?, ?, 'admin')", (row["id"], maintainer))
+    return row
+
+
+def _account(db: Connection, login: str, now: float, kind: str = "User") -> int:
+    """Return the id of an account; create it if it does not exist, as a bot if the login ends with [bot]."""
     row = find_user(db, login)
     if row is not None:
         return int(row["id"])
-    identifier = next_id(db)
     kind = "Bot" if login.endswith("[bot]") else kind
-    db.execute("INSERT INTO users VALUES (?, ?, ?, ?)", (identifier, login, kind, now))
-    return identifier
+    return insert(db, "users", {"login": login, "type": kind, "created_at": now})
 
 
-def created_seconds(entry: Mapping[str, Any], default: float) -> float:
-    """Return when something was made, in seconds since the epoch. Raises ValueError for what is no moment."""
-    value = entry.get("created_at")
-    if value is None:
-        return default
-    moment = datetime.fromisoformat(value)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+def _insert_token(
+    db: Connection,
+    token: str,
+    login: str,
+    kind: str,
+    permissions: Mapping[str, str],
+    reach: Sequence[str] | None,
+    now: float,
+) -> None:
+    repositories = None if reach is None else json.dumps([name.lower() for name in reach])
+    values = (token, _account(db, login, now), kind, json.dumps(permissions), repositories)
+    db.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?, ?)", values)
 
 
-def plant_code(db: Connection, bares: GitStorage, row: Row, author: Row, entry: Mapping[str, Any], now: float) -> None:
-    """Give a repository its history, its branches and their protection."""
-    if any(name in entry for name in ("git", "files", "branches")):
-        bare, start, parent = bares.open(row["full_name"]), DEFAULT_BRANCH, None
-        if "git" in entry:
-            start = _import(db, bare, row, entry["git"])
-            parent = bare.branch(start)
-        stream, signature = b"", noreply_signature(author, now)
-        if "files" in entry:
-            stream += _commit(start, entry["files"], signature, "Initial commit", parent)
-        parent = f"{HEADS}{start}" if stream else parent
-        for branch, files in entry.get("branches", {}).items():
-            stream += _commit(branch, files, signature, f"Work on {branch}", parent)
-        bare.run("fast-import", "--quiet", "--force", content=stream)
-    for branch, rules in entry.get("protected", {}).items():
-        db.execute("INSERT INTO protections VALUES (?, ?, ?)", (row["id"], branch, json.dumps(rules)))
+def _wrong(problem: str, hint: str = "") -> WrongUsage:
+    return WrongUsage(f"The seed is wrong: {problem}.", hint=hint)
 
 
-def plant_pull(db: Connection, bares: GitStorage, row: Row, issue_id: int, entry: Mapping[str, Any]) -> None:
-    """Make an issue that was just planted a pull request between two branches."""
-    bare, base = bares.open(row["full_name"]), entry.get("base", DEFAULT_BRANCH)
-    refs = bare.refs(HEADS)
-    tips = {name: refs.get(HEADS + name) for name in (entry["head"], base)}
-    for name, tip in tips.items():
-        if tip is None:
-            raise WrongUsage(
-                f"The seed is wrong: {row['full_name']} has no branch {name} for its pull request.",
-                hint="The format is described in accord_sandbox.seed.",
-            )
-    number = db.execute("SELECT number FROM issues WHERE id = ?", (issue_id,)).fetchone()[0]
-    db.execute(
-        "INSERT INTO pulls (issue_id, head_ref, head_sha, base_ref, base_sha, draft) VALUES (?, ?, ?, ?, ?, ?)",
-        (issue_id, entry["head"], tips[entry["head"]], base, tips[base], entry.get("draft", False)),
-    )
-    bare.set_ref(f"refs/pull/{number}/head", str(tips[entry["head"]]))
+class _Planter:
+    """Creates one repository of a seed."""
+
+    def __init__(self, db: Connection, storage: GitStorage, seed: SeedRepository, now: float) -> None:
+        self.db = db
+        self.storage = storage
+        self.seed = seed
+        self.now = now
+        fields = ("description", "private", "archived", "has_issues")
+        new = NewRepository(seed.name, **{name: getattr(seed, name) for name in fields})
+        self.row = _create_repository(db, new, now, default_labels=seed.default_labels)
+
+    def plant(self) -> None:
+        db, key = self.db, self.row["id"]
+        for login, role in self.seed.collaborators.items():
+            values = (key, self._account(login), role)
+            db.execute("INSERT OR REPLACE INTO collaborators VALUES (?, ?, ?)", values)
+        for label in self.seed.labels:
+            row = labels.find_label(db, key, label.name)
+            if row is not None and label.color is None:
+                continue
+            if row is not None:
+                db.execute("DELETE FROM labels WHERE id = ?", (row["id"],))
+            labels.insert_label(db, key, label.name, label.color or labels.IMPLICIT_COLOR, label.description)
+        self._plant_code()
+        identifiers = [self._plant_issue(issue) for issue in self.seed.issues]
+        for identifier, issue in zip(identifiers, self.seed.issues, strict=True):
+            if issue.head is not None:
+                self._plant_pull(identifier, issue, issue.head)
+            edges = [(identifier, identifiers[number - 1]) for number in issue.blocked_by]
+            db.executemany("INSERT INTO dependencies VALUES (?, ?)", edges)
+        for run in self.seed.workflow_runs:
+            branch = run.head or self.row["default_branch"]
+            head = {"head_branch": branch, "head_sha": self.storage.open(self.seed.name).branch(branch) or ""}
+            save_run(db, key, run.id, {**run.model_dump(), **head}, self.now)
+
+    def _account(self, login: str) -> int:
+        return _account(self.db, login, self.now)
+
+    def _time(self, entry: Any) -> float:
+        return self.now if entry.created_at is None else parse_timestamp(entry.created_at).timestamp()
+
+    def _plant_code(self) -> None:
+        seed = self.seed
+        if seed.git is not None or seed.files is not None or seed.branches:
+            bare, start, parent = self.storage.open(seed.name), DEFAULT_BRANCH, None
+            if seed.git is not None:
+                start = _copy_git(bare, seed.git)
+                self.db.execute("UPDATE repositories SET default_branch = ? WHERE id = ?", (start, self.row["id"]))
+                parent = bare.branch(start)
+            maintainer = find_user(self.db, MAINTAINER)
+            assert maintainer is not None  # noqa: S101 (created before)
+            signature, stream = noreply_signature(maintainer, self.now), b""
+            if seed.files is not None:
+                stream += _commit(start, seed.files, signature, "Initial commit", parent)
+                parent = f"{HEADS}{start}"
+            for branch, files in seed.branches.items():
+                stream += _commit(branch, files, signature, f"Work on {branch}", parent)
+            bare.run("fast-import", "--quiet", "--force", content=stream)
+        for branch, rules in seed.protected.items():
+            values = (self.row["id"], branch, rules.model_dump_json(exclude_unset=True))
+            self.db.execute("INSERT INTO protections VALUES (?, ?, ?)", values)
+
+    def _plant_issue(self, issue: SeedIssue) -> int:
+        db, is_pull = self.db, issue.pull_request or issue.head is not None
+        reason = issue.state_reason or ("completed" if issue.state == "closed" and not is_pull else None)
+        author, at = self._account(issue.author), self._time(issue)
+        new = NewIssue(issue.title, issue.body, author, at, is_pull, issue.state, reason, issue.locked)
+        identifier = insert_issue(db, self.row["id"], new)
+        for name in issue.labels:
+            label = labels.find_label(db, self.row["id"], name)
+            label = label or labels.insert_label(db, self.row["id"], name, labels.IMPLICIT_COLOR, None)
+            db.execute("INSERT INTO issue_labels VALUES (?, ?)", (identifier, label["id"]))
+        for login in issue.assignees:
+            db.execute("INSERT INTO assignees VALUES (?, ?)", (identifier, self._account(login)))
+        for comment in issue.comments:
+            insert_comment(db, identifier, self._account(comment.author), comment.body, self._time(comment))
+        for event in issue.label_events:
+            kind = {"added": "labeled", "removed": "unlabeled"}[event.change]
+            detail = {"label": {"name": event.label, "color": labels.IMPLICIT_COLOR}}
+            insert_event(db, identifier, kind, self._account(event.author), self._time(event), detail)
+        return identifier
+
+    def _plant_pull(self, identifier: int, issue: SeedIssue, head: str) -> None:
+        db, bare = self.db, self.storage.open(self.seed.name)
+        tips = {}
+        for name in (head, issue.base):
+            tip = bare.branch(name)
+            if tip is None:
+                raise _wrong(f"{self.seed.name} has no branch `{name}` for its pull request", "Add it to `branches`.")
+            tips[name] = tip
+        insert_pull(db, identifier, (head, tips[head]), (issue.base, tips[issue.base]), draft=issue.draft)
+        number = db.execute("SELECT number FROM issues WHERE id = ?", (identifier,)).fetchone()[0]
+        bare.set_ref(f"refs/pull/{number}/head", tips[head])
+        for check in issue.checks:
+            self._plant_check(check, tips[head], head)
+        for status in issue.statuses:
+            values = {"creator_id": self._account(status.author), "created_at": self._time(status), "sha": tips[head]}
+            values |= status.model_dump(include={"state", "context", "description"})
+            insert(db, "statuses", {**values, "repository_id": self.row["id"]})
+        for thread in issue.threads:
+            self._plant_thread(identifier, thread)
+        if issue.fork is not None:
+            fork = ensure_repository(db, issue.fork, self.now, default_labels=False)
+            db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], identifier))
+            bare.delete_ref(HEADS + head)
+
+    def _plant_check(self, check: SeedCheck, sha: str, branch: str) -> None:
+        at = self._time(check)
+        status = check.status or ("completed" if check.conclusion else "queued")
+        values = {
+            "repository_id": self.row["id"],
+            "app_id": self._account(check.app),
+            "head_sha": sha,
+            "status": status,
+            **check.model_dump(include={"name", "conclusion", "title", "summary"}),
+            "started_at": at,
+            "completed_at": at if status == "completed" else None,
+        }
+        identifier = insert(self.db, "check_runs", values)
+        if check.run is not None:
+            head = {"head_sha": sha, "head_branch": branch, "status": status, "conclusion": check.conclusion}
+            save_run(self.db, self.row["id"], check.run, head, at)
+            save_job(self.db, identifier, check.run, check.log)
+
+    def _plant_thread(self, issue_id: int, thread: SeedThread) -> None:
+        first: Row | None = None
+        for comment in thread.comments:
+            call = self._call(comment)
+            pull = pull_by_id(call, issue_id)
+            review = insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
+            if first is not None:
+                insert_reply(call, pull, review, first, comment.body)
+                continue
+            lines = None if thread.line is None else LineRange("RIGHT", thread.line)
+            try:
+                anchor = anchor_remark(call, pull, Remark(thread.path, comment.body, lines), pull["head_sha"])
+            except NotInDiff as problem:
+                hint = "Name a file and a line that the pull request changes."
+                raise _wrong(f"a thread on `{thread.path}`: {problem.field} {problem}", hint) from problem
+            identifier = insert_review_comment(call, pull, review, anchor, comment.body)
+            (first,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
+            if thread.resolved:
+                self.db.execute("INSERT INTO resolved_threads VALUES (?)", (identifier,))
+
+    def _call(self, comment: SeedComment) -> Call:
+        """Return the request with which the author of a comment would have created it."""
+        owner, _, name = self.seed.name.partition("/")
+        actor = Actor(self._account(comment.author), comment.author, "", "user", {}, None)
+        params = {"owner": owner, "repo": name}
+        at = self._time(comment)
+        return Call(self.db, SandboxSettings(), at, "", "", "", {}, self.storage, actor=actor, params=params)
 
 
-def move_to_fork(db: Connection, bares: GitStorage, row: Row, issue_id: int, fork: Row) -> None:
-    """Let a pull request that was just planted come from a fork: its branch is not in this repository any more."""
-    head = db.execute("SELECT head_ref FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()[0]
-    db.execute("UPDATE pulls SET fork_id = ? WHERE issue_id = ?", (fork["id"], issue_id))
-    bares.open(row["full_name"]).drop_ref(HEADS + head)
-
-
-def _import(db: Connection, bare: BareRepository, row: Row, source: str) -> str:
-    """Take over all branches and tags of a repository, and return the name of its default branch."""
+def _copy_git(bare: BareRepository, source: str) -> str:
+    """Copy all branches and tags of a repository, and return the name of its default branch."""
     try:
         bare.run("fetch", "--quiet", "--no-tags", source, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
         listing = bare.text("ls-remote", "--symref", source, "HEAD")
     except GitFailed as error:
-        raise WrongUsage(f"The seed is wrong: {source} cannot be read as a git repository: {error}.") from error
+        raise _wrong(f"git cannot read `{source}`: {' '.join(error.stderr.split())}") from error
     branch = DEFAULT_BRANCH
     for line in listing.splitlines():
         if line.startswith(f"ref: {HEADS}"):
             branch = line.removeprefix(f"ref: {HEADS}").split("\t")[0]
     bare.run("symbolic-ref", "HEAD", f"{HEADS}{branch}")
-    db.execute("UPDATE repositories SET default_branch = ? WHERE id = ?", (branch, row["id"]))
     return branch
 
 
@@ -114,11 +278,11 @@ def _commit(
 ) -> bytes:
     """Return one commit for ``git fast-import``; a file without text is deleted."""
     ref = f"{HEADS}{branch}"
-    if not valid_ref(ref):
-        raise WrongUsage(f"The seed is wrong: {branch!r} is no name for a branch.")
+    if not is_valid_ref(ref):
+        raise _wrong(f"`{branch}` is not a valid branch name")
     lines = [
         f"commit {ref}",
-        f"committer {signature.name} <{signature.email}> {int(signature.moment)} +0000",
+        f"committer {signature.name} <{signature.email}> {int(signature.seconds)} +0000",
         f"data {len(message.encode())}\n{message}",
         *([f"from {parent}"] if parent else []),
     ]
@@ -131,120 +295,3 @@ def _commit(
         content = text.encode()
         stream += f"M 100644 inline {quoted}\ndata {len(content)}\n".encode() + content + b"\n"
     return stream
-
-
-_TEXTS = dict.fromkeys(("author", "created_at"), str)
-RUN_FIELDS = {**dict.fromkeys(("name", "path", "event", "status", "conclusion", "head"), str), "id": int}
-FIELDS: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
-    "label_events": ({**_TEXTS, "label": str, "change": str}, ("label", "change")),
-    "checks": (
-        {
-            **dict.fromkeys(("name", "app", "status", "conclusion", "title", "summary", "log", "created_at"), str),
-            "run": int,
-        },
-        ("name",),
-    ),
-    "statuses": ({**_TEXTS, "context": str, "state": str, "description": str}, ("context", "state")),
-    "threads": ({"path": str, "line": int, "resolved": bool, "comments": list}, ("path", "comments")),
-}
-"""What an issue may hold of each kind, and what of it must be there."""
-
-WORDS = {"change": ("added", "removed"), "conclusion": CONCLUSIONS, "status": PROGRESS, "state": STATUS_STATES}
-
-
-def plant(
-    db: Connection, bares: GitStorage, repository: Row, issue_id: int, entry: Mapping[str, Any], now: float
-) -> None:
-    """Give a pull request that was just planted its checks, statuses and threads."""
-    sha = db.execute("SELECT head_sha FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()[0]
-    for check in entry.get("checks", []):
-        _plant_check(db, repository["id"], sha, entry["head"], check, created_seconds(check, now))
-    for status in entry.get("statuses", []):
-        author = account(db, status.get("author", MAINTAINER), now)
-        values = (status["state"], status["context"], status.get("description"), None, created_seconds(status, now))
-        db.execute(
-            "INSERT INTO statuses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (next_id(db), repository["id"], author, sha, *values),
-        )
-    for thread in entry.get("threads", []):
-        _plant_thread(db, bares, repository, issue_id, thread, now)
-
-
-def plant_run(db: Connection, bares: GitStorage, repository: Row, entry: Mapping[str, Any], now: float) -> None:
-    """Write down a workflow run; ``head`` is the branch that it ran for."""
-    branch = entry.get("head", repository["default_branch"])
-    sha = bares.open(repository["full_name"]).branch(branch) or ""
-    save_run(db, repository["id"], entry["id"], {**entry, "head_branch": branch, "head_sha": sha}, now)
-
-
-def plant_label_event(db: Connection, issue_id: int, actor: int, entry: Mapping[str, Any], at: float) -> None:
-    """Keep that a label was put on or taken off, whatever labels there are now."""
-    kind = {"added": "labeled", "removed": "unlabeled"}[entry["change"]]
-    comments.insert_event(db, issue_id, kind, actor, at, {"label": {"name": entry["label"], "color": "ededed"}})
-
-
-def _plant_check(
-    db: Connection, repository_id: int, sha: str, branch: str, check: Mapping[str, Any], at: float
-) -> None:
-    identifier = next_id(db)
-    conclusion = check.get("conclusion")
-    status = check.get("status", "completed" if conclusion else "queued")
-    values = (account(db, check.get("app", BOT), at), sha, check["name"], status, conclusion)
-    db.execute(
-        "INSERT INTO check_runs (id, repository_id, app_id, head_sha, name, status, conclusion, title, summary,"
-        " started_at, completed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            identifier,
-            repository_id,
-            *values,
-            check.get("title"),
-            check.get("summary"),
-            at,
-            at if status == "completed" else None,
-        ),
-    )
-    if "run" in check:
-        head = {"head_sha": sha, "head_branch": branch, "status": status, "conclusion": conclusion}
-        save_run(db, repository_id, check["run"], head, at)
-        save_job(db, identifier, check["run"], check.get("log"))
-
-
-def _plant_thread(
-    db: Connection, bares: GitStorage, repository: Row, issue_id: int, thread: Mapping[str, Any], now: float
-) -> None:
-    first: Row | None = None
-    for comment in thread["comments"]:
-        call = _call(db, bares, repository, comment, now)
-        pull = pull_state.pull_by_id(call, issue_id)
-        review = reviews.insert_review(call, pull, "", pull["head_sha"], "COMMENTED")
-        if first is not None:
-            review_threads.insert_reply(call, pull, review, first, comment["body"])
-            continue
-        identifier = _begin(call, pull, review, thread, comment["body"])
-        first = db.execute("SELECT * FROM review_comments WHERE id = ?", (identifier,)).fetchone()
-        if thread.get("resolved"):
-            db.execute("INSERT INTO resolved_threads VALUES (?)", (identifier,))
-
-
-def _begin(call: Call, pull: Row, review: int, thread: Mapping[str, Any], body: str) -> int:
-    spot = LineRange("RIGHT", thread["line"]) if "line" in thread else None
-    try:
-        anchor = review_threads.anchor_remark(
-            call, pull, review_threads.Remark(thread["path"], body, spot), pull["head_sha"]
-        )
-    except NotInDiff as off:
-        raise WrongUsage(
-            f"The seed is wrong: a thread on {thread['path']} has no place in the pull request ({off.field} {off}).",
-            hint="Name a file and a line that the pull request changes.",
-        ) from off
-    return review_threads.insert_review_comment(call, pull, review, anchor, body)
-
-
-def _call(db: Connection, bares: GitStorage, repository: Row, comment: Mapping[str, Any], now: float) -> Call:
-    """Return the request by which the author of a comment would have made it."""
-    owner, _, name = repository["full_name"].partition("/")
-    login = comment.get("author", MAINTAINER)
-    actor = Actor(account(db, login, now), login, "", "user", {}, None)
-    at = created_seconds(comment, now)
-    params = {"owner": owner, "repo": name}
-    return Call(db, SandboxSettings(), at, "", "", "", {}, bares, actor=actor, params=params)

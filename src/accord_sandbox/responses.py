@@ -1,4 +1,4 @@
-"""What goes back to the client: answers, and refusals with GitHub's own words.
+"""Answers to the client, refusals in GitHub's words, pages of lists, and the fields of a request's body.
 
 The texts are those that api.github.com sends; ``documentation_url`` comes from the route unless a refusal has its own.
 """
@@ -8,24 +8,24 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
+    from collections.abc import Mapping, Sequence
 
 DOCS = "https://docs.github.com/rest/"
 PER_PAGE = 30
 MOST_PER_PAGE = 100
-MOST_DIGITS = 9
+_MOST_PAGE_DIGITS = 9
+_Entry = TypeVar("_Entry")
 
 
 @dataclass
 class ApiResponse:
-    """A status, a JSON document (None for an empty body) and the headers that are special to it.
+    """A status, a JSON document (None for an empty body) and extra headers.
 
-    ``content`` stands instead of the document for what is no JSON, a diff for instance; its type is in the headers.
+    ``content`` replaces the document for anything but JSON, an archive for instance; its type is in the headers.
     """
 
     status: int
@@ -35,7 +35,7 @@ class ApiResponse:
 
 
 class Refusal(Exception):
-    """GitHub says no. Raised anywhere below a handler; whatever the transaction did so far is undone."""
+    """A refusal by GitHub. Raised anywhere below a handler; the transaction is undone."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Refusal(Exception):
         self.docs = docs
         self.headers = dict(headers or {})
 
-    def answer(self, route_docs: str) -> ApiResponse:
-        """Return the body that GitHub sends, with the route's documentation unless this refusal names its own."""
+    def to_response(self, route_docs: str) -> ApiResponse:
+        """Return the response that GitHub sends, with the route's documentation unless this refusal names its own."""
         body: dict[str, Any] = {"message": self.message}
         if self.errors:
             body["errors"] = self.errors
@@ -64,14 +64,13 @@ class Refusal(Exception):
 
 
 def not_found() -> Refusal:
-    """Return GitHub's 404, which also stands for things the token may not see."""
+    """Return GitHub's 404, which also hides things from a token that may not see them."""
     return Refusal(404, "Not Found")
 
 
 def invalid(resource: str, name: str, code: str = "invalid", **more: Any) -> Refusal:
     """Return a 422 about one field, ``code`` being invalid, missing_field, already_exists, custom and so on."""
-    error = {**more, "resource": resource, "code": code, "field": name}
-    return Refusal(422, "Validation Failed", errors=[error])
+    return Refusal(422, "Validation Failed", errors=[{**more, "resource": resource, "code": code, "field": name}])
 
 
 def too_long(resource: str, name: str, limit: int) -> Refusal:
@@ -86,21 +85,25 @@ def schema_violation(problem: str) -> Refusal:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """Which part of a list is asked for; ``number`` counts from 1."""
+    """The page of a list that the client wants; ``number`` counts from 1."""
 
     size: int
     number: int
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> PageRequest:
-        """Read ``per_page`` and ``page`` as GitHub does: what makes no sense is the default, too much is the most."""
+        """Read ``per_page`` and ``page``; like GitHub, use the default for nonsense and the maximum for too much."""
         size = _positive(query.get("per_page"), PER_PAGE)
         return cls(min(size, MOST_PER_PAGE), _positive(query.get("page"), 1))
 
     @property
     def offset(self) -> int:
-        """How many entries come before this page."""
+        """Number of entries before this page."""
         return (self.number - 1) * self.size
+
+    def cut(self, entries: Sequence[_Entry]) -> Sequence[_Entry]:
+        """Return the entries on this page."""
+        return entries[self.offset : self.offset + self.size]
 
     def links(self, url: str, query: Mapping[str, str], total: int) -> dict[str, str]:
         """Return the ``Link`` header for a list of ``total`` entries, nothing when one page holds all."""
@@ -116,24 +119,8 @@ class PageRequest:
         return {"link": ", ".join(parts)} if parts else {}
 
 
-def encode(body: Any) -> bytes:
-    """Write a document the way it goes over the wire."""
-    return b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def etag(content: bytes) -> str:
-    """Return the entity tag of a body; equal bodies have equal tags."""
-    return f'W/"{hashlib.sha256(content).hexdigest()}"'
-
-
-def _positive(text: str | None, default: int) -> int:
-    if text is None or not text.isascii() or not text.isdigit() or len(text) > MOST_DIGITS or int(text) == 0:
-        return default
-    return int(text)
-
-
 class Fields:
-    """A JSON object with typed access. A getter returns None for an absent field; ``in`` tells the two apart."""
+    """A request's JSON object with typed access. A getter returns None for an absent field; ``in`` tells them apart."""
 
     def __init__(self, document: Any) -> None:
         if document is None:
@@ -146,45 +133,49 @@ class Fields:
         return name in self._document
 
     def string(self, name: str, *, null: bool = False) -> str | None:
-        """Return a text; ``null`` says whether the schema lets the field be null."""
+        """Return a text; ``null`` tells whether the schema allows null."""
         value = self._get(name, null)
         if value is not None and not isinstance(value, str):
-            raise _unfit(name, value, "a string")
+            raise _wrong_type(name, value, "a string")
         return value
+
+    def text(self, name: str) -> str:
+        """Return a required text."""
+        self.require(name)
+        return self.string(name) or ""
 
     def title(self, *, null: bool = False) -> str | None:
         """Return the title, which GitHub also takes as a number."""
         value = self._get("title", null)
         if isinstance(value, bool) or not isinstance(value, str | int | None):
-            raise _unfit("title", value, "a string")
+            raise _wrong_type("title", value, "a string")
         return None if value is None else str(value)
 
-    def flag(self, name: str, default: bool = False) -> bool:
-        """Return true or false."""
+    def flag(self, name: str) -> bool:
+        """Return true or false; an absent flag is false."""
         value = self._get(name, False)
         if value is not None and not isinstance(value, bool):
-            raise _unfit(name, value, "a boolean")
-        return default if value is None else value
+            raise _wrong_type(name, value, "a boolean")
+        return bool(value)
 
     def integer(self, name: str) -> int:
         """Return a required number."""
         self.require(name)
         value = self._get(name, False)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _unfit(name, value, "an integer")
+            raise _wrong_type(name, value, "an integer")
         return value
 
     def names(self, name: str, key: str) -> list[str] | None:
         """Return a list of texts, each given plainly or as an object that has it under ``key``."""
         value = self._get(name, False)
-        if value is None:
-            return None
-        return texts(name, value, key)
+        return None if value is None else unique_texts(name, value, key)
 
-    def require(self, name: str) -> None:
-        """Refuse a body that lacks the field."""
-        if name not in self._document:
-            raise schema_violation(f'"{name}" wasn\'t supplied.')
+    def require(self, *names: str) -> None:
+        """Refuse a body that lacks one of the fields."""
+        for name in names:
+            if name not in self._document:
+                raise schema_violation(f'"{name}" wasn\'t supplied.')
 
     def choice(self, name: str, allowed: tuple[str, ...], *, null: bool = False) -> str | None:
         """Return a text out of a fixed set."""
@@ -201,19 +192,34 @@ class Fields:
         return value
 
 
-def texts(name: str, value: Any, key: str) -> list[str]:
-    """Return the texts in a JSON array, each plain or in an object under ``key``; without doubles, order kept."""
+def unique_texts(name: str, value: Any, key: str) -> list[str]:
+    """Return the texts in a JSON array, each plain or in an object under ``key``; without duplicates, order kept."""
     if not isinstance(value, list):
-        raise _unfit(name, value, "an array")
-    plain: Callable[[Any], Any] = lambda entry: entry.get(key) if isinstance(entry, dict) else entry  # noqa: E731
-    entries = [plain(entry) for entry in value]
+        raise _wrong_type(name, value, "an array")
+    entries: list[Any] = [entry.get(key) if isinstance(entry, dict) else entry for entry in value]
     for index, entry in enumerate(entries):
         if not isinstance(entry, str):
-            raise _unfit(f"{name}/items/{index}", entry, "a string")
+            raise _wrong_type(f"{name}/items/{index}", entry, "a string")
     return list(dict.fromkeys(entries))
 
 
-def _unfit(name: str, value: Any, wanted: str) -> Refusal:
+def encode(body: Any) -> bytes:
+    """Write a document as JSON for the wire."""
+    return b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def etag(content: bytes) -> str:
+    """Return the entity tag of a body; equal bodies have equal tags."""
+    return f'W/"{hashlib.sha256(content).hexdigest()}"'
+
+
+def _positive(text: str | None, default: int) -> int:
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_PAGE_DIGITS or int(text) == 0:
+        return default
+    return int(text)
+
+
+def _wrong_type(name: str, value: Any, wanted: str) -> Refusal:
     return schema_violation(f"For 'properties/{name}', {_ruby(value)} is not {wanted}.")
 
 

@@ -1,4 +1,4 @@
--- Moments are seconds since the epoch; identifiers come from one sequence for the whole server (meta.last_id).
+-- Timestamps are seconds since the epoch; identifiers come from one sequence for the whole server (meta.last_id).
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS users (
     id INTEGER PRIMARY KEY,
@@ -58,7 +58,6 @@ CREATE TABLE IF NOT EXISTS issues (
     closed_at REAL,
     closed_by_id INTEGER REFERENCES users (id),
     locked INTEGER NOT NULL DEFAULT 0,
-    lock_reason TEXT,
     UNIQUE (repository_id, number)
 );
 CREATE INDEX IF NOT EXISTS issues_by_creation ON issues (repository_id, created_at, id);
@@ -89,12 +88,6 @@ CREATE TABLE IF NOT EXISTS dependencies (
     PRIMARY KEY (blocked_id, blocker_id)
 );
 CREATE INDEX IF NOT EXISTS dependencies_by_blocker ON dependencies (blocker_id);
-CREATE TABLE IF NOT EXISTS sub_issues (
-    child_id INTEGER PRIMARY KEY REFERENCES issues (id),
-    parent_id INTEGER NOT NULL REFERENCES issues (id),
-    position INTEGER NOT NULL
-);
-CREATE INDEX IF NOT EXISTS sub_issues_by_parent ON sub_issues (parent_id, position);
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY,
     issue_id INTEGER NOT NULL REFERENCES issues (id),
@@ -121,11 +114,6 @@ CREATE TABLE IF NOT EXISTS pulls (
     merged_at REAL,
     merged_by_id INTEGER REFERENCES users (id),
     merge_sha TEXT
-);
-CREATE TABLE IF NOT EXISTS review_requests (
-    issue_id INTEGER NOT NULL REFERENCES issues (id),
-    user_id INTEGER NOT NULL REFERENCES users (id),
-    PRIMARY KEY (issue_id, user_id)
 );
 CREATE TABLE IF NOT EXISTS reviews (
     id INTEGER PRIMARY KEY,
@@ -226,7 +214,7 @@ CREATE TABLE IF NOT EXISTS workflow_runs (
 CREATE TABLE IF NOT EXISTS jobs (
     id INTEGER PRIMARY KEY REFERENCES check_runs (id),
     run_id INTEGER NOT NULL REFERENCES workflow_runs (id),
-    log TEXT                    -- NULL: not kept any more
+    log TEXT                    -- NULL: deleted by now
 );
 CREATE TABLE IF NOT EXISTS dispatches (
     id INTEGER PRIMARY KEY,

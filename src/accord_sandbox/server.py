@@ -1,6 +1,6 @@
-"""Starting a local GitHub: in this process on a thread of its own, any number of times.
+"""Starts a local GitHub on a thread of this process, any number of times.
 
-``serving`` is what tests, rehearsals and ``accord sandbox serve`` use::
+Tests, rehearsals and ``accord sandbox serve`` use ``serving``::
 
     with serving(tmp_path) as sandbox:
         requests.get(f"{sandbox.url}/repos/{sandbox.repository}/issues")
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,16 +17,17 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from accord.core.clock import SystemClock
 from accord.core.errors import WrongUsage
-from accord_sandbox import database
-from accord_sandbox import seed as seeds
+from accord.core.retry import attempts
 from accord_sandbox.app import Application
 from accord_sandbox.calls import RateLimits, SandboxSettings
-from accord_sandbox.database import Database
+from accord_sandbox.database import Database, get_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.planting import MAINTAINER
+from accord_sandbox.planting import plant_seed, use_as_home
 from accord_sandbox.repositories import find_repository, find_user
+from accord_sandbox.seed import MAINTAINER, TOKEN, Seed, read_seed
 
 if TYPE_CHECKING:
     import asyncio
@@ -51,29 +51,29 @@ class RunningSandbox:
     repository: str
     application: Application = field(repr=False)
     database: Database = field(repr=False)
-    _seed: seeds.Seed = field(repr=False)
+    _seed: Seed = field(repr=False)
 
     @property
     def faults(self) -> Faults:
-        """The accidents to come."""
+        """The injected faults."""
         return self.application.faults
 
     @property
     def observers(self) -> list[Observer]:
-        """Who is told of every exchange, the API's and git's, on the server's thread."""
+        """Called with every exchange of the API and git, on the server's thread."""
         return self.application.observers
 
     @property
     def requests(self) -> list[tuple[str, str, int]]:
-        """The log of API requests: method, path, status (0: dropped)."""
+        """The log of requests: method, path, status (0: dropped)."""
         return self.application.requests
 
     def reset(self) -> None:
-        """Go back to the freshly seeded state: data, faults, rate limits and the log. Observers stay."""
+        """Restore the seeded state: data, faults, rate limits and the log. Observers stay."""
         with self.database.writing() as connection:
-            database.wipe(connection)
-            self.application.bares.wipe()
-            seeds.plant(connection, self.application.bares, self._seed, self.repository, self._now())
+            wipe(connection)
+            self.application.storage.wipe()
+            plant_seed(connection, self.application.storage, self._seed, self.repository, self._now())
         self.faults.clear()
         self.application.meter.clear()
         self.requests.clear()
@@ -96,7 +96,7 @@ class RunningSandbox:
         with self.database.writing() as connection:
             row, user = find_repository(connection, repository or self.repository), find_user(connection, author)
             if row is None or user is None:
-                raise LookupError(f"no repository {repository} or no user {author}")
+                raise LookupError(f"No repository {repository} or no user {author}.")
             start = self._now() - age_seconds
             for n in range(1, count + 1):
                 text = None if body is None else body.replace("{n}", str(n))
@@ -119,10 +119,10 @@ def serving(
     seed: Path | None = None,
     settings: SandboxSettings | None = None,
 ) -> Iterator[RunningSandbox]:
-    """Serve the local GitHub kept in ``directory`` until the block ends.
+    """Serve the local GitHub in ``directory`` until the block ends.
 
-    Port 0 takes a free one. ``seed`` counts only when the directory is new; ``repository`` ("owner/name") is made
-    when it is not there. Several processes may serve one directory at once.
+    Port 0 takes a free one. ``seed`` counts only for a new directory. ``repository`` ("owner/name") is created if it
+    does not exist. Several processes may serve one directory at once.
     """
     settings = settings or SandboxSettings()
     directory = directory.absolute()  # git runs elsewhere
@@ -132,24 +132,24 @@ def serving(
         running_seed, home = _open(application, repository, seed, settings.clock.now().timestamp())
         with _listening(port) as listener, _thread(application, listener):
             url = f"http://{HOST}:{listener.getsockname()[1]}"
-            yield RunningSandbox(url, seeds.TOKEN, home, application, store, running_seed)
+            yield RunningSandbox(url, TOKEN, home, application, store, running_seed)
     finally:
         store.close()
 
 
-def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[seeds.Seed, str]:
-    planted = seeds.read(path) if path is not None else seeds.Seed()
+def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[Seed, str]:
+    seed = read_seed(path) if path is not None else Seed()
     with application.database.writing() as connection:
-        if database.get_meta(connection, "home") is None:
-            seeds.plant(connection, application.bares, planted, repository, now)
-        home = repository or str(database.get_meta(connection, "home"))
-        seeds.take_home(connection, home, now)
-    return planted, home
+        if get_meta(connection, "home") is None:
+            plant_seed(connection, application.storage, seed, repository, now)
+        home = repository or str(get_meta(connection, "home"))
+        use_as_home(connection, home, now)
+    return seed, home
 
 
 @contextmanager
 def _listening(port: int) -> Iterator[socket.socket]:
-    # asyncio turns Nagle off (40 ms an answer) only where the protocol is named
+    # asyncio turns off Nagle (40 ms an answer) only for an explicit protocol
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -157,7 +157,7 @@ def _listening(port: int) -> Iterator[socket.socket]:
             listener.bind((HOST, port))
         except OSError as error:
             raise WrongUsage(
-                f"Port {port} cannot be used: {error.strerror}.", hint="Name another port, or 0."
+                f"Port {port} cannot be used: {error.strerror}.", hint="Pass another port, or 0 for a free one."
             ) from None
         listener.listen(128)
         yield listener
@@ -186,11 +186,11 @@ def _thread(application: Application, listener: socket.socket) -> Iterator[None]
     thread = threading.Thread(target=server.run, args=([listener],), name="accord-sandbox", daemon=True)
     thread.start()
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not server.started and thread.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.002)
+        for _ in attempts(SystemClock(), [0.002] * int(START_SECONDS / 0.002)):
+            if server.started or not thread.is_alive():
+                break
         if not server.started:
-            raise RuntimeError("the sandbox did not start")
+            raise RuntimeError("The sandbox did not start.")
         yield
     finally:
         server.should_exit = True

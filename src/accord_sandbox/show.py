@@ -1,4 +1,4 @@
-"""What a local GitHub holds, as one document, read straight from its file without a server."""
+"""The content of a local GitHub as one document, read from its file without a server."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import WrongUsage
+from accord.core.suggest import did_you_mean
 from accord_sandbox.database import FILE_NAME, Connection, Database, get_meta
-from accord_sandbox.payloads import moment
+from accord_sandbox.payloads import timestamp_of
 from accord_sandbox.repositories import find_repository
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _COMMENTS = (
     "SELECT login AS author, body, comments.created_at FROM comments JOIN users ON users.id = author_id"
     " WHERE issue_id = ? ORDER BY comments.created_at, comments.id"
 )
-_ASKED = "SELECT login FROM review_requests JOIN users ON users.id = user_id WHERE issue_id = ? ORDER BY login"
 _REVIEWS = (
     "SELECT reviews.*, number AS pull, login AS author FROM reviews JOIN issues ON issues.id = issue_id"
     " JOIN users ON users.id = reviews.author_id WHERE repository_id = ? ORDER BY reviews.id"
@@ -47,12 +47,12 @@ _DISPATCHES = (
 
 
 def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
-    """Return what the sandbox in ``directory`` holds of a repository, and which workflows were started by hand.
+    """Return the content of a repository in the sandbox in ``directory``, with the workflows started by hand.
 
-    ``repository`` is the home repository unless given. Pull requests are under ``pulls`` and not under ``issues``.
+    ``repository`` defaults to the home repository. Pull requests are under ``pulls`` and not under ``issues``.
     """
     if not (directory / FILE_NAME).exists():
-        raise WrongUsage(f"There is no sandbox in {directory}.", hint="Start one with: accord sandbox serve --dir DIR")
+        raise WrongUsage(f"No sandbox found in `{directory}`.", hint="Start one with `accord sandbox serve --dir DIR`.")
     database = Database(directory)
     try:
         with database.reading() as connection:
@@ -64,7 +64,11 @@ def document(directory: Path, repository: str | None = None) -> dict[str, Any]:
 def _document(db: Connection, name: str) -> dict[str, Any]:
     repository = find_repository(db, name)
     if repository is None:
-        raise WrongUsage(f"The sandbox has no repository {name}.", hint="Name one that it has with --repo.")
+        names = [row["full_name"] for row in db.execute("SELECT full_name FROM repositories")]
+        raise WrongUsage(
+            f"The sandbox has no repository `{name}`. {did_you_mean(name, names)}".rstrip(),
+            hint=f"Pass one of these as `--repo`: {', '.join(names)}.",
+        )
     key = (repository["id"],)
     items = db.execute(
         "SELECT issues.*, login FROM issues JOIN users ON users.id = author_id WHERE repository_id = ? ORDER BY number",
@@ -87,9 +91,8 @@ def _document(db: Connection, name: str) -> dict[str, Any]:
 
 def _pull(db: Connection, row: Row) -> dict[str, Any]:
     found = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (row["id"],)).fetchone()
-    if found is None:  # shares the issues' numbers, but has no code
+    if found is None:  # a pull request of the seed without branches
         return _item(db, row)
-    asked = db.execute(_ASKED, (row["id"],))
     return {
         **_item(db, row),
         "draft": bool(found["draft"]),
@@ -97,12 +100,11 @@ def _pull(db: Connection, row: Row) -> dict[str, Any]:
         "merge_commit": found["merge_sha"],
         "head": {"ref": found["head_ref"], "sha": found["head_sha"]},
         "base": {"ref": found["base_ref"], "sha": found["base_sha"]},
-        "requested_reviewers": [user["login"] for user in asked],
     }
 
 
 def _dispatch(row: Row) -> dict[str, Any]:
-    return {**dict(row), "inputs": json.loads(row["inputs"]), "created_at": moment(row["created_at"])}
+    return {**dict(row), "inputs": json.loads(row["inputs"]), "created_at": timestamp_of(row["created_at"])}
 
 
 def _review(db: Connection, row: Row) -> dict[str, Any]:
@@ -110,8 +112,8 @@ def _review(db: Connection, row: Row) -> dict[str, Any]:
     comments = db.execute(_REVIEW_COMMENTS, (row["id"],))
     return {
         **{name: row[name] for name in names},
-        "submitted_at": moment(row["submitted_at"]),
-        "comments": [{**dict(found), "created_at": moment(found["created_at"])} for found in comments],
+        "submitted_at": timestamp_of(row["submitted_at"]),
+        "comments": [{**dict(found), "created_at": timestamp_of(found["created_at"])} for found in comments],
     }
 
 
@@ -126,10 +128,10 @@ def _item(db: Connection, row: Row) -> dict[str, Any]:
         "state_reason": row["state_reason"],
         "labels": [found["name"] for found in db.execute(_LABELS, key)],
         "author": row["login"],
-        "created_at": moment(row["created_at"]),
+        "created_at": timestamp_of(row["created_at"]),
         "locked": bool(row["locked"]),
         "blocked_by": [found["number"] for found in db.execute(_BLOCKED_BY, key)],
         "comments": [
-            {**dict(found), "created_at": moment(found["created_at"])} for found in db.execute(_COMMENTS, key)
+            {**dict(found), "created_at": timestamp_of(found["created_at"])} for found in db.execute(_COMMENTS, key)
         ],
     }

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ["planner-result", "implementor-result", "reviewer-result"]
-PULL = re.compile(r"^Look at the pull request: +http://127\.0\.0\.1:\d+(/accord/sandbox/pull/\d+)$", re.MULTILINE)
+PULL = re.compile(r"^Pull request: +http://127\.0\.0\.1:\d+(/accord/sandbox/pull/\d+)$", re.MULTILINE)
 AGAIN = re.compile(r"^and again: (\w+) \(\d+ reads, (\d+) writes\)$", re.MULTILINE)
 
 

@@ -33,7 +33,7 @@ def download(client: Client, identifier: int, token: str | None = INSTALLATION) 
     return client("GET", f"actions/artifacts/{identifier}/zip", token=token, allow_redirects=False)
 
 
-def test_what_a_job_uploads_another_job_can_download(client: Client) -> None:
+def test_a_job_can_download_the_artifact_of_another_job(client: Client) -> None:
     assert upload(client).status_code == 201
     (artifact,) = listed(client, name="result")
     answer = download(client, artifact["id"])
@@ -48,7 +48,6 @@ def test_a_run_lists_its_own_artifacts_newest_first_and_by_name(client: Client) 
     for name, run in (("a", 7), ("b", 7), ("a", 8)):
         upload(client, name, run)
     assert [artifact["name"] for artifact in listed(client)] == ["b", "a"]
-    assert [artifact["name"] for artifact in listed(client, direction="asc")] == ["a", "b"]
     assert [artifact["workflow_run"]["id"] for artifact in listed(client, 8)] == [8]
     assert listed(client, name="b", per_page=1, page=2) == []
     assert listed(client, 9) == []

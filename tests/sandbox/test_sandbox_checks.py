@@ -1,4 +1,4 @@
-"""Checks and statuses decide here what they decide on GitHub: whether a pull request may be merged."""
+"""Checks and statuses decide whether a pull request may be merged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]
 
 
 def head(client: Client) -> str:
-    sha: str = client("GET", "branches/feature").json()["commit"]["sha"]
+    sha: str = client("GET", "git/ref/heads/feature").json()["object"]["sha"]
     return sha
 
 
@@ -40,18 +40,13 @@ def state(client: Client) -> str:
     return word
 
 
-def test_a_check_run_goes_its_way(client: Client) -> None:
+def test_a_check_run_is_completed_by_its_conclusion(client: Client) -> None:
     made = run(client, details_url="https://example.org/1", external_id="e1")
     assert (made["status"], made["conclusion"], state(client)) == ("queued", None, "unstable")
-    path = f"check-runs/{made['id']}"
     output = {"title": "Two", "summary": "Two notes", "annotations": [NOTE, {**NOTE, "title": "T"}]}
-    changed = client("PATCH", path, {"status": "in_progress", "output": output}, token=INSTALLATION).json()
-    assert (changed["status"], changed["output"]["annotations_count"]) == ("in_progress", 2)
-    done = client("PATCH", path, {"conclusion": "success"}, token=INSTALLATION).json()
+    done = run(client, conclusion="success", output=output)
     assert (done["status"], done["conclusion"], state(client)) == ("completed", "success", "clean")
-    assert client("GET", path).json() == done
-    notes = client("GET", f"{path}/annotations").json()
-    assert [(note["title"], note["annotation_level"]) for note in notes] == [(None, "warning"), ("T", "warning")]
+    assert done["output"]["annotations_count"] == 2
 
 
 def test_the_newest_of_each_name_counts(client: Client) -> None:
@@ -81,13 +76,13 @@ def test_the_newest_of_each_name_counts(client: Client) -> None:
         (INSTALLATION, {"completed_at": "yesterday", "conclusion": "success"}, 422),
     ],
 )
-def test_check_runs_that_cannot_be_are_refused(client: Client, token: str | None, body: Any, status: int) -> None:
+def test_invalid_check_runs_are_refused(client: Client, token: str | None, body: Any, status: int) -> None:
     answer = client("POST", "check-runs", {"name": "x", "head_sha": head(client), **body}, token=token)
     assert answer.status_code == status
     assert client("GET", "commits/feature/check-runs").json()["total_count"] == 0
 
 
-def test_statuses_come_to_one_state(client: Client) -> None:
+def test_statuses_combine_into_one_state(client: Client) -> None:
     sha = head(client)
     assert client("GET", "commits/feature/status").json()["state"] == "pending"
     states = [("ci", "pending", "pending"), ("ci", "success", "success"), ("lint", "error", "failure")]

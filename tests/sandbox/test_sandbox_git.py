@@ -1,4 +1,4 @@
-"""Real git against the sandbox: what a push meets on GitHub, it meets here."""
+"""Real git against the sandbox: clones, pushes and GitHub's refusals of pushes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def branches(git: Git) -> list[str]:
     return [line.rpartition("refs/heads/")[2] for line in lines]
 
 
-def test_a_clone_holds_what_was_seeded_and_a_push_is_cloned_again(git: Git, tmp_path: Path) -> None:
+def test_a_clone_has_the_seed_and_a_second_clone_has_the_push(git: Git, tmp_path: Path) -> None:
     git.clone("feature")
     assert (git.folder / "new name.txt").read_text() == "Same\ncontent\nas before\n"
     sha = git.commit({"ü/dir name/x.txt": "1\n"})
@@ -91,7 +91,7 @@ def test_a_zipped_request_is_understood(sandbox: RunningSandbox) -> None:
         (ADMIN, "octo/old", "push", "remote: This repository was archived so it is read-only."),
     ],
 )
-def test_who_may_not_is_told_in_github_s_words(
+def test_refused_pushes_and_fetches_have_github_s_words(
     git: Git, token: str | None, repository: str, verb: str, said: str
 ) -> None:
     git("init", "-q", "-b", "main")
@@ -170,7 +170,7 @@ def test_hidden_refs_stay_github_s(git: Git) -> None:
         ("slow", True, None),
     ],
 )
-def test_accidents_happen_to_pushes_too(git: Git, kind: str, applied: bool, said: str | None) -> None:
+def test_faults_apply_to_pushes(git: Git, kind: str, applied: bool, said: str | None) -> None:
     git.clone()
     times = 2 if kind.startswith("lost") else 1  # curl by itself asks again when a connection it kept is dropped
     git.sandbox.faults.add(Fault(kind, times=times, method="POST", path="/git-receive-pack$", seconds=0.2))
@@ -188,7 +188,7 @@ def test_observers_see_a_push_before_the_client_knows_that_it_was_taken(git: Git
     seen: list[tuple[str, str, int | None, bool, bool]] = []
 
     def watch(exchange: Exchange) -> None:
-        is_there = "refs/heads/new" in git.sandbox.application.bares.open("octo/code").refs("refs/heads/")
+        is_there = "refs/heads/new" in git.sandbox.application.storage.open("octo/code").refs("refs/heads/")
         service = exchange.path.rpartition("/")[2]
         seen.append((exchange.phase, service, exchange.status, exchange.applied, is_there))
 
@@ -241,16 +241,12 @@ def test_a_repository_is_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ("files: {a.txt: 1}", "files.a.txt is 1, not a text"),
-        ("branches: {x: [a]}", "branches.x is not an object"),
-        ("protected: {main: {enforce_admins: 1}}", "protected.main.enforce_admins is 1, not true or false"),
-        ("protected: {main: {lock: true}}", "protected.main.lock is unknown"),
-        ("git: /nowhere/at/all", "/nowhere/at/all cannot be read as a git repository"),
-        ('branches: {"a..b": {x: y}}', "'a..b' is no name for a branch"),
-        ("issues: [{title: x, head: gone}]", "has no branch gone"),
+        ("git: /nowhere/at/all", "git cannot read `/nowhere/at/all`"),
+        ('branches: {"a..b": {x: y}}', "`a..b` is not a valid branch name"),
+        ("issues: [{title: x, head: gone}]", "has no branch `gone`"),
     ],
 )
-def test_a_seed_that_cannot_be_planted_is_said_so(tmp_path: Path, parts: str, said: str) -> None:
+def test_a_seed_that_git_refuses_is_an_error(tmp_path: Path, parts: str, said: str) -> None:
     seed = tmp_path / "seed.yml"
     seed.write_text(f"repositories: [{{name: o/r, {parts}}}]")
     with pytest.raises(WrongUsage) as caught, serving(tmp_path / "home", seed=seed):

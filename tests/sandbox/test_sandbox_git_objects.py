@@ -1,4 +1,4 @@
-"""Commits and refs made by the API: what moves only forward on GitHub moves only forward here."""
+"""Commits, trees and refs over the API."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_tree_holds_what_was_put_over_another_one(api: API) -> None:
         ("trees", {"base_tree": "0" * 40, "tree": [{"path": "x", "content": ""}]}),
     ],
 )
-def test_what_github_refuses_is_refused(api: API, path: str, body: dict[str, Any]) -> None:
+def test_invalid_trees_and_commits_are_refused(api: API, path: str, body: dict[str, Any]) -> None:
     api("POST", path, 422, **body)
 
 
@@ -115,5 +115,5 @@ def test_a_commit_whose_parent_is_not_there_is_refused(api: API) -> None:
     api("POST", "commits", 422, message="x", tree=api.tree(), parents=["0" * 40])
 
 
-def test_who_may_only_read_makes_no_commit(api: API) -> None:
+def test_a_reader_cannot_create_a_commit(api: API) -> None:
     api("POST", "commits", 403, token="reader", message="x", tree=UNUSABLE_TREE)

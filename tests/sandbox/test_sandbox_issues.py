@@ -1,4 +1,4 @@
-"""Losing any of these, a tool tried out on the sandbox would meet a different tracker on GitHub."""
+"""Issues, labels, comments and dependencies behave like on GitHub."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ def names(documents: list[dict[str, Any]]) -> list[str]:
     return [document["name"] for document in documents]
 
 
-def test_an_issue_comes_back_as_it_was_written(client: Client) -> None:
+def test_an_issue_is_returned_unchanged(client: Client) -> None:
     body = "Zeilen\n<!-- accord: {} -->\n\U0001f600 é"
-    created = client.issue("Title é", body=body, labels=["bug", {"name": "Fresh"}], assignees=["maintainer"])
+    created = client.issue("Title é", body=body, labels=["bug", {"name": "Fresh"}])
     assert client("GET", f"issues/{created['number']}").json() == created
     assert (created["body"], names(created["labels"])) == (body, ["bug", "Fresh"])
-    assert created["assignee"]["login"] == "maintainer"
     assert created["id"] > 2**31
     assert client("GET", "labels/fresh").json()["color"] == "ededed"
     assert client("GET", created["url"].removeprefix(client.sandbox.url)).json() == created
@@ -75,12 +74,7 @@ def test_a_pull_request_shares_the_numbers_and_the_list(client: Client) -> None:
         ("state=closed", [6]),
         ("state=all&direction=asc&per_page=2", [1, 2]),
         ("labels=bug,QUESTION", [5]),
-        ("creator=stranger", [1]),
-        ("assignee=maintainer", [5]),
-        ("assignee=none&state=all", [6, 4, 3, 2, 1]),
         ("since={since}&state=all", [6, 5]),
-        ("since=2026-01-02T03:04:05&per_page=1", [5]),
-        ("sort=comments&per_page=1", [2]),
         ("sort=updated&direction=asc&state=all&per_page=2", [1, 3]),
     ],
 )
@@ -89,12 +83,12 @@ def test_lists_are_filtered(client: Client, clock: ManualClock, query: str, expe
     client("POST", "issues/2/comments", {"body": "words"})
     clock.sleep(10)
     since = timestamp(clock.now())
-    client.issue("Fifth", labels=["question", "bug"], assignees=["maintainer"])
+    client.issue("Fifth", labels=["question", "bug"])
     client("PATCH", f"issues/{client.issue('Sixth')['number']}", {"state": "closed"})
     assert numbers(client("GET", f"issues?{query.format(since=since)}").json()) == expected
 
 
-def test_pages_are_linked_for_the_host_that_was_asked(client: Client) -> None:
+def test_links_to_pages_use_the_host_of_the_request(client: Client) -> None:
     client.sandbox.bulk_issues(5)
     answer = client("GET", "/api/v3/repos/octo/home/issues?per_page=4&page=2&state=all")
     base = f"{client.sandbox.url}/api/v3/repos/octo/home/issues?per_page=4"
@@ -121,18 +115,18 @@ def test_labels_on_an_issue_follow_every_verb(client: Client) -> None:
         answer = client(method, f"issues/2/labels{path}", body)
         assert answer.status_code == 200, answer.text
         assert names(answer.json()) == expected
-        assert names(client("GET", "issues/2/labels").json()) == expected
+        assert names(client("GET", "issues/2").json()["labels"]) == expected
     assert client("DELETE", "issues/2/labels").status_code == 204
 
 
 def test_a_renamed_label_stays_on_its_issues(client: Client) -> None:
     client("PUT", "issues/2/labels", {"labels": ["bug"]})
-    answer = client("PATCH", "labels/BUG", {"new_name": "Defect", "color": "ABCDEF", "description": "x"})
-    assert answer.json()["name"] == "Defect"
+    answer = client("PATCH", "labels/BUG", {"new_name": "Flaw", "color": "ABCDEF", "description": "x"})
+    assert answer.json()["name"] == "Flaw"
     assert [(label["name"], label["color"]) for label in client("GET", "issues/2").json()["labels"]] == [
-        ("Defect", "abcdef")
+        ("Flaw", "abcdef")
     ]
-    assert client("DELETE", "labels/defect").status_code == 204
+    assert client("DELETE", "labels/flaw").status_code == 204
     assert client("GET", "issues/2").json()["labels"] == []
 
 
@@ -148,10 +142,7 @@ def test_comments_are_kept_in_order(client: Client, clock: ManualClock) -> None:
     clock.sleep(5)
     changed = client("PATCH", f"issues/comments/{made[0]['id']}", {"body": "uno"}).json()
     assert changed["updated_at"] > changed["created_at"]
-    assert client("GET", f"issues/comments/{made[0]['id']}").json() == changed
     assert [entry["body"] for entry in client("GET", "issues/2/comments").json()] == ["uno", "two"]
-    newest = client("GET", "issues/comments?sort=updated&direction=desc&per_page=1")
-    assert [entry["body"] for entry in newest.json()] == ["uno"]
     assert client("DELETE", f"issues/comments/{made[0]['id']}").status_code == 204
     assert client("GET", "issues/2").json()["comments"] == 1
 
@@ -161,7 +152,7 @@ def test_an_edge_is_seen_from_both_ends(client: Client) -> None:
     answer = client("POST", "issues/2/dependencies/blocked_by", {"issue_id": first["id"]})
     assert (answer.status_code, answer.json()["number"]) == (201, 1)
     assert numbers(client("GET", "issues/2/dependencies/blocked_by").json()) == [1]
-    assert numbers(client("GET", "issues/1/dependencies/blocking").json()) == [2]
+    assert client("GET", "issues/1").json()["issue_dependencies_summary"]["blocking"] == 1
     client("PATCH", "issues/1", {"state": "closed"})
     assert client("GET", "issues/2").json()["issue_dependencies_summary"] == {
         "blocked_by": 0,
@@ -181,8 +172,6 @@ def test_the_timeline_tells_what_happened(client: Client) -> None:
     client("POST", "issues/2/dependencies/blocked_by", {"issue_id": blocker})
     client("POST", "issues/2/comments", {"body": "hello"})
     client("PATCH", "issues/2", {"title": "New", "state": "closed", "labels": []})
-    client("PUT", "issues/2/lock", {"lock_reason": "resolved"})
-    client("DELETE", "issues/2/lock")
     assert [entry["event"] for entry in client("GET", "issues/2/timeline").json()] == [
         "labeled",
         "blocked_by_added",
@@ -190,22 +179,13 @@ def test_the_timeline_tells_what_happened(client: Client) -> None:
         "renamed",
         "closed",
         "unlabeled",
-        "locked",
-        "unlocked",
     ]
 
 
-def test_assignees_who_cannot_be_assigned_are_left_out(client: Client) -> None:
-    added = client("POST", "issues/2/assignees", {"assignees": ["maintainer", "stranger", "nobody"]})
-    assert [user["login"] for user in added.json()["assignees"]] == ["maintainer"]
-    removed = client("DELETE", "issues/2/assignees", {"assignees": ["maintainer"]})
-    assert removed.json()["assignees"] == []
-
-
-def test_a_stranger_s_labels_are_dropped_without_a_word(client: Client) -> None:
-    body = {"title": "Please", "labels": ["bug", "made-up"], "assignees": ["maintainer"]}
+def test_labels_from_a_stranger_are_dropped_silently(client: Client) -> None:
+    body = {"title": "Please", "labels": ["bug", "made-up"]}
     document = client("POST", "issues", body, token=STRANGER).json()
-    assert (document["labels"], document["assignees"], document["author_association"]) == ([], [], "NONE")
+    assert (document["labels"], document["author_association"]) == ([], "NONE")
     changed = client("PATCH", f"issues/{document['number']}", {"body": "more", "labels": ["bug"]}, token=STRANGER)
     assert (changed.json()["body"], changed.json()["labels"]) == ("more", [])
 
@@ -216,7 +196,7 @@ def test_an_installation_writes_under_its_bot(client: Client) -> None:
     assert names(document["labels"]) == ["robots"]
 
 
-def test_who_may_do_what_is_told(client: Client) -> None:
+def test_permissions_are_returned_by_role(client: Client) -> None:
     roles = {"maintainer": ("admin", "admin"), "sorter": ("read", "triage"), "stranger": ("read", "read")}
     for login, expected in roles.items():
         document = client("GET", f"collaborators/{login}/permission").json()
@@ -224,15 +204,7 @@ def test_who_may_do_what_is_told(client: Client) -> None:
     assert client("GET", "/repos/octo/home", token=STRANGER).json()["permissions"]["push"] is False
 
 
-def test_a_new_repository_has_nine_labels_and_its_own_numbers(client: Client) -> None:
-    created = client("POST", "/user/repos", {"name": "mine", "description": "d", "private": True})
-    assert created.json()["full_name"] == "maintainer/mine"
-    assert len(client("GET", "/repos/maintainer/mine/labels").json()) == 9
-    assert client("POST", "/repos/maintainer/mine/issues", {"title": "x"}).json()["number"] == 1
-    assert client("GET", "/user").json()["public_repos"] == 1
-
-
-def test_what_the_client_has_is_not_sent_again(client: Client) -> None:
+def test_a_matching_etag_gets_304(client: Client) -> None:
     first = client("GET", "issues/2")
     again = client("GET", "issues/2", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")

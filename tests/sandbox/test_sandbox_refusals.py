@@ -1,4 +1,4 @@
-"""Every refusal, in GitHub's words: a tool that does not meet them here meets them in production."""
+"""Every refusal has GitHub's status and words."""
 
 from __future__ import annotations
 
@@ -41,12 +41,6 @@ INVALID: list[tuple[str, str, Any, Any]] = [
         {"title": "x", "labels": ["n" * 51]},
         custom("Label", "name", "name is too long (maximum is 50 characters)"),
     ),
-    (
-        "POST",
-        "issues",
-        {"title": "x", "assignees": ["nobody"]},
-        [{"value": "nobody", "resource": "Issue", "code": "invalid", "field": "assignees"}],
-    ),
     ("POST", "labels", {"name": "BUG"}, [{"resource": "Label", "code": "already_exists", "field": "name"}]),
     (
         "PATCH",
@@ -83,7 +77,7 @@ INVALID: list[tuple[str, str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("method", "path", "body", "errors"), INVALID)
-def test_invalid_values_are_named(client: Client, method: str, path: str, body: Any, errors: Any) -> None:
+def test_invalid_values_are_reported_by_field(client: Client, method: str, path: str, body: Any, errors: Any) -> None:
     answer = client(method, path, body)
     document = answer.json()
     assert (answer.status_code, document["message"], document["errors"]) == (422, "Validation Failed", errors)
@@ -104,7 +98,6 @@ def test_invalid_values_are_named(client: Client, method: str, path: str, body: 
         ("PATCH", "issues/2", {"state": "shut"}, "For 'properties/state', \"shut\" is not a member of [open, closed]."),
         ("POST", BLOCKED_BY, {"issue_id": "1"}, "For 'properties/issue_id', \"1\" is not an integer."),
         ("POST", BLOCKED_BY, {}, '"issue_id" wasn\'t supplied.'),
-        ("POST", "/user/repos", {"name": "x", "private": "yes"}, "For 'properties/private', \"yes\" is not a boolean."),
     ],
 )
 def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path: str, body: Any, problem: str) -> None:
@@ -119,7 +112,6 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         (None, "POST", "issues", {"title": "x"}, 401, "Requires authentication"),
         (None, "GET", "/user", None, 401, "Requires authentication"),
         (INSTALLATION, "GET", "/user", None, 403, "Resource not accessible by integration"),
-        (INSTALLATION, "POST", "/user/repos", {"name": "x"}, 403, "Resource not accessible by integration"),
         (
             INSTALLATION,
             "POST",
@@ -133,7 +125,6 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         ("fine-grained", "PATCH", "issues/2", {"title": "x"}, 403, "Resource not accessible by personal access token"),
         (STRANGER, "PATCH", "issues/2", {"title": "x"}, 403, "Must have admin rights to Repository."),
         (STRANGER, "POST", "issues/2/labels", ["bug"], 403, "Must have admin rights to Repository."),
-        (STRANGER, "PUT", "issues/1/lock", None, 403, "Must have admin rights to Repository."),
         (STRANGER, "POST", "labels", {"name": "x"}, 404, "Not Found"),
         (STRANGER, "DELETE", "labels/bug", None, 404, "Not Found"),
         (STRANGER, "GET", "/repos/octo/secret/issues", None, 404, "Not Found"),
@@ -180,17 +171,15 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         (ADMIN, "GET", "/repos/octo/code/issues/2", None, 410, "Issues are disabled for this repo"),
         (ADMIN, "GET", "issues/99", None, 404, "Not Found"),
         (ADMIN, "GET", f"issues/{10**30}", None, 404, "Not Found"),
-        (ADMIN, "GET", "issues/comments/2", None, 404, "Not Found"),
+        (ADMIN, "PATCH", "issues/comments/2", {"body": "x"}, 404, "Not Found"),
         (ADMIN, "GET", "labels/none", None, 404, "Not Found"),
         (ADMIN, "DELETE", "issues/2/labels/none", None, 404, "Label does not exist"),
-        (ADMIN, "GET", "issues/2/parent", None, 404, "Not Found"),
         (ADMIN, "POST", BLOCKED_BY, {"issue_id": 5}, 404, "Not Found"),
         (ADMIN, "POST", BLOCKED_BY, {"issue_id": 10**40}, 404, "Not Found"),
-        (ADMIN, "POST", "/user/repos", {"name": "a b"}, 422, "Repository creation failed."),
-        (ADMIN, "GET", "/nowhere/at/all", None, 404, None),
+        (ADMIN, "GET", "/repos/octo/home/milestones", None, 404, "Not Found"),
     ],
 )
-def test_what_may_not_be_done_is_refused_in_github_s_words(
+def test_requests_without_permission_are_refused_in_github_s_words(
     client: Client, token: str | None, method: str, path: str, body: Any, status: int, message: str | None
 ) -> None:
     answer = client(method, path, body, token=token)
@@ -216,7 +205,7 @@ def test_what_may_not_be_done_is_refused_in_github_s_words(
         (None, "GET", "issues", None),
     ],
 )
-def test_what_the_token_allows_is_done(client: Client, token: str | None, method: str, path: str, body: Any) -> None:
+def test_requests_with_permission_succeed(client: Client, token: str | None, method: str, path: str, body: Any) -> None:
     assert client(method, path, body, token=token).ok
 
 
@@ -229,7 +218,7 @@ def test_what_the_token_allows_is_done(client: Client, token: str | None, method
         (2, 1, "Target issue has already been taken"),
     ],
 )
-def test_edges_that_cannot_be_are_refused(client: Client, blocked: int, blocker: int, message: str) -> None:
+def test_invalid_dependencies_are_refused(client: Client, blocked: int, blocker: int, message: str) -> None:
     ids = {number: client("GET", f"issues/{number}").json()["id"] for number in (1, 2, 3)}
     client("POST", BLOCKED_BY, {"issue_id": ids[1]})
     answer = client("POST", f"issues/{blocked}/dependencies/blocked_by", {"issue_id": ids[blocker]})
@@ -247,12 +236,12 @@ def test_edges_that_cannot_be_are_refused(client: Client, blocked: int, blocker:
         (b'["title"]', "Body should be a JSON object"),
     ],
 )
-def test_what_is_no_json_is_a_400(client: Client, raw: bytes, message: str) -> None:
+def test_a_body_other_than_json_is_a_400(client: Client, raw: bytes, message: str) -> None:
     answer = client("POST", "issues", data=raw)
     assert (answer.status_code, answer.json()["message"]) == (400, message)
 
 
-def test_an_older_server_knows_no_dependencies(tmp_path: Any) -> None:
+def test_an_older_server_has_no_dependencies(tmp_path: Any) -> None:
     import requests
 
     from accord_sandbox.server import SandboxSettings, serving
@@ -267,6 +256,11 @@ def test_an_older_server_knows_no_dependencies(tmp_path: Any) -> None:
             session.get(edges),
             session.post(edges, json={"issue_id": created["id"]}),
             session.delete(f"{edges}/{created['id']}"),
-            session.get(f"{url}/1/dependencies/blocking"),
         ]
-        assert [answer.status_code for answer in answers] == [404] * 4
+        assert [answer.status_code for answer in answers] == [404] * 3
+
+
+def test_a_route_that_the_sandbox_lacks_is_a_404_with_a_hint(client: Client) -> None:
+    answer = client("GET", "milestones")
+    assert answer.status_code == 404
+    assert "docs/sandbox.md" in answer.json()["errors"][0]

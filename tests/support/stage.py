@@ -47,7 +47,7 @@ class Stage:
 
     def keep(self) -> Callable[[], None]:
         """Keep what the local GitHub holds now; return what puts it back, which is quicker than to make it anew."""
-        path, repositories = self.server.database.path, self.server.application.bares.root
+        path, repositories = self.server.database.path, self.server.application.storage.root
         held = sqlite3.connect(":memory:", check_same_thread=False)
         with closing(sqlite3.connect(path)) as now:
             now.backup(held)

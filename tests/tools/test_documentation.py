@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import pytest
 from markdown_it import MarkdownIt
 
-from accord.core.kinds import check_document
+from accord.core.kinds import check_document, read_shape
 from accord.files.yaml import read_yaml
 from accord.results.bodies import body_findings, read_body
 from accord.results.labels import ItemKind
@@ -22,8 +22,8 @@ from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord.text.sanitise import KINDS
-from accord_sandbox import seed
 from accord_sandbox.faults import Fault
+from accord_sandbox.seed import Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +139,7 @@ def test_the_results_to_copy_keep_every_rule() -> None:
 def test_the_seed_and_the_fault_in_the_sandboxs_page_are_accepted() -> None:
     page = ROOT / "docs" / "sandbox.md"
     (example,) = blocks(page, "yaml")
-    assert seed.check(read_yaml(example.encode()).value).repositories
+    assert read_shape(Seed, read_yaml(example.encode()).value).repositories
     (fault,) = re.findall(r"_sandbox/faults -d '(.+)'", page.read_text(encoding="utf-8"))
     assert Fault.parse(json.loads(fault)).kind == "lost-after"
 

@@ -13,6 +13,7 @@ from accord.results.models import ImplementorResult, PlannerResult, ReviewerResu
 from accord.results.status import WORK_ITEM
 from accord.runner.registry import Registry
 from accord.sessions.machine import TASK
+from accord_sandbox.seed import Seed
 from reference.actions import (
     contract_inputs,
     inputs_table,
@@ -85,6 +86,7 @@ def whole_files(root: Path) -> Iterator[Part]:
     yield Part("docs/findings.md", lambda: findings_page(root))
     for name, kind in KINDS.items():
         yield from schema_parts(name, kind.model)
+    yield Part("schemas/sandbox-seed.schema.json", lambda: schema_file(Seed))
 
 
 def schema_parts(name: str, model: type[BaseModel]) -> Iterator[Part]:

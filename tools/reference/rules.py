@@ -10,8 +10,9 @@ from accord.loops.models import ALL, REASONS
 from accord.runner import error_rules
 from accord.sessions.machine import LEAN, SESSION
 from accord.text.markdown import table
+from accord_sandbox import app as _app  # noqa: F401 (registers the routes)
 from accord_sandbox import faults
-from accord_sandbox.routes import ROUTES
+from accord_sandbox.routing import ROUTES
 from reference.text import Problem, plain, yaml_value
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def reasons_table() -> str:
 def routes_table() -> str:
     """List the operations of the sandbox by path."""
     by_path: dict[str, list[str]] = {}
-    for route in ROUTES:
+    for route in sorted(ROUTES, key=lambda route: route.path):
         path = re.sub(r"{(\w+):\w+}", r"{\1}", route.path)
         by_path.setdefault(path, []).append(route.method)
     return table(["Path", "Methods"], [[f"`{path}`", ", ".join(methods)] for path, methods in by_path.items()])

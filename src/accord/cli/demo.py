@@ -1,4 +1,4 @@
-"""``accord demo``: a work item's way on the embedded sandbox, from an empty repository to a reviewed pull request."""
+"""``accord demo``: from an empty repository to a reviewed pull request on the embedded sandbox."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; else it goes away.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Serve on this port; a free one when not given.")
-@click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; the default on a terminal.")
+@click.option("--dir", "directory", type=click.Path(path_type=Path), help="Keep the sandbox here; default: delete it.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
+@click.option("--stay/--no-stay", default=None, help="Serve until Ctrl-C; default on a terminal.")
 def demo(directory: Path | None, port: int, stay: bool | None) -> None:
     """Try accord on the embedded sandbox.
 
@@ -55,9 +55,9 @@ def demo(directory: Path | None, port: int, stay: bool | None) -> None:
     with _kept(directory) as home, serving(home, port=port, seed=example("sandbox-seed.yml")) as server:
         pull_url = show_all(server)
         home_url = f"{server.url}/{server.repository}"
-        click.echo(f"Look at the pull request:  {pull_url}")
-        click.echo(f"at the work items:         {home_url}/issues")
-        click.echo(f"and how they depend:       {home_url}/dependencies")
+        click.echo(f"Pull request:  {pull_url}")
+        click.echo(f"Work items:    {home_url}/issues")
+        click.echo(f"Dependencies:  {home_url}/dependencies")
         if stay if stay is not None else sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
             _wait()
@@ -82,27 +82,27 @@ def _wait() -> None:
 
 
 ITEM = "csv-writer"
-"""The item of the example plan that the other examples are about."""
+"""The item of the example plan that the other examples implement and review."""
 
 
 def example(name: str) -> Path:
-    """Return an example: beside the package where it is installed, in the checkout where it is not."""
+    """Return an example, from the installed package or the checkout."""
     package = Path(__file__).parents[1]
     installed = package / "examples" / name
     return installed if installed.exists() else package.parents[1] / "examples" / name
 
 
 def show_all(server: RunningSandbox) -> str:
-    """Go all steps, saying each, and return the address of the pull request. Exits where a result is not applied."""
+    """Run all steps and return the address of the pull request. Exits with an error if a result is not applied."""
     app, person = _signed_in(server, INSTALLATION_TOKEN), _signed_in(server, server.token)
     setting = RunOptions(server.repository, SystemClock(), Redactor())
-    _say(f"1. Bring the labels in step: {_sync(person)}\n")
+    _say(f"1. Synchronise the labels: {_sync(person)}\n")
 
     plan = read_plan(_read(PlannerResult, "planner"))
     planned = _apply_twice("2", "planner", lambda: apply_plan(app, plan, setting))
 
     number = int(planned.items[ITEM].id)
-    _say(f"3. Somebody takes up #{number}: {_take_up(person, number)}\n")
+    _say(f"3. Take up #{number}: {_take_up(person, number)}\n")
 
     work = _read(ImplementorResult, "implementor")
     remote = Remote(f"{server.url}/{server.repository}.git", server.url, INSTALLATION_TOKEN, setting.clock)
@@ -124,7 +124,7 @@ def _read(model: type[Model], role: str) -> Model:
 
 
 def _sync(github: GitHub) -> str:
-    """Bring the labels in step, and say how many that made."""
+    """Synchronise the labels, and return how many were created."""
     actions, _ = plan_labels(shipped_labels(), github.labels(), ())
     ended, problem = apply_labels(github, actions, SystemClock(), Progress(len(actions)))
     if problem:
@@ -133,8 +133,8 @@ def _sync(github: GitHub) -> str:
 
 
 def _apply_twice(step: str, role: str, apply: Callable[[], Receipt]) -> Receipt:
-    """Apply an example, show what came of it, and show that doing it again writes nothing."""
-    _say(f"{step}. Apply what the {role} wrote down: {role}-result.json")
+    """Apply an example, show its receipt, and show that applying it again writes nothing."""
+    _say(f"{step}. Apply the {role}'s result: {role}-result.json")
     receipt = apply()
     print_receipt(receipt, f"{role}-result.json", most=1)
     if receipt.exit_code:
@@ -145,11 +145,11 @@ def _apply_twice(step: str, role: str, apply: Callable[[], Receipt]) -> Receipt:
 
 
 def _take_up(github: GitHub, number: int) -> str:
-    """Move the item to where an implementor may begin, unless an earlier demo of this folder did; say which way."""
+    """Move the item to in-progress, unless an earlier demo in this folder did; return the path."""
     issue = github.issue(number)
     way = ["pending", "ready", "in-progress"]
     if issue is None or current_status(issue) not in way[:2]:
-        return "it is taken up already"
+        return "already taken up"
     way = way[way.index(current_status(issue)) :]
     for target in way[1:]:
         move_work_item(github, number, target)

@@ -1,4 +1,4 @@
-"""``accord sandbox``: a local GitHub to rehearse on and to look at."""
+"""``accord sandbox``: serve a local GitHub, show its content, print the schema of its seed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _directory = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=SANDBOX_DIRECTORY,
     show_default=True,
-    help="Where the sandbox is kept.",
+    help="Directory of the sandbox.",
 )
-_repo = click.option("--repo", metavar="OWNER/NAME", help="The repository; the sandbox's home repository otherwise.")
+_repo = click.option("--repo", metavar="OWNER/NAME", help="Repository; default: the home repository.")
 
 
 @click.group()
@@ -36,20 +36,20 @@ def sandbox() -> None:
 @sandbox.command()
 @_directory
 @_repo
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port on 127.0.0.1; a free one otherwise.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; 0 is a free one.")
 @click.option(
     "--seed",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="What a new sandbox holds, as YAML or JSON; see accord_sandbox.seed.",
+    help="Content of a new sandbox, as YAML or JSON.",
 )
-@click.option("--no-rate-limits", is_flag=True, help="Answer any number of requests.")
-@click.option("--latency-ms", type=click.IntRange(0), default=0, metavar="N", help="Wait before each answer.")
+@click.option("--no-rate-limits", is_flag=True, help="Turn off the rate limits.")
+@click.option("--latency-ms", type=click.IntRange(0), default=0, metavar="N", help="Delay each answer by N ms.")
 def serve(
     directory: Path, repo: str | None, port: int, seed: Path | None, no_rate_limits: bool, latency_ms: int
 ) -> None:
-    """Serve the sandbox until interrupted.
+    """Serve a local GitHub until interrupted.
 
-    Prints one JSON line with url, token and repository when it is ready. The url is also a page to look at.
+    Prints one JSON line with url, token and repository when it is ready. The url is also a web page.
     """
     serving = sandbox_server()
     stop = threading.Event()
@@ -73,6 +73,15 @@ def show(directory: Path, repo: str | None) -> None:
     from accord_sandbox.show import document
 
     print_json(document(directory, repo))
+
+
+@sandbox.command()
+def schema() -> None:
+    """Print the JSON Schema of a seed file."""
+    from accord.core.schemas import json_schema
+    from accord_sandbox.seed import Seed
+
+    print_json(json_schema(Seed))
 
 
 def _settings(no_rate_limits: bool, latency_ms: int) -> SandboxSettings:
