@@ -1,7 +1,7 @@
 """Faults that a test injects into requests, and the exchanges that an observer sees.
 
-``app`` and ``git_http`` carry the faults out. Requests of git meet them too. git's curl repeats a request by itself after
-a connection that it kept open drops before the first byte of the answer, so a push is lost only with ``times=2``.
+``app`` and ``git_http`` carry the faults out, for requests of git too. git's curl repeats a request by itself after a
+connection that it kept open drops before the first byte of the answer, so a push is lost only with ``times=2``.
 
 | kind | applied | what the client sees |
 |---|---|---|

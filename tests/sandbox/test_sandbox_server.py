@@ -240,7 +240,7 @@ def test_the_judge_notices_what_github_does_not_describe() -> None:
     labels = "/repos/o/r/labels"
     assert judged("GET", labels, 200, [good], {"per_page": "5"}) == []
     assert "id" in judged("GET", labels, 200, [{key: good[key] for key in good if key != "id"}])[0]
-    assert judged("GET", labels, 200, [good], {"perpage": "5"}) == ["there is no query parameter perpage"]
+    assert judged("GET", labels, 200, [good], {"perpage": "5"}) == ["unknown query parameter perpage"]
     assert len(judged("GET", labels, 200, [good], {"page": "two"})) == 1
     assert len(judged("POST", labels, 201, good, body={"color": "ededed"})) == 1
     assert len(judged("POST", labels, 201, good)) == 1

@@ -163,7 +163,7 @@ def _query(operation: tuple[str, str], exchange: Exchange) -> list[str]:
     found = []
     for name, text in exchange.query.items():
         if name not in described:
-            found.append(f"there is no query parameter {name}")
+            found.append(f"unknown query parameter {name}")
             continue
         schema = described[name]["schema"]
         value: Any = int(text) if schema.get("type") == "integer" and text.isdigit() else text
