@@ -166,7 +166,7 @@ def test_the_command_serves_a_seed_until_a_signal(tmp_path: Path) -> None:
         (["show", "--dir", "{here}", "--repo", "no/such"], "has no repository `no/such`"),
         (
             ["serve", "--dir", "{here}/new", "--seed", "{here}/bad.yml"],
-            'bad.yml:1: /repositories/0/issues/0/title: The required key "title" is missing.',
+            "bad.yml:1: /repositories/0/issues/0/title: The required key `title` is missing.",
         ),
     ],
 )
