@@ -66,7 +66,7 @@ def parse(expression: str) -> Expression | None:
             return None
         tokens.append(match["text"])
         end = match.end()
-    reader = _Reader(tokens)
+    reader = _ExpressionParser(tokens)
     try:
         found = reader.any_of()
     except (SyntaxError, RecursionError):
@@ -74,7 +74,7 @@ def parse(expression: str) -> Expression | None:
     return found if reader.is_at_end else None
 
 
-class _Reader:
+class _ExpressionParser:
     """Recursive descent over the tokens of one expression."""
 
     def __init__(self, tokens: list[str]) -> None:
