@@ -128,7 +128,7 @@ def test_a_token_of_actions_asks_and_a_person_answers(stage: Stage, folder: Path
 
 
 def test_an_app_of_unknown_identity_leaves_no_lost_comment(stage: Stage, folder: Path) -> None:
-    with pytest.raises(Refused, match=r"writes as helper\[bot\]") as refused:
+    with pytest.raises(Refused, match=r"writes as `helper\[bot\]`") as refused:
         ask_on(place(stage, folder, token="helper"), [UserQuestion("Which one?")])
     assert "--identity 'helper[bot]'" in refused.value.hint
     assert bodies(stage) == []

@@ -68,7 +68,7 @@ class UserQuestion:
 
 
 @dataclass(frozen=True)
-class NextStep:
+class SessionStep:
     """The next step of a session. ``pending`` are the questions that wait."""
 
     state: str
@@ -280,25 +280,25 @@ def with_completed_correction(session: Session) -> Record:
     return value
 
 
-def next_step(session: Session) -> NextStep:
+def next_step(session: Session) -> SessionStep:
     """Return what a session does next, by its durable documents alone."""
     status = status_of(session)
     state, pending = status.current_state, status.pending
     if state == "BLOCKED":
-        return NextStep(state, "blocked", pending, status.blocker or "")
+        return SessionStep(state, "blocked", pending, status.blocker or "")
     if pending:
-        return NextStep(state, "ask", pending)
+        return SessionStep(state, "ask", pending)
     if state in GATE_OF:
         return _next_at_gate(status, GATE_OF[state])
     if state == "ASK_USER":
-        return NextStep(return_state(status) or state, "continue")
-    return NextStep(state, "continue")
+        return SessionStep(return_state(status) or state, "continue")
+    return SessionStep(state, "continue")
 
 
-def _next_at_gate(status: SessionStatus, gate_id: str) -> NextStep:
+def _next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
     state, decision = status.current_state, status.decision(gate_id)
     if decision is None:
-        return NextStep(state, "ask", (), f"{gate_id} was never asked.")
+        return SessionStep(state, "ask", (), f"{gate_id} was never asked.")
     answer = (decision.answer or "") if decision.status == "answered" else ""
     if gate_id == APPROVE_DESIGN and is_change_request(answer):
         steps: dict[str, Next] = {
@@ -307,8 +307,8 @@ def _next_at_gate(status: SessionStatus, gate_id: str) -> NextStep:
             "dispatched": "verify-correction",
             "completed": "re-ask",
         }
-        return NextStep(state, steps[status.correction_status], (), answer)
-    return NextStep(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
+        return SessionStep(state, steps[status.correction_status], (), answer)
+    return SessionStep(state, "continue" if passes_gate(gate_id, answer) else "re-ask")
 
 
 def without_ask_user(session: Session) -> Record:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from accord.core.clock import Clock
     from accord.sessions.folder import Session
     from accord.sessions.models import SessionStatus, SessionTasks
-    from accord.sessions.questions import NextStep, UserQuestion
+    from accord.sessions.questions import SessionStep, UserQuestion
 
 ROLE = "Orchestrator"
 """The single writer of decisions."""
@@ -132,7 +132,7 @@ def complete_correction(writer: SessionWriter) -> SessionStatus:
     return writer.change_status(with_completed_correction, role=ROLE)
 
 
-def resume(writer: SessionWriter, *, agent: str) -> NextStep:
+def resume(writer: SessionWriter, *, agent: str) -> SessionStep:
     """Find the next step, and record first what must be durable before it: that ``agent`` corrects the design."""
     session = writer.read()
     found = next_step(session)
