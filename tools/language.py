@@ -118,6 +118,8 @@ def texts_of(name: str, content: str) -> Iterator[Text]:
             if (string := re.search(r'": "(.*)",?$', line)) is not None:
                 yield Text(number, string[1])
     else:
+        if name.endswith(".html"):  # Jinja
+            content = re.sub(r"{[{%].*?[%}]}", "", content)
         if name == "CHANGELOG.md":  # names what was renamed
             content = re.sub(r"`[^`\n]*`", "`x`", content)
         yield from paragraphs(content, is_markdown=name.endswith((".md", ".html")))

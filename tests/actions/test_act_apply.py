@@ -150,7 +150,7 @@ def test_a_rehearsal_needs_neither_github_nor_a_token(bench: Bench, tmp_path: Pa
     assert run.outputs("apply")["outcome"] == "applied"
 
 
-def test_a_missing_result_is_said_in_words(apply: Any, github: RunningSandbox) -> None:
+def test_a_missing_result_is_reported_in_words(apply: Any, github: RunningSandbox) -> None:
     run = apply(EXAMPLE, APPLY.replace("plan.json", "nowhere.json"))
 
     assert run.exit_code != 0

@@ -84,7 +84,7 @@ def test_a_result_cut_short_is_not_mistaken_for_its_parts(before: str, items: in
     assert found[0].line is not None
 
 
-def test_a_broken_result_is_not_mistaken_for_what_lies_behind_the_break() -> None:
+def test_a_broken_result_is_not_mistaken_for_the_text_after_the_break() -> None:
     (found,) = findings_of(b'{"role": "planner",\n "create": [{"tempID": "a"},,\n {"tempID": "b"}]}')
     assert (found.code, found.line) == ("not-json", 2)
 
@@ -132,11 +132,11 @@ def test_a_key_written_twice_is_shown_where_it_is_repeated(text: str, places: li
         (b" " * (MAX_BYTES + 1), "too-large"),
     ],
 )
-def test_what_json_or_the_reader_cannot_hold_is_a_finding(raw: bytes, code: str) -> None:
+def test_values_beyond_json_or_the_reader_are_findings(raw: bytes, code: str) -> None:
     assert only_code(raw) == code
 
 
-def test_bytes_that_are_no_utf_8_are_shown_with_their_line() -> None:
+def test_bytes_that_are_not_utf_8_are_shown_with_their_line() -> None:
     (found,) = findings_of(b'{\n"a":\n"\xff"}')
     assert (found.line, "Byte 8" in found.message) == (3, True)
 

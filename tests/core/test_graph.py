@@ -44,7 +44,7 @@ def test_a_cycle_is_shown_whenever_there_is_one_and_each_of_it_waits_for_the_nex
 
 
 @given(GRAPHS)
-def test_what_is_ready_and_stands_first_comes_first(blockers: dict[int, list[int]]) -> None:
+def test_the_first_ready_item_comes_first(blockers: dict[int, list[int]]) -> None:
     if find_cycle(blockers):
         return
     legal = (
@@ -56,13 +56,13 @@ def test_what_is_ready_and_stands_first_comes_first(blockers: dict[int, list[int
 
 
 @given(ACYCLIC)
-def test_whom_an_item_waits_for_is_all_that_can_be_reached(blockers: dict[int, list[int]]) -> None:
+def test_an_item_waits_for_everything_that_can_be_reached(blockers: dict[int, list[int]]) -> None:
     masks = ancestors(blockers)
     for position in blockers:
         assert {i for i in range(8) if masks[position] >> i & 1} == reachable(blockers, position)
 
 
-def test_a_long_chain_is_no_deep_recursion() -> None:
+def test_a_long_chain_does_not_recurse_deeply() -> None:
     chain = {i: [i + 1] if i < 4999 else [] for i in range(5000)}
     assert dependency_order(chain) == list(range(4999, -1, -1))
     assert ancestors(chain)[0].bit_count() == 4999

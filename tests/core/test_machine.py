@@ -11,7 +11,7 @@ LAMP: Machine[bool] = Machine(
     "off",
     frozenset({"thrown-away"}),
     (
-        Edge("off", "on", "power", lambda has_power: "" if has_power else "There is no power."),
+        Edge("off", "on", "power", lambda has_power: "" if has_power else "Power is missing."),
         Edge("on", "off"),
         Edge("off", "thrown-away"),
     ),
@@ -23,7 +23,7 @@ LAMP: Machine[bool] = Machine(
     [
         ("off", "on", True, ""),
         ("on", "off", False, ""),
-        ("off", "on", False, "There is no power."),
+        ("off", "on", False, "Power is missing."),
         ("on", "thrown-away", True, '"on" does not lead to "thrown-away"; from "on" the legal moves are: off.'),
         (
             "thrown-away",
@@ -34,7 +34,9 @@ LAMP: Machine[bool] = Machine(
         ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],
 )
-def test_an_illegal_move_is_told_with_the_legal_ones(source: str, target: str, has_power: bool, refusal: str) -> None:
+def test_an_illegal_move_names_the_legal_ones(
+    source: str, target: str, has_power: bool, refusal: str
+) -> None:
     assert LAMP.refusal(source, target, has_power) == refusal
 
 

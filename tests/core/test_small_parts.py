@@ -33,7 +33,7 @@ def test_timestamps_are_utc_in_whole_seconds() -> None:
     assert timestamp(moment) == "2026-01-02T01:04:05Z"
 
 
-def test_a_manual_clock_moves_only_when_somebody_waits() -> None:
+def test_a_manual_clock_moves_only_while_a_caller_waits() -> None:
     clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     assert clock.now() == clock.now()
     clock.sleep(90.5)
@@ -54,7 +54,7 @@ def test_each_error_knows_its_exit_code_and_its_hint(kind: type[AccordError], co
     assert (error.exit_code, str(error)) == (code, "It broke. Fix it.")
 
 
-def test_what_fixes_an_error_begins_a_sentence_of_its_own_after_words_of_others() -> None:
+def test_a_hint_begins_a_new_sentence_after_any_message() -> None:
     said = Refused("Git refused the push: Permission denied, fatal: 403", hint="Give the job contents: write.")
     assert str(said) == "Git refused the push: Permission denied, fatal: 403. Give the job contents: write."
 
@@ -81,7 +81,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_long_name_leaves_room_for_the_file_beside_it(tmp_path: Path) -> None:
+def test_a_long_name_leaves_space_for_the_file_beside_it(tmp_path: Path) -> None:
     file = tmp_path / ("n" * 250)
     write_whole(file, "text")
     assert file.read_text() == "text"
@@ -126,7 +126,7 @@ def test_a_finding_gets_the_line_of_what_is_nearest_above_it() -> None:
     assert with_lines([Finding("c", "m", "/x")], {})[0].line is None
 
 
-def test_a_warning_stops_nothing_and_an_unknown_line_is_not_told() -> None:
+def test_a_warning_stops_nothing_and_an_unknown_line_is_omitted() -> None:
     found = warning("c", "m", "/a")
     assert not has_errors([found])
     assert has_errors([found, Finding("c", "m")])
@@ -211,7 +211,7 @@ def test_the_strict_schema_is_one_that_every_provider_takes() -> None:
 
 
 @pytest.mark.parametrize("name", ["new.json", "old.json", "missing/folders/new.json"])
-def test_whether_a_file_can_be_written_is_told_without_leaving_anything(tmp_path: Path, name: str) -> None:
+def test_a_check_for_write_access_leaves_no_file(tmp_path: Path, name: str) -> None:
     (tmp_path / "old.json").write_text("old")
     assert can_be_written(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["old.json"]

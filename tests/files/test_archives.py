@@ -1,4 +1,4 @@
-"""Archives of others: what is unpacked is exactly what was packed, and what could do harm is not unpacked at all."""
+"""Untrusted archives: unpacking restores exactly the packed files, and refuses harmful ones entirely."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("content", [pytest.param(content, id=name) for name, content in HARMFUL.items()])
-def test_what_could_do_harm_is_refused_and_leaves_no_trace(content: bytes, tmp_path: Path) -> None:
+def test_a_harmful_archive_is_refused_and_leaves_no_trace(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(BrokenContract, match="The archive cannot be unpacked"):
         unpacked(content, tmp_path / "into")
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,7 @@ def test_a_write_that_reads_back_differently_is_made_again(tmp_path: Path) -> No
     assert (tmp_path / "file").read_bytes() == b"whole"
 
 
-def test_a_change_is_made_again_for_what_somebody_else_wrote_meanwhile(tmp_path: Path) -> None:
+def test_a_change_is_repeated_after_another_write(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"0")
 
@@ -164,7 +164,7 @@ def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_who_waits_for_a_lock_too_long_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_writer_that_waits_too_long_for_a_lock_gets_a_hint(tmp_path: Path) -> None:
     with (
         locked(tmp_path, storage()),
         pytest.raises(Stopped, match=r"writing in .* for 30 seconds\. Wait until"),
@@ -173,7 +173,7 @@ def test_who_waits_for_a_lock_too_long_is_told_what_to_do(tmp_path: Path) -> Non
         pass
 
 
-def test_who_waits_for_a_lock_is_told_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
+def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
     wait = (
         "import sys; from pathlib import Path; from accord.core.clock import SystemClock\n"
         "from accord.files.store import Storage, locked\n"
@@ -189,7 +189,7 @@ def test_who_waits_for_a_lock_is_told_on_stderr_for_whom_and_how_long_at_most(tm
     assert (out, more) == ("in\n", "")
 
 
-def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+def test_files_of_killed_writers_are_removed_and_nothing_else(tmp_path: Path) -> None:
     keeps = [".status.json.lock", ".other.json.0123456789abcdef", "status.json", ".status.json.0123456789ABCDEF"]
     for name in [*keeps, ".status.json.0123456789abcdef"]:
         (tmp_path / name).write_text("")

@@ -95,14 +95,14 @@ def test_a_file_means_what_its_author_wrote(text: str, value: Any) -> None:
         ("[" * 5000, "too-large", None),
     ],
 )
-def test_what_would_be_lost_run_or_unfold_is_a_finding(text: str, code: str, line: int | None) -> None:
+def test_values_that_would_be_lost_run_or_unfold_are_findings(text: str, code: str, line: int | None) -> None:
     with pytest.raises(BrokenContract) as caught:
         read_yaml(text.encode())
     (found,) = caught.value.findings
     assert (found.code, found.line) == (code, line)
 
 
-def test_bytes_that_are_no_text_are_a_finding() -> None:
+def test_bytes_that_are_not_text_are_a_finding() -> None:
     with pytest.raises(BrokenContract):
         read_yaml(b"a: \xff\xfe\xff")
 
@@ -178,7 +178,7 @@ def test_a_text_that_nests_too_deeply_is_a_finding_and_no_end_of_the_process(tex
 
 
 def read_both_ways(raw: bytes) -> list[Any]:
-    """What is read with libyaml and without it: value and lines, or the findings."""
+    """The results with libyaml and without it: value and lines, or the findings."""
     answers: list[Any] = []
     for name in ("CSafeLoader", "none"):
         with pytest.MonkeyPatch.context() as patch:
@@ -196,6 +196,6 @@ def read_both_ways(raw: bytes) -> list[Any]:
 @example("a: |\n  text\n\n  more\nb: >-\n  folded\n  text\n")
 @example("---\na: 1\n...\n")
 @example("%YAML 1.1\n---\na: !!str 1\n")
-def test_what_the_parser_in_python_reads_libyaml_reads_alike(text: str) -> None:
+def test_both_parsers_read_a_text_alike(text: str) -> None:
     swift, plain = read_both_ways(text.encode())  # a tab at the end of a line is YAML, which only libyaml knows
     assert swift == plain or isinstance(plain, list)

@@ -1,4 +1,4 @@
-"""Commits on a branch of others: who may be their author, and why a push failed."""
+"""Commits on a shared branch: their author, and why a push failed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_the_name_of_a_repository_never_tells_why_a_push_failed(
     assert push_trouble(said.replace("{}", address.format(name))) == trouble
 
 
-def test_what_fixes_a_refusal_does_not_follow_from_the_name_either() -> None:
+def test_the_hint_of_a_refusal_does_not_follow_from_the_name_either() -> None:
     refusal = push_refusal("fatal: Authentication failed for 'https://github.example/octo/workflow-permission.git/'")
     assert "contents: write" in refusal.hint
     assert "workflow-permission" in refusal.message
@@ -44,7 +44,7 @@ def test_what_fixes_a_refusal_does_not_follow_from_the_name_either() -> None:
 @pytest.mark.parametrize(
     "author", ["", "Ada", "<ada@example.org>", "Ada <ada@example.org> x", "Ada\nB <a@b>", "A <a b>"]
 )
-def test_what_git_cannot_write_as_an_author_is_refused(author: str) -> None:
+def test_an_author_that_git_cannot_write_is_refused(author: str) -> None:
     check_author(DEFAULT_AUTHOR)
     with pytest.raises(WrongUsage, match="names no author"):
         check_author(author)

@@ -113,7 +113,7 @@ def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) 
     assert git(bare, "rev-parse", made) == git(tree, "write-tree")
 
 
-def test_what_is_ignored_or_left_behind_by_agents_is_not_taken(tree: Path) -> None:
+def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path) -> None:
     (tree / "ignored").mkdir()
     (tree / "ignored" / "x").write_text("x")
     for dropping in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
@@ -126,7 +126,7 @@ def test_what_is_ignored_or_left_behind_by_agents_is_not_taken(tree: Path) -> No
 
 
 @pytest.mark.parametrize("made", ["left alone", "committed inside", "committed outside as well"])
-def test_what_an_agent_did_in_a_repository_of_its_own_is_taken_as_files(tree: Path, tmp_path: Path, made: str) -> None:
+def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, tmp_path: Path, made: str) -> None:
     inner = tree / "app"
     inner.mkdir()
     git(inner, "init", "-q")
@@ -144,7 +144,7 @@ def test_what_an_agent_did_in_a_repository_of_its_own_is_taken_as_files(tree: Pa
 
 
 @pytest.mark.parametrize("place", ["result.json", "folder/é [1].json"])
-def test_the_result_that_gets_the_patch_is_no_part_of_it(tree: Path, place: str) -> None:
+def test_the_result_that_gets_the_patch_is_not_part_of_it(tree: Path, place: str) -> None:
     (tree / place).write_text("{}")
     (tree / "real.txt").write_text("x\n")
     assert git(tree, "status", "--porcelain")
@@ -215,7 +215,7 @@ EDITED = "inner\n" * 19 + "outer\n"
         (rename, lambda t: (rename(t), inner(t, EDITED, "moved.txt")), EDITED),
     ],
 )
-def test_what_the_branch_has_deleted_or_renamed_already_is_no_conflict(
+def test_a_path_that_the_branch_deleted_or_renamed_already_is_not_a_conflict(
     tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object], left: str | None
 ) -> None:
     mine(tree)
@@ -255,7 +255,7 @@ def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_i
 @pytest.mark.parametrize(
     "patch",
     [
-        "this is no patch",
+        "this is not a patch",
         NEW_FILE.replace("PATH", "../x"),
         NEW_FILE.replace("PATH", ".git/config"),
         NEW_FILE.replace("PATH", "/etc/x"),

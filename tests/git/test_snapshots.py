@@ -1,4 +1,4 @@
-"""What an agent changed is found whatever it did to the repository, and nothing that it left in .git is obeyed."""
+"""Changes of an agent are found whatever it did to the repository, and nothing in its .git takes effect."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
     assert came["kept.txt"] == kept
 
 
-def test_droppings_and_ignored_files_are_left(repository: Path) -> None:
+def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> None:
     before = take_snapshot(repository)
     assert before is not None
     (repository / ".gitignore").write_text("*.tmp\n")
@@ -139,7 +139,7 @@ def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
 
 
-def test_what_stood_there_uncommitted_and_was_left_alone_is_nobodys_change(repository: Path, tmp_path: Path) -> None:
+def test_files_that_were_uncommitted_before_the_run_are_left_out(repository: Path, tmp_path: Path) -> None:
     (repository / "src/code.py").write_text("x = 'by an earlier step'\n")
     (repository / "kept.txt").unlink()
     for name in ("prompt [1].md", "edited.md", "moved.md", ":(top)é"):
@@ -202,7 +202,7 @@ def test_a_secret_that_the_repository_had_already_stops_no_other_change(reposito
     assert b"+more" in changes_since(before, secrets=[SECRET]).patch
 
 
-def test_there_is_no_snapshot_outside_a_repository_or_before_the_first_commit(tmp_path: Path) -> None:
+def test_a_snapshot_needs_a_repository_with_a_commit(tmp_path: Path) -> None:
     assert take_snapshot(tmp_path) is None
     git(tmp_path, "init", "-q")
     assert take_snapshot(tmp_path) is None

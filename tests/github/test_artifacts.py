@@ -73,7 +73,7 @@ def test_an_expired_artifact_is_refused_with_what_fixes_it(stage: Stage, tmp_pat
         fetch(stage, tmp_path / "into")
 
 
-def test_a_token_that_may_not_read_actions_is_told_to(stage: Stage, tmp_path: Path) -> None:
+def test_a_token_without_read_access_to_actions_gets_a_hint(stage: Stage, tmp_path: Path) -> None:
     upload(stage, zipped({"a": "1"}))
     with stage.server.database.writing() as connection:
         connection.execute("UPDATE tokens SET permissions = '{}' WHERE token = ?", (INSTALLATION_TOKEN,))
@@ -138,7 +138,7 @@ def test_neither_the_token_nor_a_netrc_reaches_the_storage(
     netrc.write_text("default login me password mine\n")
     monkeypatch.setenv("NETRC", str(netrc))
     upload(stage, zipped({"a": "1"}))
-    fetch(stage, tmp_path / "into")  # the storage refuses whoever sends an Authorization header
+    fetch(stage, tmp_path / "into")  # the storage refuses requests with an Authorization header
     assert (tmp_path / "into" / "a").read_text() == "1"
 
 

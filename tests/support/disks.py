@@ -1,7 +1,7 @@
 """Disks on which accidents happen on purpose: the n-th call fails, writes half, or is the last of its process.
 
 A killed process leaves what its files hold at that point, and nothing else: ``CrashImages`` keeps just that for every
-moment of one run, so that no process has to end for each. ``LastCall`` ends one; a test holds both against each other.
+point of one run, so that no process has to end for each. ``LastCall`` ends one; a test holds both against each other.
 """
 
 from __future__ import annotations

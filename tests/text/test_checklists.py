@@ -71,7 +71,7 @@ def test_every_box_that_github_shows_is_a_task(text: str, expected: list[tuple[s
         "a paragraph\n2. [ ] a",
     ],
 )
-def test_what_github_shows_without_a_box_is_no_task(text: str) -> None:
+def test_text_without_a_box_on_github_is_not_a_task(text: str) -> None:
     assert tasks(text) == []
 
 

@@ -104,7 +104,7 @@ SETTLED = settings(max_examples=300, deadline=None, suppress_health_check=[Healt
 
 @SETTLED
 @given(st.lists(PIECES, max_size=30).map("".join))
-def test_what_an_agent_is_shown_has_nothing_more_to_take_out(text: str) -> None:
+def test_cleaned_text_has_nothing_more_to_take_out(text: str) -> None:
     once = visible_text(text)
     assert visible_text(once) == once
 

@@ -1,4 +1,4 @@
-"""Text of others in our Markdown is text: no link, no HTML, no mention, no new row, whatever it holds."""
+"""Untrusted text in our Markdown stays text: no link, no HTML, no mention, no new row."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_hostile_text_is_shown_and_does_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["https://evil.example", "HTTP://x.y", "www.evil.example", "Www.evil.example", "ftp://x"]
 )
-def test_a_bare_address_is_no_link_on_github(text: str) -> None:
+def test_a_bare_address_is_not_a_link_on_github(text: str) -> None:
     """GitHub links what literally reads ``www.`` or ``scheme://`` (GFM, "Autolinks (extension)")."""
     assert not re.search(r"(?i)www\.|[a-z]://", cell(text))
 

@@ -1,4 +1,4 @@
-"""What an agent wrote is posted without acting: nothing notifies, closes, runs, hides or lies; people read the same."""
+"""Posted text of an agent has no effect: nothing notifies, closes, runs, hides or lies; people read the same."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ RUBBLE = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_s
 @pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
-def test_what_was_sanitised_is_not_changed_again(text: str) -> None:
+def test_sanitised_text_is_not_changed_again(text: str) -> None:
     once = clean(text)
     assert clean(once.text) == Sanitised(once.text, {})
 
@@ -170,7 +170,7 @@ def test_whatever_is_posted_does_nothing_on_a_page(text: str) -> None:
 @pytest.mark.unmeasured
 @SETTLED
 @given(RUBBLE)
-def test_what_changed_is_counted_and_what_is_added_is_bounded(text: str) -> None:
+def test_changes_are_counted_and_additions_are_bounded(text: str) -> None:
     result = clean(text)
     assert bool(result.counts) is (result.text != text)
     closed = 2 * len(text) + 16 if {"fences", "tags", "unreadable"} & set(result.counts) else 0
@@ -208,7 +208,7 @@ SMALL_TALK = st.lists(
 @pytest.mark.unmeasured
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK, st.sampled_from(["```", "~~~~", "```suggestion", "> ```py"]))
-def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
+def test_a_fence_stays_byte_for_byte_except_for_terminal_sequences(
     before: str, code: str, after: str, fence: str
 ) -> None:
     prefix = "> " if fence.startswith(">") else ""
@@ -221,7 +221,7 @@ def test_a_fence_stays_byte_for_byte_but_for_what_a_terminal_obeys(
 @pytest.mark.unmeasured
 @SETTLED
 @given(SMALL_TALK, CODE, SMALL_TALK)
-def test_a_code_span_stays_byte_for_byte_but_for_what_a_terminal_obeys(before: str, code: str, after: str) -> None:
+def test_a_code_span_stays_byte_for_byte_except_for_terminal_sequences(before: str, code: str, after: str) -> None:
     code = re.sub(r"\](?=[\[(])", "", code)  # readers of Markdown differ on a link that begins in code
     span = "``" + "".join(code.replace("`", "").split()) + ".``"
     assert as_seen(span) in clean(f"x {before} {span} {after} y").text
@@ -315,7 +315,7 @@ def test_nesting_that_passes_for_plain_is_within_the_parsers_bounds(deep: str) -
     assert _settled(deep, SECRETS, _round, str.upper) == Sanitised(deep, {})
 
 
-def test_what_agents_mostly_write_is_plain() -> None:
+def test_typical_text_of_agents_is_plain() -> None:
     assert is_plain(task_body(context="See [the docs](https://x.test/a#b) and `src/a.py`; it was fixed before."))
 
 

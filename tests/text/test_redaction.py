@@ -49,7 +49,7 @@ ORDINARY = [
     "sha256:" + "0123456789abcdef" * 4,
     str(uuid.UUID(int=2**127 + 12345)),
     "ghp_ is how a token begins; github_pat_ is the other way.",
-    "sk-learn and sk-SK are no keys, AKIA is none, eyJ is none.",
+    "sk-learn and sk-SK are not keys, nor are AKIA and eyJ.",
     "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 20).decode(),
     "src/a_very_long_module_name_with_underscores_and_1234567890_digits/test_tokens.py",
@@ -105,7 +105,7 @@ def test_the_redactor_itself_tells_nothing() -> None:
     st.lists(st.sampled_from(list(SECRETS.values())) | st.text(max_size=8)).map(" ".join),
     st.lists(st.text(alphabet=string.digits + "#%&", min_size=8, max_size=10), max_size=3),
 )
-def test_what_was_redacted_stays_as_it_is(text: str, values: list[str]) -> None:
+def test_redacted_text_stays_unchanged(text: str, values: list[str]) -> None:
     redactor = redactor_for({f"A{i}_TOKEN": value for i, value in enumerate(values)})
     once = redactor(f"{text} {chr(10).join(values)}")
     assert redactor.redact(once) == (once, 0)
@@ -148,7 +148,7 @@ def test_a_private_key_behind_another_secret_goes_too() -> None:
 
 
 @pytest.mark.parametrize("value", ["correct-horse", "/9j4correct-horse"])
-def test_what_is_named_as_certain_is_a_secret_whatever_its_name_or_value_looks_like(value: str) -> None:
+def test_a_certain_secret_counts_whatever_its_name_or_value_looks_like(value: str) -> None:
     assert value in redactor_for({"QWEN_PAT": value})(value)
     assert value not in redactor_for({"QWEN_PAT": value}, certain=["QWEN_PAT", "ABSENT"])(value)
 
@@ -194,7 +194,7 @@ def test_no_more_than_its_edges_is_left_of_a_secret_in_base64(before: bytes, aft
     assert len(end) <= -(-len(after) // 3) * 4 + 4
 
 
-def test_two_megabytes_are_searched_for_many_secrets_in_a_moment() -> None:
+def test_two_megabytes_are_searched_for_many_secrets_in_time() -> None:
     redact = redactor_for({f"A{i}_TOKEN": f"{i}-correct-horse-battery-{i * 7919}" for i in range(20)})
     text = "".join(f"{i}: The quick brown fox jumps over the lazy dog, correct-horse {i * i}.\n" for i in range(27_000))
     start = time.process_time()

@@ -57,12 +57,12 @@ def repeated(beginning: str, size: int) -> str:
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_what_begins_like_a_secret_over_and_over_is_searched_in_no_time(beginning: str) -> None:
+def test_repeated_beginnings_of_a_secret_are_searched_quickly(beginning: str) -> None:
     assert seconds_for(lambda: REDACTOR.find(repeated(beginning, 256 * 1024))) < 1
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
-def test_what_begins_like_a_secret_over_and_over_is_made_fit_to_be_posted(beginning: str) -> None:
+def test_repeated_beginnings_of_a_secret_are_sanitised_quickly(beginning: str) -> None:
     assert seconds_for(lambda: sanitise(repeated(beginning, 128 * 1024), secrets=REDACTOR)) < 5
 
 

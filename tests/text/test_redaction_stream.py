@@ -41,12 +41,12 @@ def test_a_secret_does_not_come_out_in_whatever_pieces_it_goes_in(secret: str, s
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20))
-def test_what_is_no_secret_comes_out_byte_for_byte(pieces: list[bytes]) -> None:
+def test_text_without_secrets_comes_out_byte_for_byte(pieces: list[bytes]) -> None:
     assert through(pieces) == b"".join(pieces)
 
 
 @given(st.lists(st.sampled_from([TOKEN, KNOWN, "a", "\n", " ", '"', "é", "-----BEGIN PRIVATE KEY-----"]), max_size=30))
-def test_the_pieces_make_no_difference_to_what_comes_out(parts: list[str]) -> None:
+def test_the_pieces_make_no_difference_to_the_output(parts: list[str]) -> None:
     data = "".join(parts).encode()
     assert through(cut(data, 5)) == through([data])
 

@@ -1,4 +1,4 @@
-"""Code spans and comments of a paragraph: nobody ticks, configures or closes anything by a text about it."""
+"""Code spans and comments of a paragraph: a text about a tick, a setting or a keyword has no effect."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ from accord.text.markdown import spans
         ("a\n<!-- b\nc -->", [("text", "a\n"), ("comment", "<!-- b\nc -->")]),
     ],
 )
-def test_what_is_code_and_what_a_comment_is_decided_from_left_to_right(
-    content: str, kinds: list[tuple[str, str]]
-) -> None:
+def test_code_and_comments_are_decided_from_left_to_right(content: str, kinds: list[tuple[str, str]]) -> None:
     assert list(spans(content)) == kinds
 
 

@@ -43,7 +43,7 @@ def test_a_sequence_goes_as_a_whole_and_nothing_else(text: str, seen: str) -> No
 
 
 @given(st.text(alphabet="\x1b[]0;31mKP\\\x07 \na"))
-def test_no_sequence_is_made_of_the_rests_of_others(text: str) -> None:
+def test_the_rests_of_sequences_do_not_form_a_new_one(text: str) -> None:
     assert "\x1b" not in as_seen(text)
     assert as_seen(as_seen(text)) == as_seen(text)
 

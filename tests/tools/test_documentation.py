@@ -1,4 +1,4 @@
-"""What the documentation links to is there, and what it shows can be used."""
+"""Links of the documentation lead somewhere, and its examples work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMIT = "0" * 40
 
 
 def pages() -> list[str]:
-    """All Markdown files of the project, committed or about to be; files of others' sessions are data."""
+    """All Markdown files of the project, committed or about to be; files of recorded sessions are data."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!tests/data/sessions"]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     return sorted(name for name in set(listed.stdout.split()) if (ROOT / name).exists())
@@ -84,7 +84,7 @@ def test_relative_links_lead_somewhere(name: str) -> None:
         assert there.exists(), f"{name} links to {target}, which is not there"
         assert there.is_relative_to(ROOT), f"{name} links out of the project: {target}"
         if anchor:
-            assert anchor in anchors(there), f"{name} links to {target}, and there is no such heading"
+            assert anchor in anchors(there), f"{name} links to {target}, which is not a heading there"
 
 
 @pytest.mark.parametrize("name", pages())

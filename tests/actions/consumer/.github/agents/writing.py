@@ -63,7 +63,7 @@ def implement() -> None:
     """Edit the file that the work item names, add a test beside it, and print the result."""
     item = json.loads(given("work-item.json"))
     source = Path(re.findall(r"### In Scope\n\n- `(.+)`", item["body"])[0])
-    by_name = '\n\ndef greet_by_name(name: str) -> str:\n    """Say hello to somebody."""\n    return "Hello" + name\n'
+    by_name = '\n\ndef greet_by_name(name: str) -> str:\n    """Say hello to someone."""\n    return "Hello" + name\n'
     source.write_text(source.read_text() + by_name)
     source.with_name(f"test_{source.name}").write_text('assert "Ada" in greet_by_name("Ada")\n')
     Path("agent.log").write_text("not needed\n")
