@@ -57,7 +57,7 @@ def test_the_demo_applies_each_result_once_however_often_it_is_applied(accord: A
     assert PULL.findall(other.out) == PULL.findall(shown.out)
 
 
-def test_the_demo_ends_with_a_pull_request_that_somebody_else_reviewed(accord: Accord, shown: Ended) -> None:
+def test_the_demo_ends_with_a_pull_request_that_another_user_reviewed(accord: Accord, shown: Ended) -> None:
     (page,) = PULL.findall(shown.out)
     pull = page.replace("/accord/sandbox/pull/", "/pulls/")
     with serving(accord.home / "sandbox") as server:
@@ -84,8 +84,8 @@ def test_the_demo_ends_with_a_pull_request_that_somebody_else_reviewed(accord: A
 
 
 @pytest.mark.parametrize("at", [0, 1])
-def test_a_suggestion_of_the_example_review_fixes_the_line_that_it_stands_on(at: int) -> None:
-    """GitHub puts the suggestion in the place of that line when somebody presses the button."""
+def test_a_suggestion_of_the_example_review_fixes_its_line(at: int) -> None:
+    """GitHub puts the suggestion in the place of that line when a person presses the button."""
     comment = example("reviewer-result")["review"]["comments"][at]
     added = example("implementor-result")["patch"].split(f"+++ b/{comment['path']}\n")[1].split("\ndiff --git")[0]
     old = [line[1:] for line in added.splitlines() if line.startswith("+")][comment["line"] - 1]

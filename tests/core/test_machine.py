@@ -34,9 +34,7 @@ LAMP: Machine[bool] = Machine(
         ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],
 )
-def test_an_illegal_move_names_the_legal_ones(
-    source: str, target: str, has_power: bool, refusal: str
-) -> None:
+def test_an_illegal_move_names_the_legal_ones(source: str, target: str, has_power: bool, refusal: str) -> None:
     assert LAMP.refusal(source, target, has_power) == refusal
 
 

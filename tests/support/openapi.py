@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
 UNDESCRIBED_ERRORS = {400, 401, 403, 404, 410, 422, 429, 500, 502, 503}
-"""What GitHub answers anywhere, described or not."""
+"""Status codes that GitHub may answer anywhere, described or not."""
 NULL_ALL_THE_SAME = {
     "pull-request-review-comment": ("line", "position", "original_line", "original_position"),
     "review-comment": ("line", "original_line", "original_position"),

@@ -1,4 +1,4 @@
-"""A stage for tests that write: the real local GitHub, the real adapter, and one clock that nobody waits on."""
+"""A stage for tests that write: the real local GitHub, the real adapter, and one clock without real waiting."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Stage:
         return self.server.repository
 
     def keep(self) -> Callable[[], None]:
-        """Keep what the local GitHub holds now; return what puts it back, which is quicker than to make it anew."""
+        """Keep what the local GitHub holds now; return what puts it back, which is quicker than making it again."""
         path, repositories = self.server.database.path, self.server.application.storage.root
         held = sqlite3.connect(":memory:", check_same_thread=False)
         with closing(sqlite3.connect(path)) as now:
