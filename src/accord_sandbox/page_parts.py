@@ -1,4 +1,9 @@
-"""The pages of pull requests: the list, and one with its reviews and its diff."""
+"""Parts of the pages: pull requests with reviews and diff, the dependency graph, and Markdown as HTML.
+
+The graph is layered in the manner of Sugiyama: layers by longest path, bend points where an arrow passes a layer, order
+by the mean of the neighbours. Cycles have one arrow going back. The HTML is inert: tags in the text stay text, comments
+are hidden, checkboxes are disabled.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 3000
-"""How many lines of a diff a page shows; the files after that are listed without."""
+"""Lines of a diff on a page; later files are listed without their lines."""
 
 _VERDICTS = {
     "APPROVED": "approved",
@@ -41,7 +46,7 @@ _STANDING = {"APPROVED": "approved", "CHANGES_REQUESTED": "changes requested"}
 
 @dataclass
 class _ShownFile:
-    """One file of the diff on the page. ``rows`` is None where the file is too much to show."""
+    """One file of the diff on the page. ``rows`` is None for a file that is too large to show."""
 
     change: FileDiff
     head: list[Row] = field(default_factory=list)
@@ -49,7 +54,7 @@ class _ShownFile:
 
 
 def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:
-    """Return what the list of pull requests shows."""
+    """Return the values of the list of pull requests."""
     rows = look.all(
         "SELECT issues.*, pulls.*, users.login, (SELECT count(*) FROM comments WHERE issue_id = issues.id)"
         " + (SELECT count(*) FROM review_comments WHERE issue_id = issues.id) AS comment_count"
@@ -66,7 +71,7 @@ def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:
 
 
 def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
-    """Return what the page of a pull request shows besides its conversation."""
+    """Return the values of a pull request's page, without its conversation."""
     changes = diffs.pull_diff(bare, pull["base_sha"], pull["head_sha"])
     comments = look.all(
         "SELECT review_comments.*, login, reviews.state AS review_state FROM review_comments"
@@ -92,7 +97,7 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
 
 
 def pull_mark(pull: Row) -> str:
-    """Return the one word for what has become of a pull request: open, draft, merged or closed."""
+    """Return open, draft, merged or closed."""
     if pull["merged_at"] is not None:
         return "merged"
     if pull["state"] == "closed":
@@ -101,7 +106,7 @@ def pull_mark(pull: Row) -> str:
 
 
 def _standing(look: Look, issue_id: int) -> str:
-    """Return the weightiest of the last verdicts, one a reviewer; nothing without any."""
+    """Return the strictest of the reviewers' last verdicts, "" without any."""
     rows = look.all(
         "SELECT author_id, state FROM reviews WHERE issue_id = ? AND state IN ('APPROVED', 'CHANGES_REQUESTED')"
         " ORDER BY id",
@@ -112,7 +117,7 @@ def _standing(look: Look, issue_id: int) -> str:
 
 
 def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
-    """Return the reviews that say something of their own; the wrapping of a single comment does not."""
+    """Return the reviews, without those that only wrap a single comment."""
     counts: dict[int, int] = defaultdict(int)
     for comment in comments:
         counts[comment["review_id"]] += 1
@@ -220,7 +225,7 @@ class _Slot:
 
 
 def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
-    """Place the nodes of ``edges`` (blocker, blocked)."""
+    """Place the nodes of ``edges`` (blocker, blocked) and their arrows."""
     pairs = sorted(set(edges))
     layers_of = _layers(pairs)
     nodes = {key: _Slot(key, layer) for key, layer in layers_of.items()}
