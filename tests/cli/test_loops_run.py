@@ -147,17 +147,33 @@ def test_a_workflow_that_is_not_there_is_named(accord: Accord, turns: Turns) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "said"),
     [
-        ((), "--dispatch-workflow"),
-        (("--pull", 1, "--phase", "end"), "ACCORD_RUN_OUTPUTS"),
-        (("--pull", 1, "--agent", "nobody"), "nobody"),
+        ((), 2, "--dispatch-workflow"),
+        (("--pull", 1, "--phase", "end"), 2, "ACCORD_RUN_OUTPUTS"),
+        (("--pull", 1, "--phase", "begin"), 2, "--run-dir"),
+        (("--pull", 1, "--run-dir", "a-file"), 2, "a-file"),
+        (("--pull", 1, "--agent", "nobody"), 2, "nobody"),
+        (("--pull", 77, "--phase", "begin"), 4, "no pull request #77"),
     ],
 )
-def test_missing_options_are_named(accord: Accord, turns: Turns, words: tuple[object, ...], said: str) -> None:
-    ended = accord("keepalive", "run", *words)
-    assert ended.code == 2
-    assert said in ended.err
+def test_missing_and_wrong_options_are_named_and_begin_no_run(
+    accord: Accord, turns: Turns, words: tuple[object, ...], code: int, said: str
+) -> None:
+    accord.file("a-file", "x")
+    ended = accord("keepalive", "run", *words, *of_script(accord))
+    assert (ended.code, said in ended.err) == (code, True)
+    assert not turns.comments
+
+
+def test_a_turn_with_nothing_to_do_leaves_no_directory_behind(
+    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns.label("agents:paused")
+    monkeypatch.setenv("RUNNER_TEMP", str(accord.home))
+    assert take(accord, "keepalive")["outcome"] == "idle"
+    assert take(accord, "keepalive", "--dry-run")["outcome"] == "planned"
+    assert not list(accord.home.glob("accord-loop-*"))
 
 
 def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(

@@ -184,6 +184,12 @@ REQUESTS = 16
 """So many requests begin a handoff, and write it a second time."""
 
 
+def test_the_matrices_below_reach_every_request(stage: Stage) -> None:
+    stage.server.requests.clear()
+    go(stage)
+    assert len(stage.server.requests) == REQUESTS
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize(
     "kind", ["lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated"]

@@ -8,7 +8,7 @@ import pytest
 from support.loops import running, state_of, well
 from support.stage import Stage, staged
 
-from accord.core.errors import Refused
+from accord.core.errors import Refused, Stopped
 from accord.github.client import GitHub
 from accord.loops.ledger import begin_run, end_run
 from accord.loops.models import LoopState
@@ -120,6 +120,21 @@ def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, 
         assert (state.iterations, state.revision, len(state.history)) == (1, 2, 1), f"request {nth}"
 
 
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
+def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: Stage, kind: str) -> None:
+    for nth in range(1, REQUESTS + 1):
+        where = store(stage, pull=nth)
+        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
+        with pytest.raises(Stopped):
+            where.update(where.update(where.load(), begin("1")), end("1"))
+        stage.server.faults.clear()
+        where = store(stage, pull=nth)
+        kept = where.update(where.load(), lambda state: state if state.history else begin_run(state, running("1")))
+        where.update(kept, end("1"))
+        assert (shown(stage, nth).iterations, len(shown(stage, nth).history)) == (1, 1), f"request {nth}"
+
+
 def test_a_comment_that_was_deleted_or_spoiled_resets_nothing(stage: Stage) -> None:
     where = store(stage)
     where.update(where.load(), lambda state: state.model_copy(update={"iterations": 4}))
@@ -218,7 +233,7 @@ def test_history_is_one_line_a_run() -> None:
 def test_the_token_of_an_unnamed_app_leaves_no_comments_behind(stage: Stage) -> None:
     nameless = stage.adapter(token="app")
     for run_id in ("1", "2"):
-        with pytest.raises(Refused, match=r"writes as my-app\[bot\]") as refused:
+        with pytest.raises(Refused, match=r"writes as `my-app\[bot\]`") as refused:
             store(stage, nameless).update(store(stage, nameless).load(), begin(run_id))
         assert "--identity 'my-app[bot]'" in refused.value.hint
     assert comments(stage) == []
