@@ -45,12 +45,16 @@ def test_the_text_says_what_happened_and_what_decided(accord: Accord) -> None:
     assert "http-429, by event: " in ended.out
 
 
-def test_an_unknown_agent_prints_plain_text(accord: Accord) -> None:
+def test_the_output_of_an_unknown_agent_is_read_with_a_warning(accord: Accord) -> None:
     file = accord.file("log", "API Error: 401 Unauthorized\n")
-    assert (
-        accord("classify", "--agent", "somebody", "--exit-code", 1, "--format", "json", file).document["category"]
-        == "auth"
-    )
+    for agent, warning in (
+        ("codx", "warning: Unknown agent `codx`. Its output was read as plain text. Did you mean `codex`?\n"),
+        ("plain", ""),
+    ):
+        ended = accord("classify", "--agent", agent, "--exit-code", 1, "--format", "json", file)
+        assert (ended.document["category"], ended.err) == ("auth", warning)
+    accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert accord("classify", "--agent", "codx", file).err.startswith("::warning title=accord::Unknown agent")
 
 
 def test_stdin_is_read_and_recognised(accord: Accord) -> None:

@@ -74,8 +74,11 @@ def test_a_secret_that_the_repositorys_registry_declares_reaches_no_output(accor
     accord.monkeypatch.chdir(accord.home)
     accord.monkeypatch.setenv("QWEN_PAT", "correct-zebra-battery")
     log = accord.file("stdout.log", transcript("It is correct-zebra-battery."))
-    ended = accord("outputs", "--agent", "codex", "--exit-code", 0, "--stdout", log, "--format", "json")
-    assert ended.document["final-message-summary"] == "It is [redacted: secret of the environment]."
+    arguments = ("--exit-code", 0, "--stdout", log, "--format", "json")
+    for name, warning in (("codex", ""), ("mine", ""), ("mien", "Unknown agent")):
+        found = accord("outputs", "--agent", name, *arguments).document
+        assert found["final-message-summary"] == "It is [redacted: secret of the environment]."
+        assert (warning in found["run-warnings"], bool(found["run-warnings"])) == (True, bool(warning))
 
 
 def test_outputs_as_text_are_for_people(accord: Accord, evidence: tuple[object, ...]) -> None:

@@ -116,9 +116,9 @@ def test_a_change_survives_byte_for_byte(tree: Path, tmp_path: Path, name: str) 
 def test_ignored_files_and_agent_artifacts_are_left_out(tree: Path) -> None:
     (tree / "ignored").mkdir()
     (tree / "ignored" / "x").write_text("x")
-    for dropping in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
-        (tree / dropping).parent.mkdir(exist_ok=True)
-        (tree / dropping).write_text("x")
+    for path in (".codex/history", ".claude/state.json", ".gemini/tmp", "agent.log", ".accord/run"):
+        (tree / path).parent.mkdir(exist_ok=True)
+        (tree / path).write_text("x")
     (tree / "real.txt").write_text("x")
     patch = extract_patch(tree, "base").decode()
     assert patch.count("diff --git") == 1

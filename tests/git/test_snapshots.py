@@ -74,7 +74,7 @@ def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> Non
     (repository / ".gitignore").write_text("*.tmp\n")
     for name in ("a.tmp", "agent.log", ".mine-state"):
         (repository / name).write_text("x")
-    changes = changes_since(before, droppings=[".mine-*"])
+    changes = changes_since(before, state_files=[".mine-*"])
     patch = changes.patch
     assert changes.left_out == (".mine-state", "agent.log")
     assert b".gitignore" in patch

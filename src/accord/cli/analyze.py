@@ -115,17 +115,17 @@ def classify(log: str, agent: str, exit_code: int | None, stderr: str | None, ou
     """
     from accord.cli.run_step import report_classification
     from accord.runner.classify import classify as classify_run
-    from accord.runner.transcripts.read import CODECS, read_evidence, recognise
+    from accord.runner.transcripts.read import codec_of, read_evidence
 
     with _file(log) as stdout:
         beside = _existing(stderr) if stderr else None
-        codec = (agent if agent in CODECS else "plain") if agent else recognise(stdout, beside)
+        codec, warnings = codec_of(agent, stdout, beside)
         found = classify_run(read_evidence(codec, agent or codec, exit_code, stdout, stderr=beside))
     if output_format == "json":
         print_json(found.model_dump() if found else NO_ERROR)
     else:
         _print_classification(found)
-    report_classification(found)
+    report_classification(found, warnings)
 
 
 def _print_classification(found: Classification | None) -> None:

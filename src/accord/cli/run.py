@@ -277,7 +277,7 @@ def outputs(
     from accord.cli.run_step import report_run
     from accord.core.clock import SystemClock
     from accord.runner.finish import ExternalRun, outputs_of_external_run
-    from accord.runner.registry import secrets_declared_in
+    from accord.runner.registry import declared_secrets, registries
 
     if (root is None) != (base is None) or (pushed == "true" and root is None):
         raise WrongUsage(
@@ -292,7 +292,7 @@ def outputs(
         pushed=None if pushed is None else pushed == "true",
         push_error=push_error.read_text("utf-8", "replace") if push_error else "",
     )
-    redact = redactor_for(os.environ, certain=secrets_declared_in(root or Path()))
+    redact = redactor_for(os.environ, certain=declared_secrets(*registries(root or Path())))
     found = outputs_of_external_run(external, redact, os.environ, SystemClock())
     report_run(found, output_format)
     ctx.exit(int(found.exit_code) if fail else 0)

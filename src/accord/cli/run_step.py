@@ -109,13 +109,18 @@ def leave_run(outputs: RunOutputs) -> None:
         _annotate_warnings(json.loads(outputs.run_warnings or "[]"), outputs.agent_name or "agent")
 
 
-def report_classification(found: Classification | None) -> None:
+def report_classification(found: Classification | None, warnings: Sequence[str]) -> None:
     """Write the step files of ``accord classify``: the contract's error outputs, all empty without an error."""
     from accord.runner.outputs import error_outputs
 
     outputs = error_outputs(found, redactor_for(os.environ))
     leave_outputs(outputs)
     leave_summary(f"### accord classify: {outputs['error-category'] or 'no error'}\n\n{_error_table(outputs)}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        _annotate_warnings(warnings, "accord")
+    else:
+        for text in warnings:
+            click.echo(f"warning: {one_line(text)}", err=True)
 
 
 def report_analysis(outputs: Mapping[str, str], warnings: Sequence[str]) -> None:

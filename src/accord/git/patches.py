@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accord.git.program import Git
 
 
-DROPPINGS = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
+AGENT_STATE_FILES = (".accord/", ".aider*", ".claude/", ".codex/", ".gemini/", ".opencode/", "*.log")
 """State files of agents and of accord; they count only when the repository tracks them already."""
 SUBMODULE = "160000"
 """The mode of an entry that is a commit of another repository."""
@@ -96,7 +96,7 @@ def _staged(work_tree: Path, base: str, without: Path | None = None) -> Iterator
         place = without.resolve() if without else None
         top = scratch.directory.resolve()
         stage_all(scratch, without=[str(place.relative_to(top))] if place and place.is_relative_to(top) else ())
-        leave_droppings(scratch, start, DROPPINGS)
+        unstage_state_files(scratch, start, AGENT_STATE_FILES)
         yield scratch, start
 
 
@@ -166,8 +166,8 @@ def _scratch_index(git: Git) -> Iterator[Git]:
         yield replace(git, directory=top, environment=environment)
 
 
-def leave_droppings(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
-    """Take what agents leave behind out of an index, unless ``start`` has it already; return the paths."""
+def unstage_state_files(scratch: Git, start: str, patterns: Iterable[str]) -> list[str]:
+    """Take state files of agents out of an index, unless ``start`` has them already; return the paths."""
     new = split_nul(scratch("diff-index", "--cached", "--name-only", "--diff-filter=A", "--no-renames", "-z", start))
     spec = path_patterns(patterns)
     left = [path for path in new if spec.match_file(path)]

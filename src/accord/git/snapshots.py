@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.core.errors import Refused
-from accord.git.patches import DROPPINGS, changes_between, content_of, difference, leave_droppings
+from accord.git.patches import AGENT_STATE_FILES, changes_between, content_of, difference, unstage_state_files
 from accord.git.program import Git, split_nul, stage_all
 
 if TYPE_CHECKING:
@@ -75,7 +75,9 @@ def take_snapshot(directory: Path) -> Snapshot | None:
         return replace(clean, uncommitted={change.path: (change.mode, change.blob) for change in found})
 
 
-def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets: Sequence[str] = ()) -> WorkTreeChanges:
+def changes_since(
+    snapshot: Snapshot, *, state_files: Sequence[str] = (), secrets: Sequence[str] = ()
+) -> WorkTreeChanges:
     """Return what differs from the snapshot, commits and untracked files included.
 
     A file that was uncommitted before and is unchanged since does not count.
@@ -85,7 +87,7 @@ def changes_since(snapshot: Snapshot, *, droppings: Sequence[str] = (), secrets:
     """
     with _staged(snapshot) as (ours, nested):
         untouched = _leave_untouched(ours, snapshot)
-        left_out = leave_droppings(ours, snapshot.commit, [*DROPPINGS, *droppings])
+        left_out = unstage_state_files(ours, snapshot.commit, [*AGENT_STATE_FILES, *state_files])
         _refuse_secrets(ours, snapshot.commit, secrets)
         inside = tuple(f"{folder}/" for folder in nested)
         told = tuple(path for path in untouched if not path.startswith(inside))

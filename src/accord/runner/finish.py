@@ -356,10 +356,11 @@ def outputs_of_external_run(
 ) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
     from accord.runner.classify import contract_exit_code
-    from accord.runner.transcripts.read import read_evidence
+    from accord.runner.transcripts.read import codec_of, read_evidence
 
+    codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
     evidence = read_evidence(
-        codec_of(run), run.agent, run.exit_code, run.stdout, stderr=run.stderr, final_message=run.final_message
+        codec, run.agent, run.exit_code, run.stdout, stderr=run.stderr, final_message=run.final_message
     )
     stats = _changes_of(run)
     published = _publication_of(run, stats)
@@ -370,19 +371,10 @@ def outputs_of_external_run(
         and is_delivered(published, has_changes=bool(stats))
     ):
         analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
-    warnings = ("The run's changes were not pushed.",) if stats and published is None else ()
+    if stats and published is None:
+        warnings = ("The run's changes were not pushed.", *warnings)
     facts = RunFacts(run.agent, account=evidence.account, published=published, analysis=analysis, warnings=warnings)
     return conclude(facts, evidence, redact)
-
-
-def codec_of(run: ExternalRun) -> str:
-    """Return the transcript's format: the one of the named agent, else the one that is recognized."""
-    from accord.runner.registry import shipped_registry
-    from accord.runner.transcripts.read import CODECS, recognise
-
-    if agent := shipped_registry().agents.get(run.agent):
-        return agent.codec
-    return run.agent if run.agent in CODECS else recognise(run.stdout, run.stderr)
 
 
 def _changes_of(run: ExternalRun) -> list[FileStat]:

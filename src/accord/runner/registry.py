@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -181,18 +182,17 @@ def repository_registry(directory: Path) -> Path | None:
     return own if own.is_file() else None
 
 
-def declared_secrets(registry: Registry) -> frozenset[str]:
-    """Name the variables that any agent declares as a secret."""
-    return frozenset(name for agent in registry.agents.values() for name in agent.required_secrets)
+def declared_secrets(*registries: Registry) -> frozenset[str]:
+    """Name the variables that any agent of the registries declares as a secret."""
+    agents = (agent for registry in registries for agent in registry.agents.values())
+    return frozenset(name for agent in agents for name in agent.required_secrets)
 
 
-def secrets_declared_in(directory: Path) -> frozenset[str]:
-    """Name the secrets of the shipped registry and of a work tree's own, if that can be read."""
-    shipped = declared_secrets(shipped_registry())
-    try:
-        return shipped | declared_secrets(load_registry(repository_registry(directory)))
-    except (AccordError, OSError):
-        return shipped
+def registries(directory: Path) -> tuple[Registry, ...]:
+    """Return the shipped registry, and a work tree's own if that can be read."""
+    with suppress(AccordError, OSError):
+        return shipped_registry(), load_registry(repository_registry(directory))
+    return (shipped_registry(),)
 
 
 @cache

@@ -318,7 +318,7 @@ def _save_changes(request: RunRequest, job: JobContext, agent: Agent, snapshot: 
     known = {name: value for name, value in job.environment.items() if name in names}
     secrets = redactor_for(known, certain=names).values
     try:
-        changes = changes_since(snapshot, droppings=agent.state_files, secrets=secrets)
+        changes = changes_since(snapshot, state_files=agent.state_files, secrets=secrets)
     except AccordError as error:
         raise AgentNotStarted("changes-unreadable", error.message, hint=error.hint) from None
     path = request.run_dir / layout.PATCH

@@ -9,10 +9,13 @@ import io
 from collections import Counter, deque
 from dataclasses import asdict, replace
 from itertools import islice
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from accord.core.suggest import did_you_mean
 from accord.runner.classify import RunEvidence
 from accord.runner.record import open_regular
+from accord.runner.registry import registries
 from accord.runner.transcripts import events
 from accord.runner.transcripts.claude import claude_events, is_claude
 from accord.runner.transcripts.codex import codex_events, is_codex
@@ -23,7 +26,6 @@ from accord.runner.transcripts.wording import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from accord.runner.models import InternalError
     from accord.runner.transcripts.events import AgentError, Event, Todo, TranscriptEnding
@@ -287,6 +289,27 @@ def read_evidence(
     account = read_account(codec, agent, stdout, stderr=stderr, final_message=final_message)
     text = "" if account.is_structured else tail(stdout)
     return RunEvidence(exit_code, account, stderr=tail(stderr), text=text, error=error)
+
+
+def codec_of(
+    agent: str, stdout: Path, stderr: Path | None = None, directory: Path | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the codec of an agent's transcript, by the agent's name or else by the first events; and warnings.
+
+    A name is known if it is in the registry of ``directory`` or of accord, or names a codec. Only accord's registry
+    decides the codec: the agent may have changed the other one.
+    """
+    shipped, *own = registries(directory or Path())
+    if agent in shipped.agents:
+        return shipped.agents[agent].codec, ()
+    if agent in CODECS or agent == "plain":
+        return agent, ()
+    codec = recognise(stdout, stderr)
+    known = {*CODECS, *shipped.agents, *(name for registry in own for name in registry.agents)}
+    if not agent or agent in known:
+        return codec, ()
+    form = "plain text" if codec == "plain" else f"a transcript of {codec}"
+    return codec, (f"Unknown agent `{agent}`. Its output was read as {form}. {did_you_mean(agent, known)}".rstrip(),)
 
 
 def recognise(stdout: Path, stderr: Path | None = None) -> str:
