@@ -21,7 +21,6 @@ from accord_sandbox.pulls import insert_pull
 from accord_sandbox.repositories import NewRepository, find_repository, find_user, insert_repository
 from accord_sandbox.review_threads import Remark, anchor_remark, insert_reply, insert_review_comment
 from accord_sandbox.reviews import insert_review
-from accord_sandbox.seed import BOT, INSTALLATION_TOKEN, MAINTAINER, STRANGER, STRANGER_TOKEN, TOKEN
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
@@ -32,25 +31,32 @@ if TYPE_CHECKING:
     from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
 
 HOME = "accord/sandbox"
+MAINTAINER = "maintainer"
+STRANGER = "stranger"
+BOT = "github-actions[bot]"
+TOKEN = "accord-sandbox-token"  # noqa: S105 (it is valid only here)
+INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
+STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
 INSTALLATION_PERMISSIONS = {
     **dict.fromkeys(("actions", "issues", "pull_requests", "contents", "checks", "statuses"), "write"),
     "metadata": "read",
 }
 
 
-def plant_seed(db: Connection, storage: GitStorage, seed: Seed, home: str | None, now: float) -> None:
+def plant_seed(db: Connection, storage: GitStorage, seed: Seed | None, home: str | None, now: float) -> None:
     """Fill an empty server: built-in accounts and tokens, the seed, and the home repository."""
     for login in (MAINTAINER, STRANGER, BOT):
         _account(db, login, now)
-    for repository in seed.repositories:
+    repositories = seed.repositories if seed else []
+    for repository in repositories:
         _Planter(db, storage, repository, now).plant()
-    home = home or (seed.repositories[0].name if seed.repositories else HOME)
+    home = home or (repositories[0].name if repositories else HOME)
     ensure_repository(db, home, now)
     set_meta(db, "home", home)
     _insert_token(db, TOKEN, MAINTAINER, "user", {}, None, now)
     _insert_token(db, STRANGER_TOKEN, STRANGER, "user", {}, None, now)
     _insert_token(db, INSTALLATION_TOKEN, BOT, "installation", INSTALLATION_PERMISSIONS, [home], now)
-    for entry in seed.tokens:
+    for entry in seed.tokens if seed else ():
         _insert_token(db, entry.token, entry.login, entry.kind, entry.permissions, entry.repositories, now)
 
 

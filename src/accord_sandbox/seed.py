@@ -13,6 +13,7 @@ from accord.core.kinds import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.checks import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
+from accord_sandbox.planting import BOT, MAINTAINER
 from accord_sandbox.workflow_runs import RUN_DEFAULTS
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 
     from accord.core.findings import Finding
 
-MAINTAINER = "maintainer"
-STRANGER = "stranger"
-BOT = "github-actions[bot]"
-TOKEN = "accord-sandbox-token"  # noqa: S105 (it is valid only here)
-INSTALLATION_TOKEN = "accord-sandbox-installation-token"  # noqa: S105
-STRANGER_TOKEN = "accord-sandbox-stranger-token"  # noqa: S105
 _HINT = "`accord sandbox schema` prints the JSON Schema of a seed file."
 
 

@@ -25,14 +25,15 @@ from accord_sandbox.calls import RateLimits, SandboxSettings
 from accord_sandbox.database import Database, get_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.issues import NewIssue, insert_issue
-from accord_sandbox.planting import plant_seed, use_as_home
+from accord_sandbox.planting import MAINTAINER, TOKEN, plant_seed, use_as_home
 from accord_sandbox.repositories import find_repository, find_user
-from accord_sandbox.seed import MAINTAINER, TOKEN, Seed, read_seed
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterator
     from pathlib import Path
+
+    from accord_sandbox.seed import Seed
 
 __all__ = ["Exchange", "Fault", "Faults", "Observer", "RateLimits", "RunningSandbox", "SandboxSettings", "serving"]
 
@@ -51,7 +52,7 @@ class RunningSandbox:
     repository: str
     application: Application = field(repr=False)
     database: Database = field(repr=False)
-    _seed: Seed = field(repr=False)
+    _seed: Seed | None = field(repr=False)
 
     @property
     def faults(self) -> Faults:
@@ -137,8 +138,12 @@ def serving(
         store.close()
 
 
-def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[Seed, str]:
-    seed = read_seed(path) if path is not None else Seed()
+def _open(application: Application, repository: str | None, path: Path | None, now: float) -> tuple[Seed | None, str]:
+    seed = None
+    if path is not None:
+        from accord_sandbox.seed import read_seed  # imported here: most sandboxes have no seed file
+
+        seed = read_seed(path)
     with application.database.writing() as connection:
         if get_meta(connection, "home") is None:
             plant_seed(connection, application.storage, seed, repository, now)

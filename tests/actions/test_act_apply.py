@@ -9,7 +9,7 @@ import pytest
 from support.act import CHECKOUT, ROOT, Bench, Run, publish, read_yaml, rewritten
 from support.plans import plan, task
 
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:

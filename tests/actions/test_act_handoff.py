@@ -15,7 +15,7 @@ from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.handoffs.plan import decide_patch
 from accord.handoffs.store import HandoffStore
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import serving
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from support.act import CHECKOUT, Bench, Run
 from support.plans import plan, task
 
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:

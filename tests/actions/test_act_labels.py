@@ -9,7 +9,7 @@ import pytest
 from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, template
 from support.plans import plan, task
 
-from accord_sandbox.seed import INSTALLATION_TOKEN, TOKEN, ensure_repository
+from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
 from accord_sandbox.show import document
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.sessions import ARCHITECTURE, GATES, REPORT, SPEC, TASKS, acceptance, agent_output, make_session
 
-from accord_sandbox.seed import STRANGER_TOKEN
+from accord_sandbox.planting import STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from conftest import Accord

@@ -12,7 +12,7 @@ from accord.core.errors import Refused, Stopped, WrongUsage
 from accord.github.client import GitHub
 from accord.github.models import Access, AnswerLost, IssueChange, Label, NotThere
 from accord_sandbox.faults import Fault
-from accord_sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from accord.github.artifacts import fetch_artifact
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord_sandbox import faults
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:

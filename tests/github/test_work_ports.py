@@ -14,7 +14,7 @@ from accord.github.client import GitHub
 from accord.github.models import Access, AnswerLost, Conflict, Forbidden, NotThere
 from accord.github.workflows import MOST_LOG_BYTES
 from accord_sandbox.faults import Fault
-from accord_sandbox.seed import INSTALLATION_TOKEN, STRANGER_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

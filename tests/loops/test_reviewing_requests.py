@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from support.reviewing_turns import ANSWERS, FAIL, MERGED, OPEN, PASS, answered, begun, ended, reviewed
 
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,7 +25,7 @@ from accord.results.operations import Outcome, Receipt, RunOptions
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
 from accord_sandbox.faults import Fault
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

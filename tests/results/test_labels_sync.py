@@ -21,7 +21,7 @@ from accord.results.label_sync import (
     shipped_labels,
 )
 from accord_sandbox.faults import KINDS, Fault
-from accord_sandbox.seed import STRANGER_TOKEN
+from accord_sandbox.planting import STRANGER_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

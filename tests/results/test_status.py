@@ -11,7 +11,7 @@ from accord.core.errors import BrokenContract
 from accord.github.models import IssueChange
 from accord.results.status import WORK_ITEM, current_status, move_work_item, open_blockers, work_items
 from accord_sandbox.faults import Fault
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from support.stage import Stage

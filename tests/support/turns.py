@@ -17,7 +17,7 @@ from accord.loops.outputs import read_outputs
 from accord.loops.run import LOOPS
 from accord.loops.state import read_view
 from accord.text.redaction import Redactor
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

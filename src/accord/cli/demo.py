@@ -30,7 +30,7 @@ from accord.results.planner.run import apply_plan
 from accord.results.reviewer.run import apply_review
 from accord.results.status import current_status, move_work_item
 from accord.text.redaction import Redactor
-from accord_sandbox.seed import INSTALLATION_TOKEN
+from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
