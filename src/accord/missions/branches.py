@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from accord.core.clock import timestamp
 from accord.core.errors import BrokenContract, Refused
@@ -49,10 +49,8 @@ def changed_missions(root: Path, base: str) -> list[str]:
     try:
         listed = split_nul(Git(root)(*arguments))
     except GitFailed as failed:
-        raise Refused(
-            f"The changes since {base} cannot be read: {failed.message}",
-            hint="Check out with `fetch-depth: 0`, and name an existing commit or branch such as origin/main.",
-        ) from None
+        hint = "Check out with `fetch-depth: 0`, and name an existing commit or branch such as origin/main."
+        raise Refused(f"The changes since {base} cannot be read: {failed.message}", hint=hint) from None
     return sorted({path.split("/")[1] for path in listed if path.count("/") > 1})
 
 
@@ -173,27 +171,26 @@ def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> Staleness
     if own.error:
         return unavailable(own.error)
     if own.newest is None:
-        return StalenessResult(_fresh("no_own_commits"))
+        return StalenessResult(_untimed("fresh", "no_own_commits"))
     committed = datetime.fromtimestamp(own.newest, UTC)
     seconds = max(0.0, (now - committed).total_seconds())
     is_stale = seconds > threshold_minutes * 60
-    return StalenessResult(
-        StaleStatus(
-            status="stale" if is_stale else "fresh",
-            reason=None,
-            minutes_since_commit=round(seconds / 60, 2),
-            last_commit_time=timestamp(committed),
-        )
+    status = StaleStatus(
+        status="stale" if is_stale else "fresh",
+        reason=None,
+        minutes_since_commit=round(seconds / 60, 2),
+        last_commit_time=timestamp(committed),
     )
+    return StalenessResult(status)
 
 
 def unavailable(error: str) -> StalenessResult:
     """Return the result for work that cannot be judged: its status is fresh."""
-    return StalenessResult(_fresh(UNAVAILABLE), error)
+    return StalenessResult(_untimed("fresh", UNAVAILABLE), error)
 
 
-def _fresh(reason: str) -> StaleStatus:
-    return StaleStatus(status="fresh", reason=reason, minutes_since_commit=None, last_commit_time=None)
+def _untimed(status: Literal["fresh", "not_applicable"], reason: str) -> StaleStatus:
+    return StaleStatus(status=status, reason=reason, minutes_since_commit=None, last_commit_time=None)
 
 
 def stale_of(
@@ -204,13 +201,9 @@ def stale_of(
         mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
-            return StalenessResult(
-                StaleStatus(
-                    status="not_applicable", reason=SHARED_WORKSPACE, minutes_since_commit=None, last_commit_time=None
-                )
-            )
+            return StalenessResult(_untimed("not_applicable", SHARED_WORKSPACE))
         if mission.status_of(wp_id) != "in_progress":
-            return StalenessResult(_fresh("not_in_progress"))
+            return StalenessResult(_untimed("fresh", "not_in_progress"))
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
         return unavailable(broken.message)

@@ -26,7 +26,6 @@ from accord.missions.workspace import ModeFacts, settle_mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from pydantic import BaseModel
 
@@ -34,8 +33,13 @@ if TYPE_CHECKING:
     from accord.missions.models import ExecutionMode, WorkPackageStatus
     from accord.missions.workspace import Mode
 
-
 FILE = "status.events.jsonl"
+SPECS = "kitty-specs"
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_WP_FILE = re.compile(r"(WP[0-9]{2,})(?:[-_.].*)?\.md")
+_FRONTMATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+Model = TypeVar("Model", bound="BaseModel")
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,9 @@ def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
     kept: dict[str, StatusEvent] = {}
     for event in events:
         other = kept.get(event.event_id)
-        if other is None or _content(event) < _content(other):
+        if other is None or event.model_dump_json() < other.model_dump_json():
             kept[event.event_id] = event
     return tuple(sorted(kept.values(), key=lambda event: (event.at, event.event_id)))
-
-
-def _content(event: StatusEvent) -> str:
-    return event.model_dump_json()
 
 
 def reduce_events(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
@@ -133,14 +133,6 @@ def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
 def log_path(folder: Path) -> Path:
     """Return the path of a mission's log."""
     return folder / FILE
-
-
-SPECS = "kitty-specs"
-_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
-_WP_FILE = re.compile(r"(WP[0-9]{2,})(?:[-_.].*)?\.md")
-_FRONTMATTER = re.compile(rb"---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-
-Model = TypeVar("Model", bound="BaseModel")
 
 
 @dataclass(frozen=True)
@@ -197,10 +189,8 @@ class Mission:
         if wp_id in self.broken:
             raise self.broken[wp_id]
         if wp_id not in self.work_packages:
-            message = (
-                f"Unknown work package `{shown(wp_id)}` in mission {self.slug}. {_hint(wp_id, self.work_packages)}"
-            )
-            raise BrokenContract(message, findings=[Finding("unknown-work-package", message)])
+            message = f"Unknown work package `{shown(wp_id)}` in mission {self.slug}."
+            raise BrokenContract.of(Finding("unknown-work-package", f"{message} {_hint(wp_id, self.work_packages)}"))
         return self.work_packages[wp_id]
 
     def status_of(self, wp_id: str) -> WorkPackageStatus:
@@ -253,7 +243,7 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
         message = f"Unknown mission `{shown(slug)}` in {root / SPECS}. {_hint(slug, mission_slugs(root))}"
-        raise BrokenContract(message, findings=[Finding("unknown-mission", message)])
+        raise BrokenContract.of(Finding("unknown-mission", message))
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)
     lanes = _read_json(folder / "lanes.json", Lanes, broken)
@@ -273,8 +263,7 @@ def _read_json(path: Path, model: type[Model], broken: dict[str, BrokenContract]
     if not path.is_file():
         return None
     try:
-        document = read_object(path.read_bytes())
-        return read_shape(model, document.value)
+        return read_shape(model, read_object(path.read_bytes()).value)
     except BrokenContract as error:
         broken[path.name] = _named(path.name, error)
         return None
@@ -308,7 +297,7 @@ def _work_packages(
     for lane in lanes.lanes if lanes else ():
         for wp_id in dict.fromkeys(lane.wp_ids):
             lane_ids.setdefault(wp_id, []).append(lane.lane_id)
-    planning = frozenset(lanes.planning_artifact_wps if lanes else ())
+    planning = lanes.planning_artifact_wps if lanes else []
     read: dict[str, WorkPackage] = {}
     files: dict[str, Path] = {}
     for path in sorted((folder / "tasks").glob("WP*.md")):
@@ -319,17 +308,15 @@ def _work_packages(
         try:
             if wp_id in files:
                 message = f"{wp_id} has two files, {files[wp_id].name} and {path.name}. Remove one."
-                raise BrokenContract(message, findings=[Finding("work-package-repeated", message)])
+                raise BrokenContract.of(Finding("work-package-repeated", message))
             files[wp_id] = path
             head, body, has_dependencies = read_work_package(path.read_bytes(), wp_id)
-            is_legacy = not head.execution_mode
-            if is_legacy and "lanes.json" in broken:
+            if not head.execution_mode and "lanes.json" in broken:
                 raise broken["lanes.json"]
             text = "\n".join([head.title, head.work_package_title, head.authoritative_surface, body])
             its_lanes = tuple(lane_ids.get(wp_id, ()))
             facts = ModeFacts(wp_id, head.execution_mode, wp_id in planning, its_lanes, head.owned_files, text)
-            mode = settle_mode(facts, legacy_default)
-            read[wp_id] = WorkPackage(wp_id, path, head, body, mode, has_dependencies)
+            read[wp_id] = WorkPackage(wp_id, path, head, body, settle_mode(facts, legacy_default), has_dependencies)
         except BrokenContract as error:
             broken[wp_id] = error if error is broken.get("lanes.json") else _named(path.name, error)
             read.pop(wp_id, None)
@@ -361,7 +348,7 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
     parts = _FRONTMATTER.match(raw.removeprefix(b"\xef\xbb\xbf"))
     if not parts:
         message = "The file has no frontmatter. Begin it with `---`, `work_package_id: WP…` and `---`."
-        raise BrokenContract(message, findings=[Finding("frontmatter-missing", message, line=1)])
+        raise BrokenContract.of(Finding("frontmatter-missing", message, line=1))
     document = read_mapping(parts[1])
     try:
         head = read_shape(Frontmatter, document.value)
@@ -369,7 +356,7 @@ def read_work_package(raw: bytes, wp_id: str) -> tuple[Frontmatter, str, bool]:
             message = (
                 f"The file name says {wp_id}, but its frontmatter says {head.work_package_id}. Correct one of them."
             )
-            raise BrokenContract(message, findings=[Finding("work-package-id", message, "/work_package_id")])
+            raise BrokenContract.of(Finding("work-package-id", message, "/work_package_id"))
     except BrokenContract as error:
         raise BrokenContract(error.message, findings=with_lines(error.findings, _lines_below(document))) from None
     return head, raw[parts.end() :].decode("utf-8", "replace"), "dependencies" in document.value

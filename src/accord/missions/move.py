@@ -40,19 +40,31 @@ THROUGH = ("claimed", "in_review")
 STARTABLE = frozenset({"approved", "done"})
 """Statuses of a dependency that let its dependents start."""
 
+_FIRST_WORD = re.compile(r"\W*(\w+)")
+
+
+@dataclass(frozen=True)
+class MoveRequest:
+    """A requested move: the work package, its new status, the actor and the reasons. An empty text was not given."""
+
+    wp_id: str
+    target: WorkPackageStatus
+    actor: str
+    feedback: str = ""
+    review_ref: str = ""
+    override_reason: str = ""
+    reason: str = ""
+    is_forced: bool = False
+
 
 @dataclass(frozen=True)
 class MoveFacts:
-    """The facts that the guards read. An empty text was not given, or is a problem that does not exist.
+    """A request, and the facts that its guards read; an empty text is a problem that does not exist.
 
     ``holder`` is the actor of the last move. ``waits_for`` are dependencies whose review has not passed.
     """
 
-    actor: str = ""
-    reason: str = ""
-    feedback: str = ""
-    review_ref: str = ""
-    override_reason: str = ""
+    request: MoveRequest
     holder: str = ""
     workspace_problem: str = ""
     open_subtasks: tuple[str, ...] = ()
@@ -62,7 +74,7 @@ class MoveFacts:
 
 
 def _has_actor(facts: MoveFacts) -> str:
-    return "" if facts.actor.strip() else "No actor given. Pass `--actor`."
+    return "" if facts.request.actor.strip() else "No actor given. Pass `--actor`."
 
 
 def _may_start(facts: MoveFacts) -> str:
@@ -71,43 +83,47 @@ def _may_start(facts: MoveFacts) -> str:
     return _has_actor(facts)
 
 
-def _has_workspace(facts: MoveFacts) -> str:
-    return facts.workspace_problem
-
-
 def _may_continue(facts: MoveFacts) -> str:
     """Require of blocked work what any start needs: it may never have started."""
-    return _may_start(facts) or _has_workspace(facts)
+    return _may_start(facts) or facts.workspace_problem
+
+
+def _refers_to_work(facts: MoveFacts) -> bool:
+    return bool(facts.request.review_ref or facts.request.feedback)
 
 
 def _is_ready(facts: MoveFacts) -> str:
     if facts.open_subtasks:
         return f"These subtasks are open in tasks.md: {', '.join(facts.open_subtasks)}. Finish and tick them."
-    if facts.evidence_problem and not (facts.feedback or facts.review_ref):
+    if facts.evidence_problem and not _refers_to_work(facts):
         return f"{facts.evidence_problem} Commit the work, or describe it with `--feedback`."
     return ""
 
 
 def _says_why(facts: MoveFacts) -> str:
-    return "" if facts.reason or facts.feedback else "No reason given. Pass `--reason` or `--feedback`."
+    return "" if facts.request.reason or facts.request.feedback else "No reason given. Pass `--reason` or `--feedback`."
 
 
 def _has_review(facts: MoveFacts) -> str:
-    return "" if facts.review_ref else "No review given. Pass `--review-ref`."
+    return "" if facts.request.review_ref else "No review given. Pass `--review-ref`."
 
 
 def _has_findings(facts: MoveFacts) -> str:
-    has_findings = facts.review_ref or facts.feedback or facts.reason
-    return "" if has_findings else "No review findings given. Pass `--review-ref` or `--feedback`."
+    return (
+        ""
+        if _refers_to_work(facts) or facts.request.reason
+        else "No review findings given. Pass `--review-ref` or `--feedback`."
+    )
 
 
 def _has_evidence(facts: MoveFacts) -> str:
-    has_evidence = facts.review_ref or facts.feedback
-    return "" if has_evidence else "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
+    return (
+        "" if _refers_to_work(facts) else "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
+    )
 
 
 def _is_complete(facts: MoveFacts) -> str:
-    if not facts.merge_problem or facts.override_reason:
+    if not facts.merge_problem or facts.request.override_reason:
         return ""
     return f"{facts.merge_problem} `--override-reason TEXT` allows it without a merge; `--force` does not."
 
@@ -118,7 +134,7 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
     frozenset({"done", "canceled"}),
     (
         Edge("planned", "claimed", "an actor, dependencies approved", _may_start),
-        Edge("claimed", "in_progress", "a workspace", _has_workspace),
+        Edge("claimed", "in_progress", "a workspace", lambda facts: facts.workspace_problem),
         Edge("in_progress", "for_review", "subtasks done, evidence", _is_ready),
         Edge("for_review", "in_review", "an actor", _has_actor),
         Edge("in_review", "approved", "an actor", _has_actor),
@@ -137,39 +153,35 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
 )
 
 
-def plan_move(
-    source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool = False
-) -> tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...]:
+def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...]:
     """Return the steps of a move, none when the work package has that status already.
 
     Raises BrokenContract ``illegal-move`` with the legal moves. Force allows any edge to an actor with a reason, but
     does not replace the merge that ``done`` needs.
     """
-    refusal = _refusal(source, target, facts, is_forced=is_forced)
-    if refusal:
+    target = facts.request.target
+    if refusal := _refusal(source, facts):
         message = f"The move from {source} to {target} is refused. {refusal}"
-        raise BrokenContract(message, findings=[Finding("illegal-move", message)])
+        raise BrokenContract.of(Finding("illegal-move", message))
     if source == target:
         return ()
-    if is_forced:
+    if facts.request.is_forced:
         return ((source, target),)
     return tuple((cast("WorkPackageStatus", a), cast("WorkPackageStatus", b)) for a, b in _steps(source, target))
 
 
-def _refusal(source: WorkPackageStatus, target: WorkPackageStatus, facts: MoveFacts, *, is_forced: bool) -> str:
-    if source == target:
-        is_claimed = source in THROUGH and facts.holder and facts.actor != facts.holder and not is_forced
-        return (
-            f"{facts.holder} has claimed it. Choose another work package, or pass `--force` with `--reason`."
-            if is_claimed
-            else ""
-        )
-    if _has_actor(facts):
-        return _has_actor(facts)
-    if is_forced:
-        missing = "" if facts.reason else "`--force` needs a reason. Pass `--reason`."
-        return missing or (_is_complete(facts) if target == "done" else "")
-    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _steps(source, target))
+def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
+    request = facts.request
+    if source == request.target:
+        is_own = source not in THROUGH or not facts.holder or request.actor == facts.holder or request.is_forced
+        hint = "Choose another work package, or pass `--force` with `--reason`."
+        return "" if is_own else f"{facts.holder} has claimed it. {hint}"
+    if refusal := _has_actor(facts):
+        return refusal
+    if request.is_forced:
+        missing = "" if request.reason else "`--force` needs a reason. Pass `--reason`."
+        return missing or (_is_complete(facts) if request.target == "done" else "")
+    refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _steps(source, request.target))
     return next((refusal for refusal in refusals if refusal), "")
 
 
@@ -180,23 +192,6 @@ def _steps(source: str, target: str) -> tuple[tuple[str, str], ...]:
             if between in WORK_PACKAGE.targets(source) and target in WORK_PACKAGE.targets(between):
                 return ((source, between), (between, target))
     return ((source, target),)
-
-
-_FIRST_WORD = re.compile(r"\W*(\w+)")
-
-
-@dataclass(frozen=True)
-class MoveRequest:
-    """A requested move: the work package, its new status, the actor and the reasons."""
-
-    wp_id: str
-    target: WorkPackageStatus
-    actor: str
-    feedback: str = ""
-    review_ref: str = ""
-    override_reason: str = ""
-    reason: str = ""
-    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,8 +221,7 @@ def move(
     with locked(folder, storage):
         mission = load_mission(root, slug, legacy_default)
         source = mission.status_of(request.wp_id)
-        facts = _facts(mission, request, source)
-        steps = plan_move(source, request.target, facts, is_forced=request.is_forced)
+        steps = plan_move(source, _facts(mission, request, source))
         events = plan_events(mission, request, steps, clock.now(), redact)
         for event in events if not is_dry_run else ():
             append_once(log_path(folder), json.dumps(event, sort_keys=True).encode(), storage)
@@ -248,11 +242,7 @@ def _facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus) ->
     needs_merge = is_code and request.target == "done" and source != "done"
     git = git_of(mission, request.wp_id)
     return MoveFacts(
-        actor=request.actor,
-        reason=request.reason,
-        feedback=request.feedback,
-        review_ref=request.review_ref,
-        override_reason=request.override_reason,
+        request,
         holder=latest.actor if latest else "",
         workspace_problem=workspace_problem,
         open_subtasks=open_subtasks(mission, work_package.head.subtasks),
@@ -292,6 +282,7 @@ def plan_events(
     before = max((event.at for event in mission.log.events if event.wp_id == request.wp_id), default=None)
     at = max(now, before.astimezone(UTC) + timedelta(microseconds=1)) if before else now
     strategy = "worktree" if mission.work_package(request.wp_id).mode.value == "code_change" else "direct_repo"
+    reason = redact(request.reason or request.feedback or request.override_reason) or None
     events = []
     for i, (source, target) in enumerate(steps):
         is_last = i == len(steps) - 1
@@ -306,7 +297,7 @@ def plan_events(
                 "actor": redact(request.actor),
                 "force": request.is_forced,
                 "execution_mode": strategy,
-                "reason": _reason(request, redact) if is_last else f"on the way to {request.target}",
+                "reason": reason if is_last else f"on the way to {request.target}",
                 "review_ref": (redact(request.review_ref) or None) if is_last else None,
                 "evidence": _evidence(request, source, redact) if is_last else None,
                 "policy_metadata": _policy(request, redact) if is_last else None,
@@ -314,10 +305,6 @@ def plan_events(
         )
         at += timedelta(microseconds=1)
     return tuple(events)
-
-
-def _reason(request: MoveRequest, redact: Callable[[str], str]) -> str | None:
-    return redact(request.reason or request.feedback or request.override_reason) or None
 
 
 def _evidence(request: MoveRequest, source: WorkPackageStatus, redact: Callable[[str], str]) -> dict[str, Any] | None:

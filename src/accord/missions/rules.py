@@ -16,8 +16,7 @@ from accord.missions.workspace import resolve_workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from accord.core.suggest import did_you_mean
-from accord.missions.load import Mission
+    from accord.missions.load import Mission
 
 
 def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
@@ -26,9 +25,7 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
     A code change without a lane is an error only once ``lanes.json`` exists: lanes follow the work packages.
     """
     names = ["meta.json", "lanes.json", FILE]
-    found: dict[Path, list[Finding]] = {
-        mission.folder / name: [] for name in names if (mission.folder / name).is_file()
-    }
+    found: dict[Path, list[Finding]] = {path: [] for name in names if (path := mission.folder / name).is_file()}
     for wp_id, path in mission.files.items():
         found[path] = _of_work_package(mission, wp_id)
     for name in names[:2]:
@@ -38,8 +35,7 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
         found[mission.folder / "lanes.json"] += _of_lanes(mission)
     if mission.folder / FILE in found:
         found[mission.folder / FILE] += _of_log(mission)
-    cycle = _cycle(mission)
-    if cycle:
+    if cycle := _cycle(mission):
         names_of_cycle = " → ".join([*cycle, cycle[0]])
         message = f"The work packages depend on each other in a cycle: {names_of_cycle}. Remove one dependency."
         found[mission.files[cycle[0]]].append(Finding("work-package-cycle", message, pointer("dependencies")))
@@ -71,15 +67,11 @@ def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
 
 
 def _of_log(mission: Mission) -> list[Finding]:
-    found = sorted((item for items in mission.log.problems.values() for item in items), key=_line)
+    found = sorted((item for items in mission.log.problems.values() for item in items), key=lambda one: one.line or 0)
     if mission.log.torn_at:
         torn = warning("event-torn", "A crash cut off the last line. The next move removes it.")
         found.append(replace(torn, line=mission.log.torn_at))
     return found
-
-
-def _line(finding: Finding) -> int:
-    return finding.line or 0
 
 
 def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     Model = TypeVar("Model", bound=BaseModel)
 
-
 DEFAULT_TYPE = "software-dev"
-_LINE = (
+_LINE = [
     "discovery",
     "specify",
     "plan",
@@ -38,7 +37,7 @@ _LINE = (
     "implement",
     "review",
     "accept",
-)
+]
 
 
 class MissionStep(MissionFileModel):
@@ -67,7 +66,7 @@ class RunState(MissionFileModel):
     blocked_reason: str | None = None
 
 
-SOFTWARE_DEV = tuple(MissionStep(id=name, depends_on=list(_LINE[max(0, i - 1) : i])) for i, name in enumerate(_LINE))
+SOFTWARE_DEV = tuple(MissionStep(id=name, depends_on=_LINE[max(0, i - 1) : i]) for i, name in enumerate(_LINE))
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,12 @@ def position_of(steps: Sequence[MissionStep], state: RunState, mission_type: str
     if issued:
         return RunPosition(issued, issued, preview)
     if following:
-        missing = _missing_input(following, state)
-        if not done:
-            return RunPosition("not_started", None, preview, None, missing)
-        return RunPosition(following.id, None, preview, None, missing)
+        return RunPosition(
+            following.id if done else "not_started", None, preview, None, _missing_input(following, state)
+        )
     if not done:
         message = f"The mission type `{mission_type}` has no issuable first step. Fix the steps in its template."
-        raise BrokenContract(message, findings=[Finding("no-first-step", message)])
+        raise BrokenContract.of(Finding("no-first-step", message))
     if all(step.id in done for step in steps):
         return RunPosition("done")
     return RunPosition("blocked", reason="No step can be issued: each depends on a step that cannot be completed.")

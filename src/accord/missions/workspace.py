@@ -22,10 +22,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.missions.load import Mission, WorkPackage
-    from accord.missions.models import ExecutionMode, WorkspaceContext
+    from accord.missions.models import WorkspaceContext
 
+ModeSource = Literal["frontmatter", "inferred_legacy"]
+MODES: tuple[ExecutionMode, ...] = get_args(ExecutionMode)
 
 _BRANCHES = "kitty/mission-"
+_ARTIFACTS = r"(?:spec|plan|tasks|data-model|quickstart)\.md"
+_PLANNING = re.compile(rf"(?<![\w-])kitty-specs/|(?<![\w.-]){_ARTIFACTS}(?![\w-])")
+_CODE = re.compile(r"(?<![\w-])(?:src|tests?)/|\.(?:py|ts|js)(?![\w-])")
 
 
 @dataclass(frozen=True)
@@ -86,12 +91,12 @@ def resolve_workspace(mission: Mission, wp_id: str) -> ResolvedWorkspace:
 def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     """Return the lane: from a context file, else from ``lanes.json``."""
     recorded = [(path, context) for path, context in mission.contexts.values() if _is_about(context, work_package.id)]
-    planned = (
-        next((lane for lane in mission.lanes.lanes if work_package.id in lane.wp_ids), None) if mission.lanes else None
-    )
+    lanes = mission.lanes.lanes if mission.lanes else []
+    planned = next((lane for lane in lanes if work_package.id in lane.wp_ids), None)
     if len(recorded) > 1:
         files = " and ".join(path.name for path, _ in recorded)
-        raise _broken("lane-unclear", f"{work_package.id} is in two context files: {files}. Remove the older one.")
+        message = f"{work_package.id} is in two context files: {files}. Remove the older one."
+        raise BrokenContract.of(Finding("lane-unclear", message))
     if recorded:
         path, context = recorded[0]
         notes = []
@@ -108,22 +113,12 @@ def _lane_of(mission: Mission, work_package: WorkPackage) -> _Lane:
     mission.check_readable("lanes.json")
     if planned is None:
         why = "is not in a lane of lanes.json" if mission.lanes else "needs a lane, but the mission has no lanes.json"
-        raise _broken(
-            "lane-missing",
-            f"{work_package.id} is a code_change and {why}. Add it to a lane, or set "
-            "`execution_mode: planning_artifact` if it changes no code.",
-        )
-    return _Lane(
-        planned.lane_id,
-        tuple(planned.wp_ids),
-        lane_branch(mission.slug, planned.lane_id),
-        _context(mission, planned.lane_id),
-    )
-
-
-def _context(mission: Mission, lane_id: str) -> Path | None:
-    """Return the context file of a lane, written before the lane got the work package."""
-    return mission.contexts[lane_id][0] if lane_id in mission.contexts else None
+        hint = "Add it to a lane, or set `execution_mode: planning_artifact` if it changes no code."
+        raise BrokenContract.of(Finding("lane-missing", f"{work_package.id} is a code_change and {why}. {hint}"))
+    # the file may be older than the lane's work package
+    context_file = mission.contexts[planned.lane_id][0] if planned.lane_id in mission.contexts else None
+    branch = lane_branch(mission.slug, planned.lane_id)
+    return _Lane(planned.lane_id, tuple(planned.wp_ids), branch, context_file)
 
 
 def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
@@ -133,18 +128,6 @@ def _is_about(context: WorkspaceContext, wp_id: str) -> bool:
 def lane_branch(slug: str, lane_id: str) -> str:
     """Return the branch of a lane."""
     return f"{_BRANCHES}{slug}-{lane_id}"
-
-
-def _broken(code: str, message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message)])
-
-
-ModeSource = Literal["frontmatter", "inferred_legacy"]
-MODES: tuple[ExecutionMode, ...] = get_args(ExecutionMode)
-
-_ARTIFACTS = r"(?:spec|plan|tasks|data-model|quickstart)\.md"
-_PLANNING = re.compile(rf"(?<![\w-])kitty-specs/|(?<![\w.-]){_ARTIFACTS}(?![\w-])")
-_CODE = re.compile(r"(?<![\w-])(?:src|tests?)/|\.(?:py|ts|js)(?![\w-])")
 
 
 @dataclass(frozen=True)
@@ -171,36 +154,35 @@ class Mode:
 def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -> Mode:
     """Return the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
     if facts.declared and facts.declared not in MODES:
-        raise _broken_modes(
-            "mode-invalid",
-            f"{facts.wp_id} has the unknown execution_mode `{shown(facts.declared)}`. "
-            f"{did_you_mean(facts.declared, MODES) or f'Use {MODES[0]} or {MODES[1]}.'}",
-        )
+        hint = did_you_mean(facts.declared, MODES) or f"Use {MODES[0]} or {MODES[1]}."
+        message = f"{facts.wp_id} has the unknown execution_mode `{shown(facts.declared)}`. {hint}"
+        raise _broken_mode("mode-invalid", message)
     _check_contradictions(facts)
-    if facts.declared:
-        return Mode("code_change" if facts.declared == "code_change" else "planning_artifact", "frontmatter")
+    if declared := _declared(facts):
+        return Mode(declared, "frontmatter")
     value, signal = _inferred(facts, legacy_default)
     return Mode(value, "inferred_legacy", (f"{facts.wp_id} has no execution_mode: {value}, because {signal}.",))
 
 
+def _declared(facts: ModeFacts) -> ExecutionMode | None:
+    return next((mode for mode in MODES if mode == facts.declared), None)
+
+
 def _check_contradictions(facts: ModeFacts) -> None:
     signals: list[tuple[ExecutionMode, str]] = []
-    if facts.declared:
-        signals.append(
-            ("code_change" if facts.declared == "code_change" else "planning_artifact", "its file declares it")
-        )
+    if declared := _declared(facts):
+        signals.append((declared, "its file declares it"))
     if facts.is_listed_as_planning:
         signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
     if facts.lane_ids:
         signals.append(("code_change", f"lanes.json lists it in {facts.lane_ids[0]}"))
     if len({mode for mode, _ in signals}) > 1:
         sides = "; ".join(f"{mode}, because {why}" for mode, why in signals)
-        raise _broken_modes(
-            "mode-contradiction", f"{facts.wp_id} has two execution modes: {sides}. Correct one of them."
-        )
+        message = f"{facts.wp_id} has two execution modes: {sides}. Correct one of them."
+        raise _broken_mode("mode-contradiction", message)
     if len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
-        raise _broken_modes("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}. Keep it in one lane.")
+        raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}. Keep it in one lane.")
 
 
 def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
@@ -218,7 +200,7 @@ def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[E
         return "planning_artifact", f"its text mentions planning (`{planning.group()}`) and no code"
     if legacy_default:
         return legacy_default, "no signal was found and `--legacy-default` says so"
-    raise _broken_modes(
+    raise _broken_mode(
         "mode-unknown",
         f"{facts.wp_id} has no execution_mode, and neither its file nor lanes.json implies one. "
         f"Add `execution_mode: {' or '.join(MODES)}` to its file, or pass `--legacy-default MODE`.",
@@ -230,5 +212,5 @@ def is_planning_path(path: str) -> bool:
     return posixpath.normpath(path.replace("\\", "/") + "/").split("/")[0] == "kitty-specs"
 
 
-def _broken_modes(code: str, message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message, "/execution_mode")])
+def _broken_mode(code: str, message: str) -> BrokenContract:
+    return BrokenContract.of(Finding(code, message, "/execution_mode"))
