@@ -64,16 +64,24 @@ class GateVerdict:
 
 def judge_pull(github: GitHub, pull: Pull, numbers: Sequence[int], target: str, clock: Clock) -> GateVerdict:
     """Read the handoff and judge it; ``numbers`` are the work items that the pull request closes."""
-    if len(numbers) != 1:
-        names = ", ".join(f"#{number}" for number in numbers[:5])
-        says = f"names several work items ({names})" if numbers else "names no work item"
-        message = f"#{pull.number} {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
-        return GateVerdict(target, "", (Finding("work-item-unclear", message),))
+    unclear = check_work_item(pull, numbers)
+    if unclear is not None:
+        return GateVerdict(target, "", (unclear,))
     try:
         stored = HandoffStore(github, numbers[0], clock).load()
     except BrokenContract as broken:
         return GateVerdict(target, "", broken.findings)
     return judge(stored, pull, numbers[0], target)
+
+
+def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
+    """Find a pull request that does not name exactly one work item."""
+    if len(numbers) == 1:
+        return None
+    names = ", ".join(f"#{number}" for number in numbers[:5])
+    says = f"names several work items ({names})" if numbers else "names no work item"
+    message = f"#{pull.number} {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
+    return Finding("work-item-unclear", message)
 
 
 def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVerdict:

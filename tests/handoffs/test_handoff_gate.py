@@ -1,0 +1,148 @@
+"""The verdict on a pull request's handoff, and the actions of a handoff that are still to be sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from support.handoffs import AT, EVERYTHING, REVIEW, VERIFICATION, WORKFLOW, by, handoff
+
+from accord.core.clock import ManualClock
+from accord.core.errors import Refused, Stopped
+from accord.core.findings import Finding
+from accord.github.models import Pull
+from accord.handoffs import gate
+from accord.handoffs.gate import GateVerdict, judge, open_actions, send_action, verdict_of, with_sent
+from accord.handoffs.plan import decide_move
+from accord.handoffs.store import LoadedHandoff
+from accord.text.redaction import Redactor
+
+URL = "https://github.com/octo/code/pull/2"
+BRANCH = WORKFLOW["branchName"]
+BOTH = {"reviewArtifact": REVIEW, "verificationArtifact": VERIFICATION}
+PULL = Pull(
+    number=2,
+    url=URL,
+    title="The change",
+    body="Closes #1",
+    state="open",
+    is_merged=False,
+    is_draft=False,
+    is_locked=False,
+    author="rita",
+    labels=(),
+    head_branch=BRANCH,
+    head_sha="a" * 40,
+    head_repository="octo/code",
+    base_branch="main",
+    base_sha="b" * 40,
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "metadata", "target", "expected"),
+    [
+        ("implementing", BOTH, "review", []),
+        ("implementing", {**BOTH, "workflow": {**WORKFLOW, "pullRequestUrl": f"{URL}/"}}, "review", []),
+        ("done", EVERYTHING, "done", []),
+        ("implementing", {"reviewArtifact": REVIEW}, "review", ["missing-review-artifacts"]),
+        ("implementing", BOTH, "done", ["missing-done-artifact"]),
+        ("review", {}, "review", ["missing-review-artifacts"] * 2),
+        ("cancelled", BOTH, "review", ["handoff-cancelled"]),
+        ("done", {**EVERYTHING, "workflow": {"branchName": "other"}}, "done", ["handoff-of-another"]),
+        ("implementing", {**BOTH, "workflow": {"pullRequestUrl": f"{URL}2"}}, "review", ["handoff-of-another"]),
+        ("implementing", {**BOTH, "canonicalTaskId": "123"}, "review", []),
+    ],
+)
+def test_the_gate_is_open_for_a_whole_handoff_of_this_pull_request_alone(
+    status: str, metadata: dict[str, Any], target: str, expected: list[str]
+) -> None:
+    judged = judge(LoadedHandoff(handoff(status, **metadata)), PULL, 1, target)
+    assert [reason.code for reason in judged.reasons] == expected
+    assert (judged.is_open, judged.status) == (not expected, status)
+
+
+@pytest.mark.parametrize(("head", "expected"), [("Octo/Code", []), ("eve/code", ["handoff-of-another"])])
+def test_a_branch_of_the_same_name_in_a_fork_does_not_pass(head: str, expected: list[str]) -> None:
+    stored = LoadedHandoff(handoff(**BOTH, workflow=WORKFLOW))
+    judged = judge(stored, replace(PULL, head_repository=head), 1, "review")
+    assert [reason.code for reason in judged.reasons] == expected
+
+
+def test_a_work_item_without_a_handoff_does_not_pass() -> None:
+    judged = judge(LoadedHandoff(handoff(**BOTH), is_new=True), PULL, 1, "review")
+    assert ([reason.code for reason in judged.reasons], judged.status) == (["handoff-missing"], "")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "says"), [([], "no work item"), ([1, 3], "several work items (#1, #3)"), ([7], None)]
+)
+def test_a_pull_request_that_names_no_single_work_item_does_not_pass(numbers: list[int], says: str | None) -> None:
+    found = gate.check_work_item(PULL, numbers)
+    assert (found is None) == (says is None)
+    assert found is None or (found.code == "work-item-unclear" and str(says) in found.message)
+
+
+def test_the_check_shows_reasons_in_a_table_that_no_text_of_the_handoff_breaks() -> None:
+    reasons = tuple(Finding("handoff-of-another", f"hunter2-hunter2\n\n# Big {n} |", "/x") for n in range(101))
+    verdict = verdict_of(GateVerdict("review", "implementing", reasons), Redactor(("hunter2-hunter2",)))
+    assert (verdict.name, verdict.is_passed) == ("accord/handoff", False)
+    assert "hunter2" not in verdict.title + verdict.summary
+    assert not any(line.startswith("# Big") for line in verdict.summary.splitlines())
+    assert verdict.summary.endswith("1 more reasons are not shown.")
+    assert "\n" not in verdict.title
+
+
+def test_only_the_same_verdict_has_the_same_mark() -> None:
+    missing = (Finding("handoff-missing", "It is missing."),)
+    verdicts = [GateVerdict("review"), GateVerdict("done"), GateVerdict("review", "", missing)]
+    assert len({verdict_of(judged, Redactor()).mark for judged in verdicts}) == 3
+
+
+def begun() -> dict[str, Any]:
+    """A task with one open action."""
+    return decide_move(handoff("planning"), "implementing", by("planner")).task
+
+
+def refused() -> None:
+    raise Refused("GitHub refused it.", hint="Grant contents: write.")
+
+
+def lost() -> None:
+    raise Stopped("The answer was lost.", hint="Run the same command again.")
+
+
+@pytest.mark.parametrize(
+    ("send", "seconds", "open_after", "open_again"),
+    [(lambda: None, 0, 0, 0), (refused, 0, 0, 1), (lost, 5 + 15 + 30, 1, 1)],
+)
+def test_a_transient_error_is_tried_again_and_a_permanent_one_only_on_request(
+    send: Any, seconds: float, open_after: int, open_again: int
+) -> None:
+    clock, task = ManualClock(datetime(2026, 1, 1, tzinfo=UTC)), begun()
+    (action,) = open_actions(task)
+    assert action["type"] == "dispatch_developer"
+    start = clock.monotonic()
+    sent = send_action(action, send, clock)
+    assert clock.monotonic() - start == seconds
+    task = with_sent(task, sent, AT).task
+    assert (len(open_actions(task)), len(open_actions(task, again=True))) == (open_after, open_again)
+    last = task["metadata"]["workflowRuntime"]["actionHistory"][-1]
+    assert (last["actionId"], last["result"]) == (action["id"], "error" if sent.error else "ok")
+
+
+def test_a_sent_action_is_recorded_once_and_its_payload_has_no_text_of_the_handoff() -> None:
+    task = begun()
+    (action,) = open_actions(task)
+    sent = send_action(action, lambda: None, ManualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    once = with_sent(task, sent, AT).task
+    assert with_sent(once, sent, AT).task == once
+    assert gate.payload_of(task, action, 1) == {
+        "id": action["id"],
+        "type": "dispatch_developer",
+        "task": "T-00123",
+        "status": "implementing",
+        "issue": 1,
+    }
