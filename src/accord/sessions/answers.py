@@ -1,14 +1,14 @@
 """Answers of the user: one question after the other on a terminal, and commands in the comments of an issue.
 
 Source: global agent contract, "ASK_USER protocol": partial response, and the exceptions for gates and for security. On
-a terminal, only this process remembers how often a question was asked, and each answer is written and verified before
-the next question. An answer that cannot be written is handed back in the error.
+a terminal, each answer is written and verified before the next question.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -21,7 +21,7 @@ from accord.sessions.run import ROLE, answer, close_question
 from accord.text.markdown import blank_code
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from accord.github.comments import Comment
     from accord.sessions.apply import SessionWriter
@@ -136,6 +136,9 @@ class AskedAt(NamedTuple):
     after: int
 
 
+Asked = Mapping[str, AskedAt]
+
+
 @dataclass(frozen=True)
 class IgnoredCommand:
     """A command that changes nothing, and why."""
@@ -158,23 +161,20 @@ def parse_commands(comment: Comment) -> list[AnswerCommand]:
     text = comment.body.replace("\r\n", "\n")
     found = list(_COMMAND.finditer(blank_code(text)))
     ends = [*(match.start() for match in found[1:]), len(text)]
+    spans = [(match, text[match.end() : end].strip()) for match, end in zip(found, ends, strict=False)]
     return [
-        AnswerCommand(
-            (match[2] or "").upper(), cast("CommandName", match[1].lower()), text[match.end() : end].strip(), comment
-        )
-        for match, end in zip(found, ends, strict=False)
+        AnswerCommand((match[2] or "").upper(), cast("CommandName", match[1].lower()), said, comment)
+        for match, said in spans
     ]
 
 
-def authors_to_check(
-    status: SessionStatus, asked: Mapping[str, AskedAt], commands: Iterable[AnswerCommand]
-) -> set[str]:
+def authors_to_check(status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand]) -> set[str]:
     """Return the accounts whose right to answer has to be looked up."""
     return {one.comment.author for one in commands if one.comment.author and _check_command(one, status, asked) is None}
 
 
 def select_answers(
-    status: SessionStatus, asked: Mapping[str, AskedAt], commands: Iterable[AnswerCommand], writers: Collection[str]
+    status: SessionStatus, asked: Asked, commands: Iterable[AnswerCommand], writers: Collection[str]
 ) -> SelectedAnswers:
     """Select the commands that count. ``asked`` are the questions on the issue, ``commands`` come oldest first."""
     accepted: dict[str, AnswerCommand] = {}
@@ -188,9 +188,7 @@ def select_answers(
     return SelectedAnswers(accepted, tuple(ignored))
 
 
-def _check_command(
-    one: AnswerCommand, status: SessionStatus, asked: Mapping[str, AskedAt]
-) -> tuple[Reason, str] | None:
+def _check_command(one: AnswerCommand, status: SessionStatus, asked: Asked) -> tuple[Reason, str] | None:
     """Return why a command does not concern a pending question or comes from a bot; None when it counts so far."""
     name, since = one.decision_id, asked.get(one.decision_id)
     decision = status.decision(name)

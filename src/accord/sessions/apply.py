@@ -133,10 +133,9 @@ class SessionWriter:
             message = f"{self.folder / name} is missing or not a regular file. Restore it."
             raise refuse(f"{name} cannot be changed.", Finding("artifact-missing", message))
 
-    def _remember(self, session: Session, operations: Sequence[FileOperation]) -> Session:
+    def _remember(self, session: Session, operations: Sequence[FileOperation]) -> None:
         self.operations += operations
         self._planned = with_operations(session, operations)
-        return self._planned
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

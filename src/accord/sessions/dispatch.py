@@ -25,9 +25,7 @@ from accord.text.markdown import fenced
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from accord.sessions.folder import Session
     from accord.sessions.models import SessionTask
-
 
 TOOLS = ("read_file", "write_file", "apply_patch", "run_cmd", "search_repo")
 
@@ -81,10 +79,6 @@ def agent_input(
     start, with the files that are missing or broken.
     """
     _check_dispatch(session, task_id, role)
-    if problems := [problem for name in _relied_on(session, role) if (problem := session.parts[name].problem)]:
-        raise refuse(
-            f"{role} cannot be dispatched.", [Finding("context-file-missing", problem) for problem in problems]
-        )
     facts = gather_facts(session, task_id, role, base)
     status = status_of(session)
     document = {
@@ -141,16 +135,14 @@ def _missing_context(facts: DispatchFacts) -> Iterator[Finding]:
 def _task(session: Session, task_id: str) -> dict[str, Any]:
     if task_id == "meta":
         criteria = session.acceptance.acceptance_criteria if session.acceptance else []
-        goals = [item.description for item in criteria]
+        goal = " ".join(item.description for item in criteria) or f"Work on the session {session.name} as a whole."
         checks = [check for item in criteria for check in item.verify]
         return {
             "id": "meta",
             "title": session.name,
-            "goal": " ".join(goals) or f"Work on the session {session.name} as a whole.",
+            "goal": goal,
             "non_goals": [],
-            "acceptance_checks": [
-                check if check.startswith(("cmd:", "manual:")) else f"manual: {check}" for check in checks
-            ],
+            "acceptance_checks": [one if one.startswith(("cmd:", "manual:")) else f"manual: {one}" for one in checks],
             "risk_flags": ["none"],
         }
     task = session.task(task_id)
@@ -167,20 +159,25 @@ def _task(session: Session, task_id: str) -> dict[str, Any]:
 
 
 def _check_dispatch(session: Session, task_id: str, role: str) -> None:
-    """Raise BrokenContract for a session that is done or blocked, and for the Coder before IMPLEMENT_LOOP."""
-    status = status_of(session)
+    """Raise BrokenContract where the state, a dependency or a document keeps the agent from starting."""
+    if reason := _check_state(session, task_id, role):
+        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", reason))
+    if problems := [problem for name in _relied_on(session, role) if (problem := session.parts[name].problem)]:
+        raise refuse(f"{role} cannot be dispatched.", [Finding("context-file-missing", text) for text in problems])
+
+
+def _check_state(session: Session, task_id: str, role: str) -> str | None:
+    """Return why a session that is done or blocked stops an agent, and a gate or a dependency the Coder."""
+    status, task = status_of(session), session.task(task_id)
     state = status.current_state
     if state in ("DONE", "BLOCKED"):
-        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", f"The session is in {state}."))
-    task = session.task(task_id)
+        return f"The session is in {state}."
     if role != "Coder" or task is None or session.tasks is None:
-        return
+        return None
     if not is_at_least(working_state(status), "IMPLEMENT_LOOP", session.mode):
-        message = f"The session is in {state}, but work on tasks starts in IMPLEMENT_LOOP. Pass the gates first."
-        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
-    if waits := session.tasks.waits_for(task):
-        message = f"{task_id} depends on {', '.join(waits)}. Implement that first."
-        raise refuse(f"{role} cannot be dispatched.", Finding("state-forbids", message))
+        return f"The session is in {state}, but work on tasks starts in IMPLEMENT_LOOP. Pass the gates first."
+    waits = ", ".join(session.tasks.waits_for(task))
+    return f"{task_id} depends on {waits}. Implement that first." if waits else None
 
 
 def _relied_on(session: Session, role: str) -> list[str]:
@@ -203,15 +200,11 @@ def context_files(session: Session, role: str, task: SessionTask | None) -> list
         if path.is_file():
             names.append(_path(session, name))
         elif path.is_dir():
-            names += [
-                _path(session, str(file.relative_to(session.folder)))
-                for file in sorted(path.rglob("*"))
-                if file.is_file() and not file.is_symlink()
-            ]
+            files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.is_symlink()]
+            names += [_path(session, str(file.relative_to(session.folder))) for file in files]
     of_task = [file.replace("<session>", session.name) for file in task.context_files] if task else []
     is_decided = any(decision.status != "pending" for decision in status_of(session).user_decisions)
-    decided = [_path(session, STATUS_FILE)] if is_decided else []
-    return list(dict.fromkeys([*names, *of_task, *decided]))
+    return list(dict.fromkeys([*names, *of_task, *([_path(session, STATUS_FILE)] if is_decided else [])]))
 
 
 def _path(session: Session, name: str) -> str:

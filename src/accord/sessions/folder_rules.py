@@ -5,6 +5,7 @@ Source: global agent contract, "Required repository artifacts", "ASK_USER protoc
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -39,8 +40,7 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
         message = "status.json is missing. Create the session with `accord session new`."
         found.append(Finding("artifact-missing", message, "/status.json"))
     if status:
-        found += [*_names(session, status), *_artifacts(session, status), *_gates(session, status)]
-        found += [*_history(session, status)]
+        found += [*_artifacts(session, status), *_gates(session, status), *_history(session, status)]
     if status and tasks:
         found += [*_tasks_by_state(session, status, tasks), *_counted_tasks(status, tasks)]
     if tasks:
@@ -48,13 +48,10 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
     return found
 
 
-def _names(session: Session, status: SessionStatus) -> Iterator[Finding]:
+def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
     if status.session != session.name:
         message = f"status.json names the session `{shown(status.session)}`, but its folder is `{shown(session.name)}`."
         yield Finding("session-mismatch", message + " Give both the same name.", "/status.json/session")
-
-
-def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
     state = working_state(status)
     for name in files_needed(state, session.mode):
         if session.parts[name].is_missing:
@@ -118,7 +115,7 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
         for j, path in enumerate(task.context_files):
             if path in missing and is_inside(path):
                 message = (
-                    f"The context file `{shown(path)}` of {task.id} does not exist. Write it, or correct the path."
+                    f"{task.id} needs the file `{shown(path)}`, which does not exist. Write it, or correct the path."
                 )
                 yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
 
@@ -167,15 +164,9 @@ def _plain(title: str) -> str:
 
 def _has_text(found: list[Section], position: int) -> bool:
     """Return whether a section, or one below it, has text."""
-    own = found[position]
-    if own.text:
-        return True
-    for section in found[position + 1 :]:
-        if section.level <= own.level:
-            return False
-        if section.text:
-            return True
-    return False
+    level, below = found[position].level, found[position + 1 :]
+    parts = itertools.takewhile(lambda section: section.level > level, below)
+    return any(section.text for section in (found[position], *parts))
 
 
 def read_history(raw: bytes) -> tuple[list[DecisionHistoryEntry], list[Finding]]:

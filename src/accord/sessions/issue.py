@@ -1,8 +1,7 @@
 """Questions of a session on an issue or pull request: asked in one comment, answered in later ones.
 
-Source: global agent contract, "ASK_USER protocol". A question is durable in ``status.json`` before the comment is
-written, and an answer before the comment shows it as taken. The comment follows from the session and the thread alone,
-so that the same command, run again after a crash, ends in the same state.
+Source: global agent contract, "ASK_USER protocol". Questions and answers are durable before the comment shows them. The
+comment follows from the session and the thread alone, so that the same command completes it after a crash.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from accord.text.markdown import cell, fenced
 from accord.text.sanitise import sanitise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from accord.github.client import GitHub
     from accord.github.comments import Comment
     from accord.github.models import Identity
-    from accord.sessions.answers import IgnoredCommand, SelectedAnswers
+    from accord.sessions.answers import Asked, IgnoredCommand, SelectedAnswers
     from accord.sessions.apply import SessionWriter
     from accord.sessions.models import SessionStatus, UserDecision
     from accord.sessions.questions import UserQuestion
@@ -62,9 +61,7 @@ def read_asked(body: str, session: str) -> dict[str, AskedAt] | None:
     return None
 
 
-def questions_on_issue(
-    status: SessionStatus, asked: Mapping[str, AskedAt], comments: Iterable[Comment]
-) -> dict[str, AskedAt]:
+def questions_on_issue(status: SessionStatus, asked: Asked, comments: Iterable[Comment]) -> dict[str, AskedAt]:
     """Return since when each question is asked once the comment shows it; new ones count from the newest comment on.
 
     At most ``MOST_OPEN`` questions are open at once, so that any texts fit into the comment.
@@ -80,16 +77,12 @@ def questions_on_issue(
     return asked_at
 
 
-def _time_of(asked: Mapping[str, AskedAt], name: str) -> str | None:
+def _time_of(asked: Asked, name: str) -> str | None:
     return asked[name].at if name in asked else None
 
 
 def render_questions(
-    session: str,
-    status: SessionStatus,
-    asked: Mapping[str, AskedAt],
-    ignored: Sequence[IgnoredCommand],
-    secrets: Redactor,
+    session: str, status: SessionStatus, asked: Asked, ignored: Sequence[IgnoredCommand], secrets: Redactor
 ) -> str:
     """Return the comment: open questions, how to answer them, answers that do not count, and resolved questions."""
     waiting = [decision for decision in status.pending if decision.decision_id in asked]

@@ -59,14 +59,8 @@ def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOu
         complete_correction(writer)
     if effects.question:
         ask(writer, [effects.question])
-    entry = {
-        "task_id": task_id,
-        "agent": role,
-        "status": output.status,
-        "summary": output.summary,
-        "security_concerns": len(output.gates.security_concerns),
-    }
-    writer.append_output(entry, role=ROLE)
+    entry = {"task_id": task_id, "agent": role, "status": output.status, "summary": output.summary}
+    writer.append_output({**entry, "security_concerns": len(output.gates.security_concerns)}, role=ROLE)
     return effects
 
 
@@ -111,11 +105,7 @@ def _question(session: Session, task_id: str, output: AgentOutput) -> UserQuesti
     text = output.summary if task_id == "meta" else f"{task_id}: {output.summary}"
     others = [one for one in session.outputs if one.task_id == task_id]
     others = [one for one in others if (one.agent, one.summary) != ("Security", output.summary)]
-    asked_at = [
-        one.asked_at
-        for one in status_of(session).user_decisions
-        if one.question == text and is_about_security(one.category)
-    ]
-    if any(not others or is_before(others[-1].at, at) for at in asked_at):
+    asked = [one for one in status_of(session).user_decisions if one.question == text]
+    if any(is_about_security(one.category) and (not others or is_before(others[-1].at, one.asked_at)) for one in asked):
         return None
     return UserQuestion(text, category=SECURITY)

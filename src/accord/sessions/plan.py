@@ -1,9 +1,6 @@
-"""From a session as it was read to the operations of a change. Pure: nothing here reads or writes a file.
+"""From a session as it was read to the operations of a change. Pure; a forbidden change raises BrokenContract.
 
-Source: global agent contract, "Task status lifecycle", "status.json" and "ASK_USER protocol" (serialisers). Each
-change is judged before it becomes an operation: by the write policy, by shape and rules of the new document, and by
-whether the session may still be written. A change that a rule forbids raises BrokenContract, whose findings name the
-rule.
+Source: global agent contract, "Task status lifecycle", "status.json" and "ASK_USER protocol" (serialisers).
 """
 
 from __future__ import annotations
@@ -85,13 +82,7 @@ def _with_line(raw: bytes, line: bytes) -> bytes:
 
 
 def plan_status(
-    session: Session,
-    step: StatusStep,
-    *,
-    role: str,
-    now: datetime,
-    reopens: bool = False,
-    history: HistoryStep | None = None,
+    session: Session, step: StatusStep, *, role: str, now: datetime, reopens: bool, history: HistoryStep | None
 ) -> list[FileOperation]:
     """Plan a change of ``status.json``, after the line of the history that goes with it; none where nothing changes."""
     if not reopens:

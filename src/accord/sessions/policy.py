@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WORK = ".agents-work"
 
 ORCHESTRATOR_KEYS = frozenset(
-    {
+    [
         "current_state",
         "user_decisions",
         "gate_tracking",
@@ -34,7 +34,7 @@ ORCHESTRATOR_KEYS = frozenset(
         "blocker",
         "blocked_from",
         "reopened_at",
-    }
+    ]
 )
 """Keys of ``status.json`` that only the Orchestrator writes; every agent writes the others."""
 
@@ -82,12 +82,10 @@ def check_path(role: str, path: str, context: WriteContext) -> str | None:
     if context.state == "DONE":
         return "The session is done and read-only. Reopen it to change it."
     owners = OWNERS.get(parts[2])
-    if owners is None or role in owners or (context.is_lean and role in CREATORS and parts[2] in _SET_UP):
+    sets_up = context.is_lean and role in CREATORS and parts[2] in ("spec.md", "acceptance.json")
+    if owners is None or role in owners or sets_up:
         return None
     return f"Only {' or '.join(sorted(owners))} writes {parts[2]}, not {role}."
-
-
-_SET_UP = frozenset({"spec.md", "acceptance.json"})
 
 
 def _check_outside(role: str, path: str, context: WriteContext) -> str | None:
@@ -107,11 +105,10 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
     """Find the changes of ``status.json`` that the role may not make. Neither document needs the right shape."""
     if role not in ROLES:
         return [role_unknown(role)]
-    changed = [
-        key for key in {**before, **after} if before.get(key) != after.get(key) or (key in before) != (key in after)
-    ]
     found = []
-    for key in changed:
+    for key in {**before, **after}:
+        if key in before and key in after and before[key] == after[key]:
+            continue
         if key in ORCHESTRATOR_KEYS and role != "Orchestrator":
             message = f"Only the Orchestrator writes `{key}`, not {role}. Return the change to the Orchestrator."
             found.append(Finding("role-forbidden", message, pointer(key)))

@@ -1,9 +1,7 @@
 """Questions to the user: asked, answered, cancelled, skipped, and what a resumed session does next. All pure.
 
-Source: global agent contract, "ASK_USER protocol" and "Decision record validity rules". Each ``with_…`` takes a
-session as it was read and returns the whole new ``status.json``; ``accord.sessions.run`` writes it. A step that a rule
-forbids raises BrokenContract, whose finding names the rule. A record is the mapping in the document, so that its
-unknown keys stay.
+Source: global agent contract, "ASK_USER protocol" and "Decision record validity rules". Each ``with_…`` returns the
+whole new ``status.json``, or raises BrokenContract with the rule that forbids it. Unknown keys stay.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from accord.sessions.plan import status_in
 from accord.sessions.policy import refuse
 from accord.sessions.rules import (
     NO_RESPONSE,
+    gate_answer_problem,
     is_about_security,
-    is_approval,
     is_before,
     is_change_request,
     is_silence,
@@ -119,8 +117,7 @@ def _ask_gate(session: Session, value: Record, gate_id: str, question: UserQuest
         return
     if gate_id == APPROVE_DESIGN and is_change_request(entry.get("answer") or ""):
         if status_of(session).correction_status != "completed":
-            message = "The design is not corrected yet. Run `accord session resume` and have it corrected first."
-            raise _refused("correction-open", message)
+            raise _refused("correction-open", "The design is not corrected yet. Run `accord session resume` first.")
         if entry["answer"] not in [line.answer for line in session.history]:
             message = "The answer is not in approve-design-history.jsonl. Add it before you ask again."
             raise _refused("history-missing", message)
@@ -208,10 +205,8 @@ def normalize_answer(decision_id: str, text: str) -> str:
         for name, words in (("per-batch", _PER_BATCH), ("single-final", _SINGLE_FINAL)):
             if words.fullmatch(re.sub(r"[\s_-]+", " ", text.lower()).rstrip(".! ")):
                 return name
-        raise _refused("gate-answer", f"The answer to {decision_id} must be `per-batch` or `single-final`. Ask again.")
-    if decision_id == APPROVE_DESIGN and not (is_approval(text) or is_change_request(text)):
-        message = f"The answer to {decision_id} must begin with `approved`, or be `changes-requested: WHAT`. Ask again."
-        raise _refused("gate-answer", message)
+    if problem := gate_answer_problem(decision_id, text):
+        raise _refused("gate-answer", f"The answer to {decision_id} must {problem}. Ask again.")
     return text
 
 
@@ -228,8 +223,7 @@ def with_closed_question(
     entry = _known_record(value, decision_id)
     if entry["status"] == how and entry.get("resolution_reason") == reason.strip():
         return value
-    if entry["status"] != "pending":
-        raise _refused("decision-resolved", f"{decision_id} is already {entry['status']} and cannot change.")
+    _check_pending(entry)
     if how == "skipped" and needs_answer(decision_id, entry.get("category")):
         raise _refused("decision-mandatory", f"{decision_id} cannot be skipped. The user answers or cancels it.")
     if how == "cancelled" and is_about_security(entry.get("category")) and is_silence(reason):
@@ -272,10 +266,9 @@ def with_dispatched_correction(session: Session, agent: str, *, now: datetime) -
 
 def with_completed_correction(session: Session) -> Record:
     """Return the status with a completed correction of the design, after which the user may be asked again."""
-    value = status_value(session)
-    status = status_of(session)
-    if status.correction_status not in ("dispatched", "completed"):
-        raise _refused("correction-open", f"No correction was dispatched: its status is {status.correction_status}.")
+    value, correction = status_value(session), status_of(session).correction_status
+    if correction not in ("dispatched", "completed"):
+        raise _refused("correction-open", f"No correction was dispatched: its status is {correction}.")
     _set_correction(value, "completed")
     return value
 
@@ -290,9 +283,7 @@ def next_step(session: Session) -> SessionStep:
         return SessionStep(state, "ask", pending)
     if state in GATE_OF:
         return _next_at_gate(status, GATE_OF[state])
-    if state == "ASK_USER":
-        return SessionStep(return_state(status) or state, "continue")
-    return SessionStep(state, "continue")
+    return SessionStep((return_state(status) if state == "ASK_USER" else "") or state, "continue")
 
 
 def _next_at_gate(status: SessionStatus, gate_id: str) -> SessionStep:
@@ -347,9 +338,13 @@ def _open_record(value: Mapping[str, Any], decision_id: str, text: str) -> Recor
     entry = _known_record(value, decision_id)
     if entry["status"] == "answered" and entry["answer"] == normalize_answer(decision_id, text):
         return entry
-    if entry["status"] != "pending":
-        raise _refused("decision-resolved", f"{decision_id} is already {entry['status']} and cannot change.")
+    _check_pending(entry)
     return entry
+
+
+def _check_pending(entry: Record) -> None:
+    if entry["status"] != "pending":
+        raise _refused("decision-resolved", f"{entry['decision_id']} is already {entry['status']} and cannot change.")
 
 
 def _number_of_same(value: Mapping[str, Any], question: UserQuestion) -> str:

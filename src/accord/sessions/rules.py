@@ -85,8 +85,7 @@ def _named_role(document: OpenModel) -> str:
 
 
 def _changed_files(given: AgentInput, role: str) -> Iterator[Finding]:
-    place = "/task/session_changed_files"
-    files = given.task.session_changed_files
+    place, files = "/task/session_changed_files", given.task.session_changed_files
     if role == "Reviewer" and not files:
         message = "The Reviewer needs the files that the session changed. List them."
         yield Finding("changed-files-missing", message, place)
@@ -138,7 +137,7 @@ def timestamp_findings(text: str | None, path: str) -> Iterator[Finding]:
         yield Finding("timestamp-invalid", message, path)
     elif not _ZONE.search(text) or _DAY.match(text):
         message = (
-            "The timestamp has no time or no offset, so its order is unknown. Write it like `2026-01-31T09:30:00Z`."
+            "The timestamp lacks a time or an offset, so its order is unknown. Write it like `2026-01-31T09:30:00Z`."
         )
         yield warning("timestamp-vague", message, path)
 
@@ -159,9 +158,13 @@ def _checks(checks: Sequence[str], place: str) -> Iterator[Finding]:
 
 def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     if "none" in flags and len(set(flags)) > 1:
-        yield warning(
-            "risk-flags-contradict", "`none` cannot be combined with other flags. Keep one or the other.", place
-        )
+        message = "`none` cannot be combined with other flags. Keep one or the other."
+        yield warning("risk-flags-contradict", message, place)
+    known: tuple[str, ...] = get_args(RiskFlag)
+    for i, flag in enumerate(flags):
+        if flag not in known:
+            hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
+            yield warning("risk-flag-unknown", f"Unknown risk flag `{shown(flag)}`. {hint}", place + pointer(i))
 
 
 def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
@@ -216,10 +219,10 @@ def _timestamps(status: SessionStatus) -> Iterator[Finding]:
 
 def _decisions(decisions: Sequence[UserDecision]) -> Iterator[Finding]:
     for i in _repeated(decision.decision_id for decision in decisions):
-        message = f"{decisions[i].decision_id} occurs twice. Ask a gate's question again in its one entry, "
-        yield Finding(
-            "decision-repeated", message + "and give any other question its own number.", pointer("user_decisions", i)
+        message = (
+            f"{decisions[i].decision_id} occurs twice. Give each question its own number, and each gate one entry."
         )
+        yield Finding("decision-repeated", message, pointer("user_decisions", i))
     for i, decision in enumerate(decisions):
         place = pointer("user_decisions", i)
         yield from _record(decision, place)
@@ -264,26 +267,27 @@ def is_silence(reason: str) -> bool:
 
 
 def _context(decision: UserDecision, place: str) -> Iterator[Finding]:
-    gate = GATES.get(decision.decision_id)
-    if gate and decision.state_context != gate:
+    gate, context = GATES.get(decision.decision_id), decision.state_context
+    if gate and context != gate:
         message = f"{decision.decision_id} belongs to the gate {gate}. Set `state_context` to {gate}."
         yield Finding("decision-context", message, f"{place}/state_context")
-    elif decision.state_context in ("ASK_USER", "BLOCKED", "DONE"):
-        message = f"A session cannot return to {decision.state_context}. Set `state_context` to the state before it."
+    elif context in ("ASK_USER", "BLOCKED", "DONE"):
+        message = f"A session cannot return to {context}. Set `state_context` to the state before it."
         yield Finding("decision-context", message, f"{place}/state_context")
 
 
 def _gate_answer(decision: UserDecision, place: str) -> Iterator[Finding]:
-    if decision.status != "answered" or not decision.answer:
-        return
-    if decision.decision_id == APPROVE_DESIGN and not (
-        is_approval(decision.answer) or is_change_request(decision.answer)
-    ):
-        message = "The answer must begin with `approved`, or be `changes-requested: WHAT`. Ask again."
-        yield Finding("gate-answer", message, f"{place}/answer")
-    if decision.decision_id == REVIEW_STRATEGY and decision.answer not in _STRATEGIES:
-        message = "The answer must be `per-batch` or `single-final`. Correct it, or ask again."
-        yield Finding("gate-answer", message, f"{place}/answer")
+    answer = decision.answer if decision.status == "answered" else None
+    if answer and (problem := gate_answer_problem(decision.decision_id, answer)):
+        yield Finding("gate-answer", f"The answer must {problem}. Ask again.", f"{place}/answer")
+
+
+def gate_answer_problem(decision_id: str, answer: str) -> str:
+    """Return what a gate's answer must be, where it is not; empty for a valid answer, and for other questions."""
+    if decision_id == APPROVE_DESIGN and not (is_approval(answer) or is_change_request(answer)):
+        return "begin with `approved`, or be `changes-requested: WHAT`"
+    is_wrong = decision_id == REVIEW_STRATEGY and answer not in _STRATEGIES
+    return "be `per-batch` or `single-final`" if is_wrong else ""
 
 
 def is_approval(answer: str) -> bool:
@@ -339,9 +343,7 @@ def _state(status: SessionStatus) -> Iterator[Finding]:
     asks = {"ASK_USER", "BLOCKED", *GATES.values()}
     for i, decision in enumerate(status.user_decisions if state not in asks else ()):
         if decision.status == "pending":
-            message = (
-                f"{decision.decision_id} is pending, but the session moved to {state}. Resolve the question first."
-            )
+            message = f"{decision.decision_id} is pending, but the session moved to {state}. Resolve it first."
             yield Finding("decision-left", message, pointer("user_decisions", i, "status"))
 
 
@@ -362,16 +364,7 @@ def tasks_findings(tasks: SessionTasks) -> list[Finding]:
         found += _checks(task.acceptance_checks, pointer("tasks", i, "acceptance_checks"))
         found += _relative(task.context_files, pointer("tasks", i, "context_files"))
         found += _risk_flags(task.risk_flags, pointer("tasks", i, "risk_flags"))
-        found += _known_flags(task.risk_flags, pointer("tasks", i, "risk_flags"))
     return found
-
-
-def _known_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
-    known: tuple[str, ...] = get_args(RiskFlag)
-    for i, flag in enumerate(flags):
-        if flag not in known:
-            hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
-            yield warning("risk-flag-unknown", f"Unknown risk flag `{shown(flag)}`. {hint}", place + pointer(i))
 
 
 def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
