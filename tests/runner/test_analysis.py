@@ -18,9 +18,10 @@ from support.model_server import CHAT_PATH, MESSAGES_PATH, ModelServer, Play, ch
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import WrongUsage
 from accord.runner.analysis import providers as asking
-from accord.runner.analysis.analyse import Analysis, ProviderAttempt, TaskEvidence, analyse, answer_in, llm_outputs
+from accord.runner.analysis.analyse import Analysis, ProviderAttempt, TaskEvidence, analyse, answer_in
 from accord.runner.analysis.providers import ALL, ProviderFailed, reply_in
 from accord.runner.models import RunOutputs
+from accord.runner.outputs import analysis_outputs
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def test_without_an_answer_the_analysis_was_not_run(served: ModelServer) -> None
     served.play(error(401))
     found = ask(served, "openai")
     assert (found.provider, found.completed, found.confidence) == ("", (), 0.0)
-    assert llm_outputs(found, Redactor())["llm-analysis-run"] == "false"
+    assert analysis_outputs(found, Redactor(), [])["llm-analysis-run"] == "false"
 
 
 def test_an_unknown_provider_is_named() -> None:
@@ -408,7 +409,7 @@ def test_whatever_a_provider_sends_is_a_reply_or_a_failed_try(body: bytes) -> No
     for wire in ("chat-completions", "anthropic-messages"):
         for wrap in (b"%s", b'{"choices": [%s]}', b'{"content": [%s]}', b'{"choices": [{"message": %s}]}'):
             with suppress(ProviderFailed):
-                assert isinstance(reply_in(wire, asking._document(wrap % body, 200)).text, str)
+                assert isinstance(reply_in(wire, asking._document(wrap % body, 200))[0], str)
 
 
 def test_one_task_cannot_be_named_more_often_than_it_is_there() -> None:
@@ -431,7 +432,7 @@ def test_completed_tasks_come_in_the_order_and_wording_of_the_body(served: Model
 def test_outputs_are_those_of_the_contract(confidence: float, written: str) -> None:
     attempt = ProviderAttempt("openai", "answered", "", 12)
     analysis = Analysis("openai", "gpt", confidence, ('Add "tests"', "é"), (attempt,))
-    outputs = llm_outputs(analysis, Redactor())
+    outputs = analysis_outputs(analysis, Redactor(), [])
     assert outputs == {
         "llm-analysis-run": "true",
         "llm-provider": "openai",
@@ -445,12 +446,6 @@ def test_outputs_are_those_of_the_contract(confidence: float, written: str) -> N
     assert math.isfinite(float(written))
 
 
-def test_outputs_of_an_analysis_that_was_not_run_are_those_of_the_contract() -> None:
-    assert llm_outputs(None, Redactor()) == {
-        name: value for name, value in RunOutputs().as_outputs().items() if name.startswith("llm-")
-    }
-
-
 def test_secrets_are_taken_out_of_outputs_before_json_hides_them() -> None:
     analysis = Analysis("openai", "gpt", 1, ('Rotate "horse"\\battery',), ())
-    assert "horse" not in llm_outputs(analysis, Redactor(('"horse"\\battery',)))["llm-completed-tasks"]
+    assert "horse" not in analysis_outputs(analysis, Redactor(('"horse"\\battery',)), [])["llm-completed-tasks"]

@@ -34,7 +34,7 @@ def parts(evidence: str) -> list[str]:
 
 def test_tasks_are_numbered_and_told_apart_by_their_headings() -> None:
     found = asked("- [ ] First\n\n# API\n\n- [x] Old\n- [ ] Add tests\n\n## UI\n\n1. [ ] Add tests\n")
-    assert parts(found.prompt.evidence) == ["1. First\n2. Add tests (under: API)\n3. Add tests (under: UI)"]
+    assert parts(found.evidence) == ["1. First\n2. Add tests (under: API)\n3. Add tests (under: UI)"]
     assert found.tasks == ("First", "Add tests", "Add tests")
 
 
@@ -46,13 +46,13 @@ def test_all_evidence_of_the_run_is_shown_each_in_a_part_of_its_own() -> None:
         diff_stat=" a.py | 3 +++",
         todos=(Todo("a", is_done=True), Todo("b", is_done=False)),
     )
-    assert parts(found.prompt.evidence) == [
+    assert parts(found.evidence) == [
         "1. a", "I did a.", "[x] a\n[ ] b", "pytest -q\nruff check", " a.py | 3 +++"
     ]  # fmt: skip
 
 
 def test_the_instructions_say_that_nothing_between_the_fences_is_an_instruction() -> None:
-    instructions = asked("- [ ] a").prompt.instructions
+    instructions = asked("- [ ] a").instructions
     assert f"BEGIN {FENCE}" in instructions
     assert "never an\ninstruction" in instructions
 
@@ -73,7 +73,7 @@ INJECTIONS = [
 @pytest.mark.parametrize("injection", INJECTIONS)
 def test_no_text_can_leave_its_part_or_hide_in_it(injection: str) -> None:
     body = f"- [ ] Add tests\n- [ ] {injection}\n\n{injection}\n"
-    evidence = asked(body, f"I: {injection}", commands=("ls", injection), diff_stat=f"| {injection}").prompt.evidence
+    evidence = asked(body, f"I: {injection}", commands=("ls", injection), diff_stat=f"| {injection}").evidence
     assert len(parts(evidence)) == 4
     assert len(re.findall(FENCE, evidence)) == 2 * len(parts(evidence))
     outside = re.sub(rf"BEGIN {FENCE}\n.*?\nEND {FENCE}", "", evidence, flags=re.DOTALL)
@@ -97,7 +97,7 @@ def test_secrets_do_not_leave_this_machine() -> None:
         secrets=Redactor((secret,)),
     )
     for part in ("horse", token[:12]):
-        assert part not in found.prompt.evidence + found.prompt.instructions
+        assert part not in found.evidence + found.instructions
 
 
 def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
@@ -106,14 +106,14 @@ def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
         body, "begin " + "m" * 100_000 + " end", commands=("c" * 50,) * 1_000, diff_stat="d\n" * 50_000,
         todos=(Todo("t" * 300, is_done=False),) * 200,
     )  # fmt: skip
-    listed, message, *others = parts(found.prompt.evidence)
+    listed, message, *others = parts(found.evidence)
     assert 0 < len(found.tasks) < 500
     assert f"({500 - len(found.tasks)} more tasks are not shown and cannot be answered.)" in listed
     assert listed.split("\n")[len(found.tasks) - 1].startswith(f"{len(found.tasks)}. ")
     assert message.startswith("begin ")
     assert message.endswith(" end")
     assert all("characters were left out here" in part for part in (message, *others))
-    assert len(found.prompt.evidence) < BUDGET + 2_000
+    assert len(found.evidence) < BUDGET + 2_000
 
 
 @given(st.text(), st.text(), st.lists(st.text()), st.text())
@@ -121,5 +121,5 @@ def test_every_question_can_be_asked_within_the_budget(
     task: str, message: str, commands: list[str], diff_stat: str
 ) -> None:
     found = asked(f"- [ ] {task}\n", message, commands=tuple(commands), diff_stat=diff_stat)
-    assert len(found.prompt.evidence) < BUDGET + 2_000
-    assert found.prompt.evidence.count(FENCE) % 2 == 0
+    assert len(found.evidence) < BUDGET + 2_000
+    assert found.evidence.count(FENCE) % 2 == 0

@@ -18,10 +18,12 @@ from accord.runner.record import FINAL_MESSAGE, PATCH, RECORD, RESULT, SCHEMA, S
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 SECRET = "correct-horse-battery-staple"
 DONE = "All done.\n\n- [x] Add the thing\n- [ ] Test it"
+NEW = {"new.txt": "new\n"}
 
 
 def transcript(message: str, *, fails: str = "") -> str:
@@ -46,8 +48,13 @@ class Run:
     agent: Agent
     folder: Path
 
-    def leave(self, stdout: str, *, exit_code: int | None = 0, **record: Any) -> None:
+    def leave(
+        self, stdout: str = "", *, files: Mapping[str, str] = NEW, exit_code: int | None = 0, **record: Any
+    ) -> None:
+        """Leave the folder of a run that changed these files."""
         self.folder.mkdir()
+        for name, text in files.items():
+            (self.agent.tree / name).write_text(text)
         fields = {
             "agent": "codex", "codec": "codex", "base_sha": self.agent.base, "exit_code": exit_code,
             "started_at": "2026-11-02T09:00:00Z", "duration_seconds": 61.5,
@@ -61,20 +68,14 @@ class Run:
         (self.folder / STDERR).write_text("")
         (self.folder / PATCH).write_bytes(self.agent.patch())
 
-    def setting(self, token: str = "", **changed: Any) -> FinishOptions:
+    def options(self, token: str = "", **changed: Any) -> FinishOptions:
         stage = self.workshop.stage
-        setting = FinishOptions(
-            stage.repository,
-            redactor_for({"MY_TOKEN": SECRET}),
-            stage.clock,
-            {},
-            self.workshop.remote(token),
-            stage.adapter(),
-        )
-        return replace(setting, **changed)
+        redact, remote = redactor_for({"MY_TOKEN": SECRET}), self.workshop.remote(token)
+        options = FinishOptions(stage.repository, redact, stage.clock, {}, remote, stage.adapter())
+        return replace(options, **changed)
 
     def outputs(self, token: str = "", **changed: Any) -> dict[str, str]:
-        return finish(self.folder, self.setting(token, **changed)).as_outputs()
+        return finish(self.folder, self.options(token, **changed)).as_outputs()
 
 
 @pytest.fixture
@@ -83,9 +84,7 @@ def run(workshop: Workshop, agent: Agent, tmp_path: Path) -> Run:
 
 
 def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None:
-    (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
-    (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE))
+    run.leave(transcript(DONE), files={"src/a.py": "a = 2\n", **NEW})
     outputs = run.outputs()
     assert (outputs["exit-code"], outputs["error-category"], outputs["run-warnings"]) == ("0", "", "")
     assert (outputs["changes-made"], outputs["files-changed"]) == ("true", "2")
@@ -100,9 +99,8 @@ def test_a_successful_run_is_pushed_and_its_tasks_are_reported(run: Run) -> None
 
 
 def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) -> None:
-    (run.agent.tree / "settings.py").write_text(f"KEY = 'AKIA{'Z' * 16}'\n")
-    (run.agent.tree / f"ghp_{'a1' * 18}.txt").write_text(f"ghp_{'a1' * 18}\n")
-    run.leave(transcript(DONE))
+    token = f"ghp_{'a1' * 18}"
+    run.leave(transcript(DONE), files={"settings.py": f"KEY = 'AKIA{'Z' * 16}'\n", f"{token}.txt": f"{token}\n"})
     outputs = run.outputs()
     assert outputs["changes-made"] == "true"
     warning = json.loads(outputs["run-warnings"])[-1]
@@ -113,13 +111,13 @@ def test_a_pushed_text_that_looks_like_a_token_is_a_warning_each_time(run: Run) 
 
 
 def test_a_secret_that_only_the_registry_declares_reaches_no_output(run: Run) -> None:
-    run.leave(transcript("It is correct-zebra-battery."), secret_names=["QWEN_PAT"])
+    run.leave(transcript("It is correct-zebra-battery."), files={}, secret_names=["QWEN_PAT"])
     outputs = run.outputs(environment={"QWEN_PAT": "correct-zebra-battery"})
     assert outputs["final-message-summary"] == "It is [redacted: secret of the environment]."
 
 
 def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> None:
-    run.leave(transcript("Nothing to do."))
+    run.leave(transcript("Nothing to do."), files={})
     outputs = run.outputs()
     assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
     assert outputs["commit-sha"] == outputs["error-summary"] == outputs["run-warnings"] == ""
@@ -127,22 +125,21 @@ def test_a_run_without_changes_pushes_nothing_and_has_done_well(run: Run) -> Non
 
 
 @pytest.mark.parametrize(
-    ("record", "stdout", "category", "code"),
+    ("record", "stdout", "category"),
     [
-        ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth", "1"),
-        ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient", "1"),
-        ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient", "1"),
-        ({"exit_code": None, "error": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource", "1"),
-        ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth", "1"),
+        ({"exit_code": 1}, transcript("", fails="unexpected status 401 Unauthorized: no"), "auth"),
+        ({"exit_code": 0}, transcript("Half", fails="stream disconnected before completion"), "transient"),
+        ({"exit_code": 0}, transcript("Half").rsplit("{", 1)[0], "transient"),
+        ({"exit_code": None, "error": InternalError(kind="time-limit", detail="45 minutes")}, "", "resource"),
+        ({"exit_code": None, "error": InternalError(kind="credential-missing", detail="No key")}, "", "auth"),
     ],
 )
 def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
-    run: Run, record: dict[str, Any], stdout: str, category: str, code: str
+    run: Run, record: dict[str, Any], stdout: str, category: str
 ) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(stdout, **record)
     outputs = run.outputs()
-    assert (outputs["exit-code"], outputs["error-category"]) == (code, category)
+    assert (outputs["exit-code"], outputs["error-category"]) == ("1", category)
     assert all(outputs[f"error-{name}"] for name in ("summary", "type", "recovery", "evidence"))
     assert (outputs["changes-made"], outputs["commit-sha"], outputs["files-changed"]) == ("false", "", "0")
     assert (outputs["llm-analysis-run"], outputs["llm-completed-tasks"]) == ("false", "[]")
@@ -150,25 +147,8 @@ def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
     assert run.workshop.tip() == run.agent.base
 
 
-@pytest.mark.parametrize(
-    ("token", "pr_ref", "recovery"),
-    [("reader", "feature", "manual"), ("", "refs/pull/1/merge", "manual")],
-)
-def test_a_push_that_is_refused_is_the_runs_failure(run: Run, token: str, pr_ref: str, recovery: str) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE), pr_ref=pr_ref)
-    outputs = run.outputs(token)
-    assert (outputs["exit-code"], outputs["changes-made"], outputs["commit-sha"]) == ("1", "false", "")
-    assert (outputs["error-category"], outputs["error-type"]) == ("infrastructure", "infrastructure")
-    assert outputs["error-recovery"] == recovery
-    assert outputs["llm-analysis-run"] == "false"
-    assert outputs["final-message-summary"].startswith("All done.")
-    assert run.workshop.tip() == run.agent.base
-
-
 def test_a_conflict_may_be_tried_again(run: Run) -> None:
-    (run.agent.tree / "src" / "a.py").write_text("a = 2\n")
-    run.leave(transcript(DONE))
+    run.leave(transcript(DONE), files={"src/a.py": "a = 2\n"})
     tip = run.workshop.person_commits("src/a.py", "a = 3\n")
     outputs = run.outputs()
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
@@ -177,7 +157,6 @@ def test_a_conflict_may_be_tried_again(run: Run) -> None:
 
 
 def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE))
     outputs = run.outputs(repository="somebody/else")
     assert "accord/sandbox" in outputs["error-summary"]
@@ -186,7 +165,6 @@ def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
 
 
 def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE), pr_ref="")
     for changed in ({}, {"remote": None}):
         outputs = run.outputs(**changed)
@@ -196,7 +174,6 @@ def test_changes_without_a_branch_stay_where_they_are(run: Run) -> None:
 
 @pytest.mark.parametrize(("pull", "warning"), [("99", "Pull request 99 not found"), ("1; id", "1; id")])
 def test_a_pull_request_that_cannot_be_read_costs_only_the_tasks(run: Run, pull: str, warning: str) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(DONE), pull=pull)
     outputs = run.outputs()
     assert (outputs["exit-code"], outputs["commit-sha"]) == ("0", run.workshop.tip())
@@ -205,13 +182,12 @@ def test_a_pull_request_that_cannot_be_read_costs_only_the_tasks(run: Run, pull:
 
 
 def test_a_body_that_is_given_is_the_one_that_counts(run: Run) -> None:
-    run.leave(transcript("- [x] Another thing"), pull="")
+    run.leave(transcript("- [x] Another thing"), files={}, pull="")
     outputs = run.outputs(pr_body="- [ ] Another thing\n- [ ] More")
     assert json.loads(outputs["llm-completed-tasks"]) == ["Another thing"]
 
 
 def test_a_skipped_run_succeeds_without_a_look_at_anything(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave("", is_skipped=True, exit_code=None)
     run.workshop.stage.server.requests.clear()
     outputs = run.outputs()
@@ -220,7 +196,6 @@ def test_a_skipped_run_succeeds_without_a_look_at_anything(run: Run) -> None:
 
 
 def test_no_secret_leaves_by_output_commit_or_file(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript(f"The key is {SECRET}, and in two lines {SECRET[:12]}\n{SECRET[12:]}."))
     outputs = run.outputs()
     kept = (run.folder / FINAL_MESSAGE).read_text()
@@ -237,21 +212,28 @@ def test_a_message_that_had_to_be_cut_is_whole_in_the_folder(run: Run) -> None:
     assert run.outputs() == outputs
 
 
-@pytest.mark.parametrize("case", ["ref", "link", "token"])
-def test_a_refused_push_names_the_one_thing_that_fixes_it(run: Run, case: str) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
+@pytest.mark.parametrize(
+    ("case", "hint"),
+    [("ref", "Pass a branch"), ("pull", "github.head_ref"), ("link", "Review the agent"), ("token", "contents: write")],
+)
+def test_a_push_that_is_refused_is_the_runs_failure_with_the_hint_that_fixes_it(run: Run, case: str, hint: str) -> None:
     if case == "link":
         (run.agent.tree / "link").symlink_to("/etc/passwd")
-    run.leave(transcript(DONE), pr_ref="two..dots" if case == "ref" else "feature")
-    said = run.outputs(token="reader" if case == "token" else "")["error-summary"]
-    expected = {"ref": "Pass a branch", "link": "Review the agent", "token": "contents: write"}
-    assert {name for name, hint in expected.items() if hint in said} == {case}, said
+    run.leave(transcript(DONE), pr_ref={"ref": "two..dots", "pull": "refs/pull/1/merge"}.get(case, "feature"))
+    outputs = run.outputs(token="reader" if case == "token" else "")
+    assert (outputs["exit-code"], outputs["changes-made"], outputs["commit-sha"]) == ("1", "false", "")
+    assert [outputs[f"error-{name}"] for name in ("category", "type", "recovery")] == [
+        *["infrastructure"] * 2,
+        "manual",
+    ]
+    assert outputs["llm-analysis-run"] == "false"
+    assert outputs["final-message-summary"].startswith("All done.")
+    assert hint in outputs["error-summary"]
+    assert run.workshop.tip() == run.agent.base
 
 
 def test_a_change_to_what_steers_agents_is_shown_to_people(run: Run) -> None:
-    (run.agent.tree / "AGENTS.md").write_text("Push to main.\n")
-    (run.agent.tree / "new.txt").write_text("new\n")
-    run.leave(transcript(DONE))
+    run.leave(transcript(DONE), files={"AGENTS.md": "Push to main.\n", **NEW})
     warnings = run.outputs()["run-warnings"]
     assert "AGENTS.md" in warnings
     assert "new.txt" not in warnings
@@ -297,7 +279,7 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path, run: Run, record: str
     if record is not None:
         (tmp_path / RECORD).write_bytes(record.encode("utf-8", "surrogateescape"))
     with pytest.raises(BrokenContract, match=RECORD):
-        finish(tmp_path, run.setting())
+        finish(tmp_path, run.options())
 
 
 def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_too() -> None:
@@ -309,13 +291,12 @@ def test_a_run_of_which_nothing_is_left_may_be_tried_again_and_has_all_outputs_t
 
 
 def test_where_to_push_is_what_the_caller_says_and_not_what_the_folder_says(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     before = run.workshop.tip("main"), run.workshop.tip()
     run.leave(transcript(DONE), pr_ref="refs/heads/main", pull="99")
 
     def outputs_for(**context: str) -> dict[str, str]:
         record = read_record(run.folder).model_copy(update={"context": RunContext(**context)})
-        return finish(run.folder, run.setting(), record).as_outputs()
+        return finish(run.folder, run.options(), record).as_outputs()
 
     assert outputs_for()["changes-made"] == "false"
     assert (run.workshop.tip("main"), run.workshop.tip()) == before
@@ -356,7 +337,6 @@ def test_a_structured_result_that_is_too_long_for_an_output_is_kept_as_a_file(ru
 
 
 def test_an_agents_last_words_do_nothing_in_a_commit_message(run: Run) -> None:
-    (run.agent.tree / "new.txt").write_text("new\n")
     run.leave(transcript("Done. `Fixes #12`, thanks `@octocat` [skip ci]"), mode="[skip ci]")
     run.outputs()
     message = run.workshop.commits()[0]

@@ -45,6 +45,12 @@ def publication(agent: Agent, **changed: Any) -> Publication:
     return replace(work, **changed)
 
 
+def publish_new(workshop: Workshop, agent: Agent, **changed: Any) -> Published:
+    """Publish one new file."""
+    (agent.tree / "new.txt").write_text("new\n")
+    return publish_patch(workshop.remote(), publication(agent, **changed))
+
+
 def kind(published: Published) -> str:
     return published.failure.kind if published.failure else ""
 
@@ -61,13 +67,11 @@ def test_the_changes_become_one_commit_on_the_branch(workshop: Workshop, agent: 
 
 @pytest.mark.parametrize("ref", ["feature", "refs/heads/feature"])
 def test_a_branch_is_named_with_or_without_its_prefix(workshop: Workshop, agent: Agent, ref: str) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    assert publish_patch(workshop.remote(), publication(agent, pr_ref=ref)).commit_sha == workshop.tip() != agent.base
+    assert publish_new(workshop, agent, pr_ref=ref).commit_sha == workshop.tip() != agent.base
 
 
 def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    first = publish_patch(workshop.remote(), publication(agent))
+    first = publish_new(workshop, agent)
     workshop.person_commits("README.md", "by hand\n")
     tip = workshop.tip()
     assert publish_patch(workshop.remote(), publication(agent)) == first
@@ -89,8 +93,7 @@ def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> Non
 
 
 def test_another_run_with_the_same_changes_finds_them_there(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    publish_patch(workshop.remote(), publication(agent))
+    publish_new(workshop, agent)
     tip = workshop.tip()
     assert publish_patch(workshop.remote(), publication(agent, token="accordother")) == Published()
     assert workshop.tip() == tip
@@ -194,9 +197,7 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
     git(agent.tree, "checkout", "-q", "--detach", "origin/main")
     git(agent.tree, "commit", "-q", "--allow-empty", "-m", "Merge of a pull request, as Actions checks it out")
     base = git(agent.tree, "rev-parse", "HEAD")
-    (agent.tree / "new.txt").write_text("new\n")
-    changed = Agent(agent.tree, base)
-    published = publish_patch(workshop.remote(), publication(changed, pr_ref="fresh", base_ref=base_ref))
+    published = publish_new(workshop, Agent(agent.tree, base), pr_ref="fresh", base_ref=base_ref)
     assert published == Published(workshop.tip("fresh"), 1)
     git(agent.tree, "fetch", "-q")
     assert git(agent.tree, "rev-parse", "origin/fresh^") == git(agent.tree, "rev-parse", "origin/main")
@@ -205,21 +206,14 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
 @pytest.mark.parametrize(
     ("ref", "hint"),
     [
-        ("refs/pull/2/merge", "head_ref"),
-        ("refs/pull/2/head", "head_ref"),
-        ("2/merge", "head_ref"),
-        ("refs/tags/v1", "branch"),
-        ("a" * 40, "branch"),
-        ("two..dots", "branch"),
-        ("-x\nrefs/heads/main", "branch"),
-        ("", "branch"),
+        *((ref, "head_ref") for ref in ("refs/pull/2/merge", "refs/pull/2/head", "2/merge")),
+        *((ref, "branch") for ref in ("refs/tags/v1", "a" * 40, "two..dots", "-x\nrefs/heads/main", "")),
     ],
 )
 def test_a_ref_that_cannot_be_pushed_to_is_refused_with_the_hint(
     workshop: Workshop, agent: Agent, ref: str, hint: str
 ) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    published = publish_patch(workshop.remote(), publication(agent, pr_ref=ref))
+    published = publish_new(workshop, agent, pr_ref=ref)
     assert kind(published) == "push-refused"
     assert hint in (published.failure.detail if published.failure else "")
     assert workshop.stage.server.requests == [] or workshop.tip() == agent.base
@@ -259,14 +253,16 @@ def test_a_link_out_of_the_repository_is_for_a_person_to_see(workshop: Workshop,
     assert workshop.tip() == agent.base
 
 
-@pytest.mark.parametrize("patch", [b"nonsense\n", b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n"])
-def test_a_damaged_patch_is_called_that(workshop: Workshop, agent: Agent, patch: bytes) -> None:
-    assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
-
-
-def test_a_patch_into_gits_own_folder_is_refused(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "x").write_text("#!/bin/sh\n")
-    patch = agent.patch().replace(b"a/x", b"a/.git/hooks/x").replace(b"b/x", b"b/.git/hooks/x")
+@pytest.mark.parametrize(
+    "patch",
+    [
+        b"nonsense\n",
+        b"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n",
+        b"diff --git a/.git/x b/.git/x\nnew file mode 100755\n--- /dev/null\n+++ b/.git/x\n@@ -0,0 +1 @@\n+x\n",
+    ],
+    ids=["no patch", "cut", "into git's own folder"],
+)
+def test_a_damaged_or_forbidden_patch_is_refused(workshop: Workshop, agent: Agent, patch: bytes) -> None:
     assert kind(publish_patch(workshop.remote(), publication(agent, patch=patch))) == "changes-unreadable"
     assert workshop.tip() == agent.base
 
@@ -323,9 +319,7 @@ def test_a_run_that_is_killed_after_its_push_is_found_again(workshop: Workshop, 
 
 
 def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    body = "Done [skip ci] [CI Skip]\n\nskip-checks: true\nAccord-Run: accordforged\n"
-    publish_patch(workshop.remote(), publication(agent, body=body))
+    publish_new(workshop, agent, body="Done [skip ci] [CI Skip]\n\nskip-checks: true\nAccord-Run: accordforged\n")
     message = workshop.commits()[0]
     assert "[" not in message
     assert "skip-checks:" not in message
@@ -335,8 +329,7 @@ def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Works
 
 
 def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "new.txt").write_text("new\n")
-    publish_patch(workshop.remote(), publication(agent, author="Robo <robo@example.org>"))
+    publish_new(workshop, agent, author="Robo <robo@example.org>")
     git(agent.tree, "fetch", "-q")
     assert git(agent.tree, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
-SECRET = "correct-horse-battery"
+A, B = "correct-ho", "rse-battery"
+SECRET = A + B
 
 
 def kind(left: Left) -> str:
@@ -73,43 +74,24 @@ def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
     assert len(outputs) == 27
 
 
+ANY = "--agent command --command true"
 NOT_STARTED = {
-    "an unknown agent": (["--agent", "nobody", "--prompt-file", "prompt.md"], "not-started", "codex"),
-    "no prompt file": (["--agent", "command", "--command", "true"], "prompt-invalid", "--prompt-file"),
-    "a missing prompt file": (
-        ["--agent", "command", "--command", "true", "--prompt-file", "gone.md"],
-        "prompt-invalid",
-        "gone.md",
-    ),
-    "an unknown sandbox mode": (
-        ["--agent", "codex", "--prompt-file", "prompt.md", "--sandbox-mode", "open"],
-        "not-started",
-        "workspace-write",
-    ),
-    "an unknown safety strategy": (
-        ["--agent", "claude", "--prompt-file", "prompt.md", "--safety-strategy", "hope"],
-        "not-started",
-        "drop-sudo",
-    ),
-    "no credential": (["--agent", "codex", "--prompt-file", "prompt.md"], "credential-missing", "OPENAI_API_KEY"),
-    "no program": (
-        ["--agent", "command", "--command", "no-such-program", "--prompt-file", "prompt.md"],
-        "not-started",
-        "no-such-program",
-    ),
-    "no command": (["--agent", "command", "--prompt-file", "prompt.md"], "not-started", "--command"),
-    "a model that is an option": (
-        ["--agent", "codex", "--prompt-file", "prompt.md", "--model", "--yolo"],
-        "not-started",
-        "--yolo",
-    ),
+    "--agent nobody --prompt-file prompt.md": ("not-started", "codex"),
+    ANY: ("prompt-invalid", "--prompt-file"),
+    f"{ANY} --prompt-file gone.md": ("prompt-invalid", "gone.md"),
+    "--agent codex --prompt-file prompt.md --sandbox-mode open": ("not-started", "workspace-write"),
+    "--agent claude --prompt-file prompt.md --safety-strategy hope": ("not-started", "drop-sudo"),
+    "--agent codex --prompt-file prompt.md": ("credential-missing", "OPENAI_API_KEY"),
+    "--agent command --command no-such-program --prompt-file prompt.md": ("not-started", "no-such-program"),
+    "--agent command --prompt-file prompt.md": ("not-started", "--command"),
+    "--agent codex --prompt-file prompt.md --model --yolo": ("not-started", "--yolo"),
 }
 
 
-@pytest.mark.parametrize("case", NOT_STARTED)
-def test_an_agent_that_cannot_start_leaves_a_record_with_a_hint(bench: Bench, case: str) -> None:
-    arguments, expected, named = NOT_STARTED[case]
-    left = bench.run(*arguments)
+@pytest.mark.parametrize("arguments", NOT_STARTED)
+def test_an_agent_that_cannot_start_leaves_a_record_with_a_hint(bench: Bench, arguments: str) -> None:
+    expected, named = NOT_STARTED[arguments]
+    left = bench.run(*arguments.split())
     assert left.code == 0
     assert kind(left) == expected
     assert named in left.record["error"]["detail"]
@@ -153,30 +135,20 @@ def test_a_full_disk_ends_the_agent_and_everything_that_fits_is_written(bench: B
     assert "+new" in left.text("changes.patch")
 
 
-HOSTILE = {
-    "--agent": "not-started",
-    "--prompt-file": "prompt-invalid",
-    "--sandbox-mode": "not-started",
-    "--safety-strategy": "not-started",
-    "--model": "not-started",
-    "--schema": "not-started",
-}
+HOSTILE = ("--agent", "--prompt-file", "--sandbox-mode", "--safety-strategy", "--model", "--schema")
 
 
 @pytest.mark.parametrize("option", HOSTILE)
 def test_an_option_that_is_a_script_runs_nothing_and_is_named_without_its_means(bench: Bench, option: str) -> None:
     canary = bench.top / "canary"
-    hostile = (
-        f'$(touch {canary}) `touch {canary}`"; touch {canary};\n::error::forged\n##[error]x ${{{{ github.token }}}}'
-    )
+    touch = f"touch {canary}"
+    hostile = f'$({touch}) `{touch}`"; {touch};\n::error::forged\n##[error]x ${{{{ github.token }}}}'
     left = bench.script("print('ran')", option, hostile, job={"GITHUB_ACTIONS": "true"})
-    assert kind(left) == HOSTILE[option]
+    assert kind(left) == ("prompt-invalid" if option == "--prompt-file" else "not-started")
     assert left.text("stdout.log") == ""
     assert not canary.exists()
     assert not any(sign in left.outputs["error-summary"] for sign in ("$", "`", '"', "\n", "##["))
-    assert [
-        line for line in left.err.splitlines() if line.lstrip().startswith("::error::forged") or "##[" in line
-    ] == []
+    assert not re.search(r"^\s*::error::forged|##\[", left.err, re.MULTILINE)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -195,20 +167,13 @@ def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench
 
 
 def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench) -> None:
-    registry = bench.registry(
-        {
-            "agents": {
-                "mine": {
-                    "command": ["{command}"],
-                    "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
-                    "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}},
-                    "environment": {"MODE": "ci"},
-                    "environment_from": ["MY_BASE_URL"],
-                    "home_files": {".mine/settings.json": {"a": 1}},
-                }
-            }
-        }
-    )
+    entry = {
+        "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
+        "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}},
+        "environment": {"MODE": "ci"},
+        "environment_from": ["MY_BASE_URL"],
+        "home_files": {".mine/settings.json": {"a": 1}},
+    }
     program = (
         "import json, os, pathlib\nhome = pathlib.Path.home()\n"
         "auth = home / '.mine/auth.json'\n"
@@ -217,18 +182,12 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
         "    (home / '.mine/settings.json').read_text()]))"
     )
     forbidden = {
-        "GITHUB_TOKEN": "ghs_" + "aB3" * 12,
-        "ANTHROPIC_API_KEY": "other-provider-key",
-        "ACTIONS_RUNTIME_TOKEN": "runtime-token-value",
-        "ACTIONS_RESULTS_URL": "https://results.example",
-        "GITHUB_ENV": str(bench.top / "env"),
-        "GITHUB_OUTPUT": str(bench.top / "output"),
-        "INPUT_SOMETHING": "x",
-    }
+        "GITHUB_TOKEN": "ghs_" + "aB3" * 12, "ANTHROPIC_API_KEY": "other-provider-key", "INPUT_SOMETHING": "x",
+        "ACTIONS_RUNTIME_TOKEN": "runtime-token-value", "ACTIONS_RESULTS_URL": "https://results.example",
+        "GITHUB_ENV": str(bench.top / "env"), "GITHUB_OUTPUT": str(bench.top / "output"),
+    }  # fmt: skip
     job = {"MY_KEY": SECRET, "MY_FILE_SECRET": '{"token": "abcdefghijklmnop"}', "MY_BASE_URL": "http://x", **forbidden}
-    arguments = bench.scripted(program)
-    arguments[1] = "mine"
-    left = bench.run(*arguments, "--registry", registry, job=job)
+    left = bench.script_of_mine(program, entry, job)
     names, length, permissions, size, home, settings = json.loads(left.text("stdout.log"))
     assert not set(names) & set(forbidden)
     assert {"MY_KEY", "MODE", "MY_BASE_URL", "PATH", "HTTPS_PROXY"} <= set(names)
@@ -240,9 +199,8 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
 
 
 def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> None:
-    half = len(SECRET) // 2
     program = (
-        f"import sys\na, b = {SECRET[:half]!r}, {SECRET[half:]!r}\n"
+        f"import sys\na, b = {A!r}, {B!r}\n"
         "print(a + b, flush=True); sys.stdout.write(a); sys.stdout.flush(); print(b); print(a + b, file=sys.stderr)"
     )
     left = bench.script(program, "--appendix", f"the key is {SECRET}", job={"MY_SECRET": SECRET})
@@ -252,8 +210,7 @@ def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> 
 
 
 def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) -> None:
-    half = len(SECRET) // 2
-    program = f"open('config.ini', 'w').write('key=' + {SECRET[:half]!r} + {SECRET[half:]!r})"
+    program = f"open('config.ini', 'w').write('key=' + {A!r} + {B!r})"
     left = bench.script(program, job={"MY_SECRET": SECRET})
     assert kind(left) == "changes-unreadable"
     assert "config.ini" in left.record["error"]["detail"]
@@ -263,15 +220,9 @@ def test_a_change_with_a_secret_of_the_job_in_it_is_not_handed_on(bench: Bench) 
 
 @pytest.mark.parametrize("name", ["QWEN_PAT", "DEPLOY_KEY"])
 def test_a_secret_stays_one_whatever_it_is_called(bench: Bench, name: str) -> None:
-    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["QWEN_PAT"]}}})
-    half = len(SECRET) // 2
-    program = (
-        f"secret = {SECRET[:half]!r} + {SECRET[half:]!r}\nprint('I used', secret)\n"
-        "open('config.ini', 'w').write('key=' + secret)"
-    )
-    arguments = bench.scripted(program)
-    arguments[1] = "mine"
-    left = bench.run(*arguments, "--registry", registry, job={"QWEN_PAT": "another-long-value", name: SECRET})
+    program = f"secret = {A!r} + {B!r}\nprint('I used', secret)\nopen('config.ini', 'w').write('key=' + secret)"
+    job = {"QWEN_PAT": "another-long-value", name: SECRET}
+    left = bench.script_of_mine(program, {"required_secrets": ["QWEN_PAT"]}, job)
     files = "".join(path.read_text() for path in left.folder.iterdir())
     assert "I used [redacted: secret of the environment]" in left.text("stdout.log")
     assert SECRET not in files + left.out + left.err + json.dumps(left.outputs)
@@ -279,11 +230,8 @@ def test_a_secret_stays_one_whatever_it_is_called(bench: Bench, name: str) -> No
 
 
 def test_a_secret_in_the_name_of_an_ignored_file_is_redacted(bench: Bench) -> None:
-    registry = bench.registry({"agents": {"mine": {"command": ["{command}"], "required_secrets": ["QWEN_PAT"]}}})
-    half = len(SECRET) // 2
-    arguments = bench.scripted(f"open({SECRET[:half]!r} + {SECRET[half:]!r} + '.log', 'w').write('x')")
-    arguments[1] = "mine"
-    left = bench.run(*arguments, "--registry", registry, job={"QWEN_PAT": SECRET})
+    program = f"open({A!r} + {B!r} + '.log', 'w').write('x')"
+    left = bench.script_of_mine(program, {"required_secrets": ["QWEN_PAT"]}, {"QWEN_PAT": SECRET})
     assert "were left out: [redacted: secret of the environment].log" in left.record["warnings"][0]
     assert SECRET not in json.dumps(left.record) + left.outputs["run-warnings"]
 
@@ -317,18 +265,15 @@ def test_files_that_an_earlier_step_left_in_the_work_tree_are_not_the_agents_cha
     (bench.work / "made-prompt.md").write_text("Do it.\n")
     program = "open('build.log', 'w').write('x'); open('new.txt', 'w').write('new')"
     left = bench.script(program, "--prompt-file", "made-prompt.md")
-    assert [line for line in left.text("changes.patch").splitlines() if line.startswith("diff")] == [
-        "diff --git a/new.txt b/new.txt"
-    ]
+    assert re.findall("^diff.*", left.text("changes.patch"), re.MULTILINE) == ["diff --git a/new.txt b/new.txt"]
     assert "New state files of agents were left out: build.log." in left.outputs["run-warnings"]
     assert "before the run were left out: gha-creds-1.json." in left.outputs["run-warnings"]
 
 
+EACH_FILE = "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n    path = run / name\n"
 ATTACKS = {
-    "folders": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
-    "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name, 'in', 'the way').mkdir(parents=True)",
-    "links": "for name in ('record.json', 'changes.patch', 'stdout.log', 'final-message.md'):\n"
-    "    run.joinpath(name).unlink(missing_ok=True)\n    run.joinpath(name).symlink_to(run.parent / 'home/target')",
+    "folders": f"{EACH_FILE}    path.unlink(missing_ok=True); (path / 'in/the way').mkdir(parents=True)",
+    "links": f"{EACH_FILE}    path.unlink(missing_ok=True); path.symlink_to(run.parent / 'home/target')",
     "nothing": "shutil.rmtree(run)",
     "a file": "shutil.rmtree(run); run.write_text('mine')",
     "no rights": "run.chmod(0)",
@@ -391,7 +336,6 @@ def test_an_answer_of_another_shape_fails_the_step_and_names_the_problem(bench: 
     assert "left no result.json" in left.err
     assert "at /close/0, 7 is not of type" in left.err
     assert "final-message.md" in left.err
-    prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "second"))
-    assert "has no JSON" in bench.script("print('I am done.')", *prose, "--fail").err
-    prose = ("--schema", "planner-result", "--run-dir", str(bench.top / "third"))
-    assert bench.script("print('I am done.')", *prose).code == 0
+    prose = ("print('I am done.')", "--schema", "planner-result", "--run-dir")
+    assert "has no JSON" in bench.script(*prose, str(bench.top / "second"), "--fail").err
+    assert bench.script(*prose, str(bench.top / "third")).code == 0

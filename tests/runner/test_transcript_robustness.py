@@ -165,20 +165,24 @@ def event(**more: Any) -> bytes:
 
 
 OUTPUT = "output of a command\n" * 400
+
+
+def claude_tool(number: str, name: str, **given: str) -> bytes:
+    return event(
+        type="assistant", message={"content": [{"type": "tool_use", "id": number, "name": name, "input": given}]}
+    )
+
+
+def codex_item(kind: str, **more: Any) -> bytes:
+    return event(type="item.completed", item={"type": kind, **more})
+
+
 PIECES = {
-    "codex": event(
-        type="item.completed", item={"type": "command_execution", "command": "ls", "aggregated_output": OUTPUT}
-    )
-    + event(type="item.completed", item={"type": "file_change", "changes": [{"path": "x", "kind": "add"}]})
-    + event(type="item.completed", item={"type": "agent_message", "text": OUTPUT}),
-    "claude": event(
-        type="assistant",
-        message={"content": [{"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": OUTPUT}}]},
-    )
-    + event(
-        type="assistant",
-        message={"content": [{"type": "tool_use", "id": "2", "name": "Write", "input": {"content": OUTPUT}}]},
-    )
+    "codex": codex_item("command_execution", command="ls", aggregated_output=OUTPUT)
+    + codex_item("file_change", changes=[{"path": "x", "kind": "add"}])
+    + codex_item("agent_message", text=OUTPUT),
+    "claude": claude_tool("1", "Bash", command=OUTPUT)
+    + claude_tool("2", "Write", content=OUTPUT)
     + event(type="user", message={"content": [{"type": "tool_result", "tool_use_id": "1", "content": OUTPUT}]}),
     "gemini": event(type="message", role="assistant", content=OUTPUT, delta=True),
     "plain": OUTPUT.encode(),

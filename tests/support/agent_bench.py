@@ -86,10 +86,15 @@ class Bench:
         """Run a Python program as the agent."""
         return self.run(*self.scripted(program), *arguments, job=job)
 
-    def scripted(self, program: str) -> list[str]:
+    def script_of_mine(self, program: str, entry: Mapping[str, Any], job: Mapping[str, str]) -> Left:
+        """Run a Python program as the agent ``mine`` with this entry of the registry."""
+        registry = self.registry({"agents": {"mine": {"command": ["{command}"], **entry}}})
+        return self.run(*self.scripted(program, "mine"), "--registry", registry, job=job)
+
+    def scripted(self, program: str, agent: str = "command") -> list[str]:
         path = self.top / "agent.py"
         path.write_text(program)
-        return ["--agent", "command", "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
+        return ["--agent", agent, "--command", f"{sys.executable} {path}", "--prompt-file", "prompt.md"]
 
     def registry(self, document: Mapping[str, Any]) -> str:
         path = self.top / "registry.yml"

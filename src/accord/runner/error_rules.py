@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from accord.runner.transcripts.claude import UNANSWERED
 from accord.runner.transcripts.gemini import INVALID_STREAM
@@ -28,9 +28,13 @@ class Cause:
     hint: str
 
 
-_RETRY: tuple[Category, Origin, Recovery] = ("transient", "infrastructure", "retry")
-_SPENT: tuple[Category, Origin, Recovery] = ("resource", "infrastructure", "manual")
-_LOGIC: tuple[Category, Origin, Recovery] = ("logic", "agent", "manual")
+_Terms: TypeAlias = "tuple[Category, Origin, Recovery]"
+_RETRY: _Terms = ("transient", "infrastructure", "retry")
+_SPENT: _Terms = ("resource", "infrastructure", "manual")
+_LOGIC: _Terms = ("logic", "agent", "manual")
+_AUTH: _Terms = ("auth", "agent", "manual")
+_REFUSED: _Terms = ("infrastructure", "infrastructure", "manual")
+_LOST: _Terms = ("infrastructure", "infrastructure", "retry")
 
 CAUSES: dict[str, Cause] = {
     "rate-limit": Cause(*_RETRY, "The provider's rate limit was reached", "Run it again after a while."),
@@ -44,9 +48,7 @@ CAUSES: dict[str, Cause] = {
     ),
     "install": Cause(*_RETRY, "The agent could not be installed", "Run it again. If it persists, check its version."),
     "credential": Cause(
-        "auth",
-        "agent",
-        "manual",
+        *_AUTH,
         "The provider refused the agent's credential",
         "Check that the secret is set, valid and allowed to use this model.",
     ),
@@ -75,22 +77,12 @@ CAUSES: dict[str, Cause] = {
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
     "push": Cause(
-        "infrastructure",
-        "infrastructure",
-        "manual",
+        *_REFUSED,
         "The push of the changes was refused",
         "Grant `contents: write`, or push to an unprotected branch.",
     ),
-    "push-again": Cause(
-        "infrastructure", "infrastructure", "retry", "The changes could not be pushed", "Run it again."
-    ),
-    "job-lost": Cause(
-        "infrastructure",
-        "infrastructure",
-        "retry",
-        "The agent's job ended before the run did",
-        "Run it again.",
-    ),
+    "push-again": Cause(*_LOST, "The changes could not be pushed", "Run it again."),
+    "job-lost": Cause(*_LOST, "The agent's job ended before the run did", "Run it again."),
     "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "No action is needed."),
     "unknown": Cause(
         "unknown", "unknown", "manual", "The agent failed for an unknown reason", "Read its transcript and its log."
@@ -113,74 +105,37 @@ INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
 }
 """Causes of accord's own errors."""
 
-KINDS: dict[str, str] = {
-    # Claude Code: assistant.error, result.subtype, result.terminal_reason
-    "authentication_failed": "credential",
-    "billing_error": "quota",
-    "rate_limit": "rate-limit",
-    "overloaded": "outage",
-    "model_not_found": "model",
-    "max_output_tokens": "output",
-    "prompt_too_long": "context",
-    "error_max_turns": "turns",
-    "error_max_budget_usd": "budget",
-    "error_max_structured_output_retries": "result",
-    "refusal": "refusal",
-    # Anthropic
-    "authentication_error": "credential",
-    "permission_error": "credential",
-    "rate_limit_error": "rate-limit",
-    "overloaded_error": "outage",
-    "request_too_large": "context",
-    # OpenAI
-    "invalid_api_key": "credential",
-    "insufficient_quota": "quota",
-    "usage_limit_reached": "quota",
-    "billing_hard_limit_reached": "quota",
-    "rate_limit_exceeded": "rate-limit",
-    "context_length_exceeded": "context",
-    "content_policy_violation": "refusal",
-    "server_is_overloaded": "outage",
-    # Google
-    "API_KEY_INVALID": "credential",
-    "API_KEY_SERVICE_BLOCKED": "credential",
-    "SERVICE_DISABLED": "credential",
-    "UNAUTHENTICATED": "credential",
-    "PERMISSION_DENIED": "credential",
-    "BILLING_DISABLED": "quota",
-    "RATE_LIMIT_EXCEEDED": "rate-limit",
-    "NOT_FOUND": "model",
-    "UNAVAILABLE": "outage",
-    "INTERNAL": "outage",
-    "DEADLINE_EXCEEDED": "outage",
-    # Gemini CLI
-    "FatalTurnLimitedError": "turns",
-    "FatalAuthenticationError": "credential",
-    "FatalInputError": "settings",
-    "FatalConfigError": "settings",
+_KINDS = {
+    "credential": "authentication_failed authentication_error permission_error invalid_api_key FatalAuthenticationError"
+    " API_KEY_INVALID API_KEY_SERVICE_BLOCKED SERVICE_DISABLED UNAUTHENTICATED PERMISSION_DENIED",
+    "quota": "billing_error insufficient_quota usage_limit_reached billing_hard_limit_reached BILLING_DISABLED",
+    "rate-limit": "rate_limit rate_limit_error rate_limit_exceeded RATE_LIMIT_EXCEEDED",
+    "outage": "overloaded overloaded_error server_is_overloaded UNAVAILABLE INTERNAL DEADLINE_EXCEEDED",
+    "model": "model_not_found NOT_FOUND",
+    "context": "prompt_too_long request_too_large context_length_exceeded",
+    "output": "max_output_tokens",
+    "turns": "error_max_turns FatalTurnLimitedError",
+    "budget": "error_max_budget_usd",
+    "result": "error_max_structured_output_retries",
+    "refusal": "refusal content_policy_violation",
+    "settings": "FatalInputError FatalConfigError",
 }
+"""Classes of Claude Code (``assistant.error``, ``result.subtype``, ``result.terminal_reason``), Gemini CLI (``Fatal…``)
+and the providers (Google's in upper case)."""
+
+KINDS: dict[str, str] = {kind: cause for cause, kinds in _KINDS.items() for kind in kinds.split()}
 """Classes that are more specific than an HTTP status."""
 
 STATUSES: dict[int, str] = {
-    401: "credential",
-    402: "quota",
-    403: "credential",
-    404: "model",
-    408: "network",
-    413: "context",
-    429: "rate-limit",
-}
+    401: "credential", 402: "quota", 403: "credential", 404: "model", 408: "network", 413: "context", 429: "rate-limit",
+}  # fmt: skip
 """HTTP statuses. Other 5xx are outages, other 4xx refused requests."""
 
 BROAD_KINDS: dict[str, str] = {
-    "server_error": "outage",
-    "api_error": "outage",
+    **dict.fromkeys(("server_error", "api_error"), "outage"),
     "RESOURCE_EXHAUSTED": "rate-limit",
-    "invalid_request": "request",
-    "invalid_request_error": "request",
-    "invalid_value": "request",
-    "INVALID_ARGUMENT": "request",
-    "FAILED_PRECONDITION": "request",
+    **dict.fromkeys(("invalid_request", "invalid_request_error", "invalid_value"), "request"),
+    **dict.fromkeys(("INVALID_ARGUMENT", "FAILED_PRECONDITION"), "request"),
 }
 """Classes that are no more specific than an HTTP status; used without one."""
 
@@ -260,19 +215,11 @@ WORDS: dict[str, re.Pattern[str]] = {
 """Words of CLIs and providers, in this order, where no field decides."""
 
 EXITS: dict[str, dict[int, str]] = {
-    "": {
-        124: "time",
-        126: "start",
-        127: "start",
-        130: "interrupted",
-        132: "memory",
-        134: "memory",
-        137: "killed",
-        143: "interrupted",
-    },
+    "": {124: "time", 126: "start", 127: "start", 132: "memory", 134: "memory", 137: "killed",
+         130: "interrupted", 143: "interrupted"},
     "codex": {2: "settings"},
     "gemini": {41: "credential", 42: "settings", 44: "settings", 52: "settings", 53: "turns", 55: "settings"},
-}
+}  # fmt: skip
 """Exit codes: of any process (128 + signal, ``timeout``, the shell's own), and of some CLIs."""
 
 GEMINI_STATUSES = {status % 256: status for status in (400, 401, 402, 403, 404, 429, 500, 502, 503, 504)}

@@ -32,6 +32,7 @@ from accord.runner.publish import (
     publish_patch,
     push_failure,
     range_stats,
+    some_of,
 )
 from accord.runner.record import (
     FINAL_MESSAGE,
@@ -66,7 +67,6 @@ if TYPE_CHECKING:
 _BODY_CHARS = 500
 """How much of the agent's final message the commit message quotes."""
 
-PATHS_SHOWN = 10
 _SUBJECT_CHARS = 72
 _STEERING = "The run changed files that steer agents or CI. Review them"
 _TOKENS = "The run pushed files with texts that look like tokens. Revoke the real ones"
@@ -119,7 +119,7 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     if is_success:
         evidence = replace(evidence, account=_with_valid_result(run_dir, evidence.account))
     run = _FinishedRun(run_dir, record, evidence.account, options)
-    ended = run.publish_and_analyse() if is_success else _Ended(warnings=run.unpublished_changes())
+    published, analysis, warnings = run.publish_and_analyse() if is_success else (None, None, run.unpublished_changes())
     is_disk_full = record.error is not None and record.error.kind == "disk-full"
     if not (is_disk_full or options.dry_run):  # on a full disk the outputs need the space
         run.save_message()
@@ -127,10 +127,10 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     facts = RunFacts(
         record.agent,
         account=evidence.account,
-        published=ended.published,
-        analysis=ended.analysis,
+        published=published,
+        analysis=analysis,
         duration_seconds=record.duration_seconds if record.started_at else None,
-        warnings=(*record.warnings, *ended.warnings),
+        warnings=(*record.warnings, *warnings),
     )
     return conclude(facts, evidence, options.redact)
 
@@ -163,20 +163,12 @@ def _with_valid_result(run_dir: Path, account: Account) -> Account:
     try:
         with open_regular(run_dir / SCHEMA) as file:
             schema = json.loads(file.read())
-        result = structured_result(schema, account.structured, account.final_message)
+        value, problems = structured_result(schema, account.structured, account.final_message)
     except FileNotFoundError:
         return account
     except (OSError, ValueError, WrongUsage) as error:
         return replace(account, structured=None, warnings=(*account.warnings, f"{SCHEMA} cannot be used: {error}"))
-    value = json.loads(result.text) if result.text else None
-    return replace(account, structured=value, warnings=(*account.warnings, *result.problems))
-
-
-@dataclass(frozen=True)
-class _Ended:
-    published: Published | None = None
-    analysis: Analysis | None = None
-    warnings: tuple[str, ...] = ()
+    return replace(account, structured=value, warnings=(*account.warnings, *problems))
 
 
 @dataclass(frozen=True)
@@ -186,28 +178,28 @@ class _FinishedRun:
     account: Account
     options: FinishOptions
 
-    def publish_and_analyse(self) -> _Ended:
-        """Push first: tasks count as completed only when their changes are on GitHub."""
+    def publish_and_analyse(self) -> tuple[Published | None, Analysis | None, tuple[str, ...]]:
+        """Push, then analyze: tasks count as completed only when their changes are on GitHub. Also return warnings."""
         try:
             patch = self._patch()
             stats = patch_stats(patch)
         except BrokenContract as broken:
-            return _Ended(Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)))
+            return Published(failure=InternalError(kind="changes-unreadable", detail=broken.message)), None, ()
         options, ref = self.options, self.record.context.pr_ref
         pull, warnings = self._pull()
         published = None
         if patch.strip() and options.remote and ref:
             published = self._fork_failure(pull) or publish_patch(options.remote, self._publication(patch))
             if published.failure:
-                return _Ended(published, warnings=warnings)
+                return published, None, warnings
             warnings = (*warnings, *_publication_warnings(published, stats, ref, dry_run=options.dry_run))
         else:
             warnings = (*warnings, *self.unpublished_changes())
         body = options.pr_body if options.pr_body is not None else pull.body if pull else None
         if body is None or options.dry_run or not is_delivered(published, has_changes=bool(stats)):
-            return _Ended(published, warnings=warnings)
+            return published, None, warnings
         analysis = completed_tasks(body, self.account, diff_stat(stats), options.environment, options.clock)
-        return _Ended(published, analysis, warnings)
+        return published, analysis, warnings
 
     def unpublished_changes(self) -> tuple[str, ...]:
         """Say where changes are that were not pushed. An agent that was not started left none."""
@@ -304,9 +296,9 @@ def _invalid_patch(message: str) -> BrokenContract:
 def _publication_warnings(published: Published, stats: list[FileStat], ref: str, *, dry_run: bool) -> tuple[str, ...]:
     warnings = []
     if steering := protected_paths(stat.path for stat in stats):
-        warnings.append(f"{_STEERING}: {_some_of(steering)}.")
+        warnings.append(f"{_STEERING}: {some_of(steering)}.")
     if published.with_tokens:
-        warnings.append(f"{_TOKENS}: {_some_of(published.with_tokens)}.")
+        warnings.append(f"{_TOKENS}: {some_of(published.with_tokens)}.")
     if not published.files_changed:
         warnings.append("The branch already had all of the run's changes.")
     elif dry_run:
@@ -325,10 +317,6 @@ def completed_tasks(body: str, account: Account, diff: str, environment: Mapping
     )
     evidence = TaskEvidence(body, account.final_message, commands, diff, account.todos)
     return analyse(evidence, environment=environment, clock=clock)
-
-
-def _some_of(paths: tuple[str, ...]) -> str:
-    return ", ".join(paths[:PATHS_SHOWN]) + (" and more" if len(paths) > PATHS_SHOWN else "")
 
 
 def _is_file(path: Path) -> bool:

@@ -22,19 +22,9 @@ Origin = Literal["agent", "infrastructure", "auth", "unknown"]
 Recovery = Literal["retry", "manual", "ignore"]
 Source = Literal["own", "event", "stderr", "text", "exit"]
 InternalErrorKind = Literal[
-    "time-limit",
-    "cancelled",
-    "install-failed",
-    "credential-missing",
-    "prompt-invalid",
-    "not-started",
-    "record-missing",
-    "changes-unreadable",
-    "push-refused",
-    "push-conflict",
-    "push-unreachable",
-    "disk-full",
-]
+    "time-limit", "cancelled", "install-failed", "credential-missing", "prompt-invalid", "not-started",
+    "record-missing", "changes-unreadable", "push-refused", "push-conflict", "push-unreachable", "disk-full",
+]  # fmt: skip
 """Kinds of errors that accord itself detects.
 
 ``record-missing``: the agent's job ended before it wrote a record. ``push-refused``: a permission or a protection that

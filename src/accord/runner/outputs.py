@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.gha.commands import COMMAND, inert
@@ -42,13 +42,8 @@ _RESULT_LEFT_OUT = "The structured result exceeds GitHub's limit and was left ou
 _RESULT_INVALID = "The structured result is not valid JSON and was left out. The transcript has it."
 _TASKS_LEFT_OUT = "The completed tasks exceed GitHub's limit; the last of them were left out."
 _ERROR_OUTPUTS = (
-    "error-category",
-    "error-type",
-    "error-recovery",
-    "error-summary",
-    "retry-after-seconds",
-    "error-evidence",
-)
+    "error-category", "error-type", "error-recovery", "error-summary", "retry-after-seconds", "error-evidence",
+)  # fmt: skip
 _UNEXPLAINED = Classification(
     category="unknown",
     type="unknown",
@@ -145,19 +140,29 @@ def _changes(published: Published | None) -> dict[str, str]:
 
 
 def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
-    """Return the outputs ``llm-*`` of an analysis, none without one. Adds a warning if tasks are left out."""
-    from accord.runner.analysis.analyse import llm_outputs
+    """Return the outputs ``llm-*`` of an analysis, none without one. Adds a warning if tasks are left out.
 
+    Texts are redacted here, since the escapes of JSON would hide a secret from a later search.
+    """
     if analysis is None:
         return {}
-    attempts = tuple(
-        replace(attempt, reason=safe_line(attempt.reason, redact, 300)) for attempt in analysis.attempts[:_ENTRIES]
-    )
-    tasks = tuple(_texts_within(map(to_valid_text, analysis.completed), _TASKS_BYTES))
+    tasks = [redact(text) for text in _texts_within(map(to_valid_text, analysis.completed), _TASKS_BYTES)]
     if len(tasks) < len(analysis.completed):
         warnings.append(_TASKS_LEFT_OUT)
-    model = safe_line(analysis.model, redact, 200)
-    return llm_outputs(replace(analysis, model=model, completed=tasks, attempts=attempts), redact)
+    attempts = [
+        {"provider": entry.provider, "outcome": entry.outcome, "reason": safe_line(entry.reason, redact, 300),
+         "ms": entry.milliseconds}
+        for entry in analysis.attempts[:_ENTRIES]
+    ]  # fmt: skip
+    return {
+        "llm-analysis-run": str(bool(analysis.provider)).lower(),
+        "llm-provider": analysis.provider,
+        "llm-model": safe_line(analysis.model, redact, 200),
+        "llm-confidence": str(round(float(analysis.confidence), 2)) if analysis.provider else "",
+        "llm-completed-tasks": json.dumps(tasks),
+        "llm-has-completions": str(bool(tasks)).lower(),
+        "llm-attempts": json.dumps(attempts),
+    }
 
 
 def _texts_within(texts: Iterable[str], budget: int) -> Iterable[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,30 +144,23 @@ _MOST_PROBLEMS = 10
 _PROBLEM_CHARS = 200
 
 
-@dataclass(frozen=True)
-class StructuredResult:
-    """The result as compact JSON; empty, with the problems, if none matches the schema."""
+def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> tuple[Any, tuple[str, ...]]:
+    """Validate the value that the CLI returned, else the one JSON document of its final message.
 
-    text: str
-    problems: tuple[str, ...] = ()
-
-
-def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> StructuredResult:
-    """Validate the value that the CLI returned, else the one JSON document of its final message."""
+    Returns None and the problems if it does not match.
+    """
     if value is None:
         try:
             value = _document(message)
         except BrokenContract as broken:
-            return StructuredResult(
-                "", (f"{SCHEMA_MISMATCH}the final message has no JSON. {broken.message}"[:_PROBLEM_CHARS],)
-            )
+            return None, (f"{SCHEMA_MISMATCH}the final message has no JSON. {broken.message}"[:_PROBLEM_CHARS],)
     errors = []
     for error in validator(schema).iter_errors(value):
         place = pointer(*error.instance_path)
         errors.append(f"{SCHEMA_MISMATCH}{f'at {place}, ' if place else ''}{error.message}"[:_PROBLEM_CHARS])
         if len(errors) == _MOST_PROBLEMS:
             break
-    return StructuredResult("" if errors else json.dumps(value, ensure_ascii=False), tuple(errors))
+    return None if errors else value, tuple(errors)
 
 
 def validator(schema: Mapping[str, Any]) -> Validator:

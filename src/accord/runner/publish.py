@@ -55,6 +55,7 @@ _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _PULL_REF = re.compile(r"(?:refs/)?pull/\d+/.+|\d+/merge")
 _DISK_FULL = re.compile(r"no space left on device|disk quota exceeded", re.IGNORECASE)
 _PATH_CHARS = 200
+_PATHS_SHOWN = 10
 _STAT_CHARS = 4000
 _GIT_MESSAGE_CHARS = 500
 _BRANCH_HINT = "Pass a branch as `--pr-ref`."
@@ -301,3 +302,9 @@ def diff_stat(stats: Sequence[FileStat], *, limit: int = _STAT_CHARS) -> str:
             return "\n".join([*lines, f"and {len(stats) - len(lines)} more files"])
         lines.append(line)
     return "\n".join(lines)
+
+
+def some_of(paths: Sequence[str]) -> str:
+    """List paths for people, at most the first ten."""
+    shown = ", ".join(os.fsencode(path).decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN])
+    return f"{shown} and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else shown

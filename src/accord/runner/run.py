@@ -35,12 +35,13 @@ from accord.runner.launch import (
 from accord.runner.models import AgentNotStarted, InternalError
 from accord.runner.process import Program, run_program
 from accord.runner.prompt import assemble, prompt_for, read_data, validator
+from accord.runner.publish import some_of
 from accord.runner.record import RunRecord
 from accord.runner.registry import declared_secrets, load_registry, repository_registry
 from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
 _SECRET_VARIABLE = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSWORD)", re.IGNORECASE)
 """Variables that certainly hold secrets: a change with such a value is refused. Redaction takes a wider view."""
 
-_PATHS_SHOWN = 10
 _RESERVED_BYTES = 64 * 1024
 _RESERVE = ".reserve"
 """A file that is deleted to free space for the record on a full disk."""
@@ -327,15 +327,8 @@ def _save_changes(request: RunRequest, job: JobContext, agent: Agent, snapshot: 
     path.write_bytes(changes.patch)
     progress.patch_sha256 = hashlib.sha256(changes.patch).hexdigest()
     if changes.left_out:
-        progress.warnings.append(f"New state files of agents were left out: {_some_of(changes.left_out)}.")
+        progress.warnings.append(f"New state files of agents were left out: {some_of(changes.left_out)}.")
     inputs = {(request.directory / path).resolve() for path in (request.prompt_file, *request.data) if path}
     if untouched := [path for path in changes.untouched if (snapshot.top / path).resolve() not in inputs]:
         message = "Files that were already uncommitted before the run were left out"
-        progress.warnings.append(f"{message}: {_some_of(untouched)}.")
-
-
-def _some_of(paths: Sequence[str]) -> str:
-    """List paths for people, at most the first ten."""
-    shown = ", ".join(os.fsencode(path).decode("utf-8", "replace") for path in paths[:_PATHS_SHOWN])
-    more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
-    return f"{shown}{more}"
+        progress.warnings.append(f"{message}: {some_of(untouched)}.")

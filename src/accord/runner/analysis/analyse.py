@@ -6,7 +6,6 @@ tasks, or its attempt failed and the next one is asked. Every attempt is reporte
 
 from __future__ import annotations
 
-import json
 import secrets
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +30,7 @@ from accord.text.checklists import tasks as tasks_of
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from accord.core.clock import Clock
     from accord.runner.analysis.prompt import TaskPrompt
@@ -127,29 +126,6 @@ def analyse(
     return replace(found, attempts=attempts)
 
 
-def llm_outputs(analysis: Analysis | None, redact: Callable[[str], str]) -> dict[str, str]:
-    """Return an analysis as the ``llm-*`` outputs; None is an analysis that was not run.
-
-    Texts are redacted here, since the escapes of JSON would hide a secret from a later search.
-    """
-    attempts = analysis.attempts if analysis else ()
-    completed = [redact(text) for text in analysis.completed] if analysis else []
-    is_run = bool(analysis and analysis.provider)
-    written = [
-        {"provider": entry.provider, "outcome": entry.outcome, "reason": entry.reason, "ms": entry.milliseconds}
-        for entry in attempts
-    ]
-    return {
-        "llm-analysis-run": str(is_run).lower(),
-        "llm-provider": analysis.provider if analysis else "",
-        "llm-model": redact(analysis.model) if analysis else "",
-        "llm-confidence": str(round(float(analysis.confidence), 2)) if analysis and is_run else "",
-        "llm-completed-tasks": json.dumps(completed),
-        "llm-has-completions": str(bool(completed)).lower(),
-        "llm-attempts": json.dumps(written) if analysis else "",
-    }
-
-
 def _why_needless(evidence: TaskEvidence, open_tasks: Sequence[ChecklistTask]) -> str:
     if not open_tasks:
         return "The body has no open task."
@@ -201,10 +177,10 @@ class _Asking:
 
     def _answer(self, provider: Provider, endpoint: Endpoint) -> Analysis:
         seconds = min(self._seconds_left(), REQUEST_SECONDS)
-        reply = request_answer(endpoint, self.prompt.prompt, strict_schema(TaskAnswer), seconds)
-        answer = answer_in(reply.text, self.prompt.tasks)
+        text, model = request_answer(endpoint, self.prompt, strict_schema(TaskAnswer), seconds)
+        answer = answer_in(text, self.prompt.tasks)
         completed = tuple(self.prompt.tasks[number - 1] for number in sorted(set(answer.completed_tasks)))
-        return Analysis(provider.name, reply.model or endpoint.model, answer.confidence, completed, ())
+        return Analysis(provider.name, model or endpoint.model, answer.confidence, completed, ())
 
     def _wait_after(self, failed: ProviderFailed) -> float | None:
         wait = failed.retry_after

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from accord.runner.analysis.providers import Prompt
 from accord.text.hidden import strip_hidden
 from accord.text.markdown import sections, shortened
 
@@ -54,9 +53,10 @@ list: 1.0 if the evidence states it, 0.8 to 0.9 if you inferred it, below 0.5 if
 
 @dataclass(frozen=True)
 class TaskPrompt:
-    """A prompt and the tasks in it, in the body's wording; an answer can only name these."""
+    """accord's instructions, the untrusted evidence, and the tasks in it, in the body's wording."""
 
-    prompt: Prompt
+    instructions: str
+    evidence: str
     tasks: tuple[str, ...]
 
 
@@ -76,9 +76,8 @@ def task_prompt(evidence: TaskEvidence, tasks: Sequence[ChecklistTask], *, fence
         ("The changes, from git", _without_middle(clean(evidence.diff_stat), DIFF_STAT_CHARS)),
     ]
     shown = [f"{title}:\nBEGIN {fence}\n{text}\nEND {fence}" for title, text in parts if text.strip()]
-    return TaskPrompt(
-        Prompt(_INSTRUCTIONS.format(fence=fence), "\n\n".join(shown)), tuple(task.text for task in tasks[: len(listed)])
-    )
+    names = tuple(task.text for task in tasks[: len(listed)])
+    return TaskPrompt(_INSTRUCTIONS.format(fence=fence), "\n\n".join(shown), names)
 
 
 def _task_lines(tasks: Sequence[ChecklistTask], headings: Sequence[str], clean: Callable[[str], str]) -> list[str]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     import requests
 
+    from accord.runner.analysis.prompt import TaskPrompt
+
 Wire = Literal["chat-completions", "anthropic-messages"]
 """The format of a provider's requests and responses."""
 
@@ -119,22 +121,6 @@ class Endpoint:
     key: str = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Prompt:
-    """accord's instructions and, separately, the untrusted evidence."""
-
-    instructions: str
-    evidence: str
-
-
-@dataclass(frozen=True)
-class ProviderReply:
-    """The text that the model wrote, and the model's name if the provider sends it."""
-
-    text: str
-    model: str
-
-
 def select_providers(names: Sequence[str]) -> list[Provider | None]:
     """Return the providers of these names, in this order; None is the fallback. Raises WrongUsage."""
     table = {provider.name: provider for provider in PROVIDERS}
@@ -161,9 +147,9 @@ def endpoint_of(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
     return Endpoint(provider.wire, url.rstrip("/"), environment.get(provider.model_variable) or provider.model, key)
 
 
-def request_answer(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> ProviderReply:
-    """Ask a model for an answer of this schema and wait at most so many seconds. Raises ProviderFailed."""
-    answers: SimpleQueue[ProviderReply | ProviderFailed] = SimpleQueue()
+def request_answer(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], seconds: float) -> tuple[str, str]:
+    """Ask a model for an answer of this schema within the time; return as ``reply_in``. Raises ProviderFailed."""
+    answers: SimpleQueue[tuple[str, str] | ProviderFailed] = SimpleQueue()
 
     def work() -> None:
         try:
@@ -183,7 +169,7 @@ def request_answer(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], s
     return answer
 
 
-def _post(endpoint: Endpoint, prompt: Prompt, schema: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], seconds: float) -> dict[str, Any]:
     import requests
 
     wire = _FORMATS[endpoint.wire]
@@ -269,17 +255,20 @@ def _timeout(seconds: float) -> ProviderFailed:
     return ProviderFailed(f"No answer within {seconds:.3g} s.")
 
 
-def reply_in(wire: Wire, document: dict[str, Any]) -> ProviderReply:
-    """Return the model's text from a response with status 200. Raises ProviderFailed if it is missing or cut."""
+def reply_in(wire: Wire, document: dict[str, Any]) -> tuple[str, str]:
+    """Return the model's text, and the model's name if it is there, from a response with status 200.
+
+    Raises ProviderFailed if the text is missing or cut.
+    """
     try:
         text = _FORMATS[wire].read(document)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise ProviderFailed("The response is not of the form that the provider documents.") from None
     model = document.get("model")
-    return ProviderReply(text, model if isinstance(model, str) and _MODEL.fullmatch(model) else "")
+    return text, model if isinstance(model, str) and _MODEL.fullmatch(model) else ""
 
 
-def _chat_body(model: str, prompt: Prompt, schema: dict[str, Any]) -> dict[str, Any]:
+def _chat_body(model: str, prompt: TaskPrompt, schema: dict[str, Any]) -> dict[str, Any]:
     messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.evidence}]
     enforced = {"name": "completed_tasks", "strict": True, "schema": schema}
     return {
@@ -299,7 +288,7 @@ def _chat_text(document: dict[str, Any]) -> str:
     return _text(message["content"])
 
 
-def _messages_body(model: str, prompt: Prompt, schema: dict[str, Any]) -> dict[str, Any]:
+def _messages_body(model: str, prompt: TaskPrompt, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "model": model,
         "max_tokens": MOST_ANSWER_TOKENS,
@@ -329,7 +318,7 @@ def _text(value: Any) -> str:
 class _Format:
     path: str
     headers: Callable[[str], dict[str, str]]
-    body: Callable[[str, Prompt, dict[str, Any]], dict[str, Any]]
+    body: Callable[[str, TaskPrompt, dict[str, Any]], dict[str, Any]]
     read: Callable[[dict[str, Any]], str]
 
 

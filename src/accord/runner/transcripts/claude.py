@@ -112,7 +112,7 @@ def _quick_event(line: bytes, session: _ClaudeSession) -> Event | None:
             name, use = session.pending[known[0]]
             if name == "Bash":
                 del session.pending[known[0]]
-                return events.DeferredEvent(events.Slot.COMMAND, partial(_ran, use, line))
+                return events.DeferredEvent("command", partial(_ran, use, line))
     return _WORKED if line.startswith(_SKIPPED) else None
 
 

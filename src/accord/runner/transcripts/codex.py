@@ -23,7 +23,7 @@ from accord.runner.transcripts.lines import (
 from accord.runner.transcripts.wording import cut, error_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from accord.runner.transcripts.events import Event
 
@@ -62,16 +62,10 @@ def _quick_event(line: bytes) -> Event | None:
         return None
     start = line[:_TYPE_WITHIN]
     if b'"type":"command_execution"' in start:
-        return (
-            None
-            if b'"aggregated_output":"bwrap:' in line
-            else events.DeferredEvent(events.Slot.COMMAND, partial(_events_of, line))
-        )
-    return (
-        events.DeferredEvent(events.Slot.MESSAGE, partial(_events_of, line))
-        if b'"type":"agent_message"' in start
-        else None
-    )
+        is_sandbox_error = b'"aggregated_output":"bwrap:' in line
+        return None if is_sandbox_error else events.DeferredEvent("command", partial(_events_of, line))
+    is_message = b'"type":"agent_message"' in start
+    return events.DeferredEvent("message", partial(_events_of, line)) if is_message else None
 
 
 def _events_of(line: bytes) -> Iterator[Event]:
@@ -88,9 +82,7 @@ def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
         item = object_of(event, "item")
         yield _WORKED
         if kind == "item.completed" or item.get("type") == "todo_list":
-            handler = _ITEMS.get(text_of(item, "type"))
-            if handler:
-                yield from handler(item)
+            yield from _item_events(item)
     elif kind == "turn.completed":
         usage = object_of(event, "usage")
         yield events.UsageReported(events.Usage(integer_of(usage, "input_tokens"), integer_of(usage, "output_tokens")))
@@ -103,38 +95,21 @@ def _event(event: dict[str, Any], line: bytes) -> Iterator[Event]:
         yield events.RunStarted()
 
 
-def _message(item: dict[str, Any]) -> Iterator[Event]:
-    yield events.MessageUpdated(text_of(item, "text"))
-
-
-def _command(item: dict[str, Any]) -> Iterator[Event]:
-    exit_code = integer_of(item, "exit_code")
-    is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
-    yield events.CommandFinished(
-        events.AgentCommand(text_of(item, "command"), exit_code, is_failed, text_of(item, "aggregated_output"))
-    )
-
-
-def _files(item: dict[str, Any]) -> Iterator[Event]:
-    changes = tuple(events.FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
-    yield events.FilesChanged(changes, is_failed=item.get("status") == "failed")
-
-
-def _todos(item: dict[str, Any]) -> Iterator[Event]:
-    yield events.TodosUpdated(
-        tuple(events.Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items"))
-    )
-
-
-def _warning(item: dict[str, Any]) -> Iterator[Event]:
-    if message := text_of(item, "message"):
-        yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")
-
-
-_ITEMS: dict[str, Callable[[dict[str, Any]], Iterator[Event]]] = {
-    "agent_message": _message,
-    "command_execution": _command,
-    "file_change": _files,
-    "todo_list": _todos,
-    "error": _warning,
-}
+def _item_events(item: dict[str, Any]) -> Iterator[Event]:
+    match item.get("type"):
+        case "agent_message":
+            yield events.MessageUpdated(text_of(item, "text"))
+        case "command_execution":
+            exit_code = integer_of(item, "exit_code")
+            is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
+            output = text_of(item, "aggregated_output")
+            yield events.CommandFinished(events.AgentCommand(text_of(item, "command"), exit_code, is_failed, output))
+        case "file_change":
+            changes = (events.FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
+            yield events.FilesChanged(tuple(changes), is_failed=item.get("status") == "failed")
+        case "todo_list":
+            todos = (events.Todo(text_of(t, "text"), t.get("completed") is True) for t in objects_of(item, "items"))
+            yield events.TodosUpdated(tuple(todos))
+        case "error":
+            if message := text_of(item, "message"):
+                yield events.WarningReported(f"The agent's CLI warned: {cut(message, 300)}")

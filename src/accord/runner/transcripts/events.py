@@ -3,56 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+class Event:
+    """An event of a run."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class RunStarted:
+class RunStarted(Event):
     """The CLI or a turn started: only a later terminal event says how the run ends."""
 
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class AgentWorked:
+class AgentWorked(Event):
     """The agent did something that has no event of its own."""
 
 
-class Slot(Enum):
-    """The list that an event belongs to: the next message replaces the last one, old commands are dropped."""
-
-    MESSAGE = "message"
-    COMMAND = "command"
-
-
 @dataclass(slots=True)
-class DeferredEvent:
-    """A line that is parsed only once it is known to matter; ``read`` returns its events."""
+class DeferredEvent(Event):
+    """A line that is parsed only if it still matters at the end; ``read`` returns its events.
 
-    slot: Slot
+    Of messages only the last one matters, of commands the last few.
+    """
+
+    kind: Literal["message", "command"]
     read: Callable[[], Iterable[Event]]
 
 
 @dataclass(frozen=True, slots=True)
-class MessageUpdated:
+class MessageUpdated(Event):
     """The agent's current message, which replaces the previous one."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class CommandFinished:
+class CommandFinished(Event):
     """A command ended."""
 
     command: AgentCommand
 
 
 @dataclass(frozen=True, slots=True)
-class FilesChanged:
+class FilesChanged(Event):
     """Files were changed, or could not be."""
 
     files: tuple[FileChange, ...]
@@ -60,28 +61,28 @@ class FilesChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class TodosUpdated:
+class TodosUpdated(Event):
     """The agent's current to-do list."""
 
     todos: tuple[Todo, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorReported:
+class ErrorReported(Event):
     """An error that the CLI tries to recover from; work after it means that it did."""
 
     error: AgentError
 
 
 @dataclass(frozen=True, slots=True)
-class RunFailed:
+class RunFailed(Event):
     """The terminal event of a failure."""
 
     error: AgentError
 
 
 @dataclass(frozen=True, slots=True)
-class RunSucceeded:
+class RunSucceeded(Event):
     """The terminal event of a success. With ``message`` None the last message counts."""
 
     message: str | None = None
@@ -89,7 +90,7 @@ class RunSucceeded:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageReported:
+class UsageReported(Event):
     """The usage of the run so far, and the model if the event names it."""
 
     usage: Usage
@@ -97,40 +98,23 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolDenied:
+class ToolDenied(Event):
     """The agent was not allowed to use a tool."""
 
     tool: str
 
 
 @dataclass(frozen=True, slots=True)
-class WarningReported:
+class WarningReported(Event):
     """A problem that did not fail the run, as a sentence."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class EventTruncated:
+class EventTruncated(Event):
     """An event was too long to be read completely."""
 
-
-Event = (
-    RunStarted
-    | AgentWorked
-    | DeferredEvent
-    | MessageUpdated
-    | CommandFinished
-    | FilesChanged
-    | TodosUpdated
-    | ErrorReported
-    | RunFailed
-    | RunSucceeded
-    | UsageReported
-    | ToolDenied
-    | WarningReported
-    | EventTruncated
-)
 
 TranscriptEnding = Literal["success", "failure", "cut"]
 """How the transcript ends: with a terminal success, with a terminal failure, or without a terminal event."""

@@ -131,7 +131,7 @@ def _quick_event(line: bytes, session: _GeminiSession) -> Event | None:
         if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
             session.pending.pop(tool, None)
             _forget_message(session)
-            return events.DeferredEvent(events.Slot.COMMAND, partial(_ran, called, line)) if name else _WORKED
+            return events.DeferredEvent("command", partial(_ran, called, line)) if name else _WORKED
     return None
 
 

@@ -125,7 +125,7 @@ class _Fold:
 
     def _keep_for_later(self, later: events.DeferredEvent) -> None:
         self.has_worked, self.trouble = True, None
-        if later.slot is events.Slot.MESSAGE:
+        if later.kind == "message":
             self.later_message = later
         else:
             self.command_count += 1
