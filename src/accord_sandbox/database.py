@@ -15,9 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accord.core.clock import SystemClock
+from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
-from accord.core.retry import attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

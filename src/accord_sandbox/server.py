@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from accord.core.clock import SystemClock
+from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
-from accord.core.retry import attempts
 from accord_sandbox.app import Application
 from accord_sandbox.calls import RateLimits, SandboxSettings
 from accord_sandbox.database import Database, get_meta, wipe

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
-from accord.git.links import escaping_links, stays_inside
 from accord.git.patches import apply_patch, extract_patch
+from accord.git.paths import escaping_links, stays_inside
 from accord.git.program import Git
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from accord.text.hidden import as_seen
 from accord.text.markdown import cell, fenced, mermaid_text, table
-from accord.text.terminal import as_seen
 
 HOSTILE = [
     "a | b",

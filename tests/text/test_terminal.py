@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from accord.cli.output import one_line
 from accord.gha.commands import inert
 from accord.runner.outputs import safe_line, summary_of
+from accord.text.hidden import as_seen
 from accord.text.markdown import cell, fenced, mermaid_text
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise, sanitise_line, sanitise_plain
-from accord.text.terminal import as_seen
 
 TOKEN = f"ghp_{'a1' * 18}"
 SPLIT = f"{TOKEN[:9]}\x1b[01;31m\x1b[K{TOKEN[9:]}\x1b[m\x1b[K"

@@ -14,7 +14,7 @@ from accord.cli.sources import github_for
 from accord.core.errors import WrongUsage
 
 if TYPE_CHECKING:
-    from accord.github.artifacts import Fetched
+    from accord.github.workflows import Fetched
 
 
 @click.command(short_help="Download an artifact of a workflow run.")
@@ -33,7 +33,7 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     needs `actions: read`.
     """
     from accord.cli.step import report_artifact
-    from accord.github.artifacts import fetch_artifact
+    from accord.github.workflows import fetch_artifact
 
     run = run_id or _current_run()
     with github_for(**access) as way:

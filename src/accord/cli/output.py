@@ -12,8 +12,8 @@ import click
 
 from accord.core.findings import Severity
 from accord.gha.commands import inert
+from accord.text.hidden import as_seen
 from accord.text.redaction import redacted, redactor_for
-from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from accord.text.redaction import redacted, redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.github.artifacts import Fetched
+    from accord.github.workflows import Fetched
     from accord.kit.plan import FilePlan
     from accord.kit.sync import SyncResult
     from accord.results.label_sync import LabelAction

@@ -1,11 +1,14 @@
-"""Time as a dependency, so that every wait and every timestamp can be decided by a test."""
+"""Time as a dependency: clocks, timestamps, and attempts with pauses between them. A test decides every one."""
 
 from __future__ import annotations
 
 import os
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 class Clock(Protocol):
@@ -83,3 +86,19 @@ def ulid(moment: datetime, entropy: int | None = None) -> str:
     chance = int.from_bytes(os.urandom(10)) if entropy is None else entropy
     number = (int(moment.timestamp() * 1000) << 80) | chance
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def attempts(clock: Clock, pauses: Iterable[float]) -> Iterator[int]:
+    """Yield 0 at once, then sleep for each pause (seconds) and yield the number of the next attempt.
+
+    The caller returns or breaks on success; a loop that runs out has tried ``len(pauses) + 1`` times.
+    """
+    yield 0
+    for number, seconds in enumerate(pauses, 1):
+        clock.sleep(seconds)
+        yield number
+
+
+def doubling(first: float, count: int) -> Iterator[float]:
+    """Return ``count`` pauses in seconds, each twice as long as the one before."""
+    return (first * 2**i for i in range(count))

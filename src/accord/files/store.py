@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside, then put in place in one step.
+"""Files that are whole or not there: written beside, then put in place in one step; and reads that follow no link out.
 
 For files that several processes change there is more: a lock that the system drops when its holder dies, changes that
 hold only for what was read, a look at what was written, and a few more tries when the disk says no.
@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.core.errors import Stopped
+from accord.core.documents import MAX_BYTES
+from accord.core.errors import BrokenContract, Stopped
+from accord.core.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from accord.core.clock import Clock
 
@@ -283,3 +286,27 @@ def is_json(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+LINK_OUT = "This link leads out of the repository. Replace it with a file, or remove it."
+
+
+def read_inside(root: Path, path: str) -> bytes:
+    """Read a file of the repository. Raises BrokenContract for a link that leads out of it and for an OSError."""
+    file = root / path
+    if not is_inside(root, file):
+        raise BrokenContract.of(Finding("file-unreadable", LINK_OUT))
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        message = f"Cannot read this file: {error.strerror}. Replace it with a readable file, or remove it."
+        raise BrokenContract.of(Finding("file-unreadable", message)) from None
+
+
+def is_inside(root: Path, path: Path) -> bool:
+    """Return whether a path is in the directory after following links, which an untrusted branch may contain."""
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return False

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, Severity
-from accord.text.terminal import as_seen
+from accord.text.hidden import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,17 +1,22 @@
-"""Steering files: a change to one decides what agents and CI run next."""
+"""Paths that need care: those that steer agents and CI, and symbolic links that lead out of the repository."""
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections import deque
 from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
+from accord.core.findings import Finding
+from accord.git.program import split_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pathspec import GitIgnoreSpec
+
+    from accord.git.program import Git
 
 
 def path_patterns(lines: Iterable[str]) -> GitIgnoreSpec:
@@ -61,3 +66,68 @@ def protected_paths(paths: Iterable[str], extra: Sequence[str] = ()) -> tuple[st
     """
     spec = path_patterns([*PROTECTED, *extra])
     return tuple(path for path in paths if spec.match_file(path))
+
+
+_SYMLINK = "120000"
+_MOST_LINKS = 40
+"""As many as Linux follows before it says that they go in a circle."""
+
+
+def escaping_links(git: Git, before: str, after: str) -> list[Finding]:
+    """Find the links that lead out of the repository, into ``.git`` or in a circle, and did not before.
+
+    A link counts that is new or changed, and so does an old one that leads elsewhere since another was changed.
+    """
+    old, new = links_of(git, before), links_of(git, after)
+    found = []
+    for path, target in new.items():
+        is_old = old.get(path) == target
+        if not stays_inside(path, new) and not (is_old and not stays_inside(path, old)):
+            message = (
+                f"`{path}` is a link to `{target}`, which leads outside of the repository or in a circle. Remove it."
+            )
+            found.append(Finding("link-outside", message, "/patch"))
+    return found
+
+
+def links_of(git: Git, tree: str) -> dict[str, str]:
+    """Read the target of every symbolic link of a tree, by path."""
+    entries = (entry.partition("\t") for entry in split_nul(git("ls-tree", "-r", "-z", "--full-tree", tree)))
+    blobs = {path: meta.split()[2] for meta, _, path in entries if meta.startswith(_SYMLINK)}
+    if not blobs:
+        return {}
+    rest = git("cat-file", "--batch", data="".join(f"{blob}\n" for blob in blobs.values()).encode())
+    links = {}
+    for path in blobs:
+        head, _, rest = rest.partition(b"\n")
+        size = int(head.split()[2])
+        links[path] = rest[:size].decode("utf-8", "surrogateescape")
+        rest = rest[size + 1 :]
+    return links
+
+
+def stays_inside(path: str, links: Mapping[str, str]) -> bool:
+    """Follow a link through the links of its tree; what is neither a link nor there counts as a folder."""
+    here: list[str] = []
+    ahead = deque(path.split("/"))
+    followed = 0
+    while ahead:
+        step = ahead.popleft()
+        if step in ("", "."):
+            continue
+        if step == "..":
+            if not here:
+                return False
+            here.pop()
+            continue
+        if step.casefold() == ".git":
+            return False
+        target = links.get("/".join([*here, step]))
+        if target is None:
+            here.append(step)
+            continue
+        followed += 1
+        if target.startswith("/") or followed > _MOST_LINKS:
+            return False
+        ahead.extendleft(reversed(target.split("/")))
+    return True

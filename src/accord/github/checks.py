@@ -117,10 +117,7 @@ class VerdictMethods(Rest):
     """Requests that set checks and statuses."""
 
     def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest check run of this name; None without one.
-
-        GET …/commits/{ref}/check-runs.
-        """
+        """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
         return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
 
@@ -140,19 +137,13 @@ class VerdictMethods(Rest):
         return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
 
     def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest commit status of this name; None without one.
-
-        GET …/commits/{ref}/status, all pages.
-        """
+        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status, all pages."""
         path = f"{self._root}/commits/{quote(sha, safe='')}/status"
         named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
         return next((status for context, status in named if context == name), None)
 
     def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """Set a commit status.
-
-        POST …/statuses/{sha}. Raises Forbidden and AnswerLost.
-        """
+        """Set a commit status. POST …/statuses/{sha}. Raises Forbidden and AnswerLost."""
         content = {
             "state": "success" if verdict.is_passed else "failure",
             "context": verdict.name,

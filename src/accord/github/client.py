@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
-from accord.github.artifacts import ArtifactMethods
 from accord.github.checks import CheckMethods, VerdictMethods
 from accord.github.comments import CommentMethods, ThreadMethods
 from accord.github.git_data import RefMethods, TreeMethods
@@ -16,7 +15,7 @@ from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
 from accord.github.rest import Rest
-from accord.github.workflows import EventMethods, WorkflowMethods
+from accord.github.workflows import ArtifactMethods, EventMethods, WorkflowMethods
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -50,10 +49,7 @@ class LabellingMethods(Rest):
         return tuple(event for event in found if event is not None)
 
     def remove_label(self, number: int, label: str) -> None:
-        """Remove one label; safe to repeat.
-
-        DELETE …/issues/{n}/labels/{name}; a 404 counts as removed.
-        """
+        """Remove one label; safe to repeat. DELETE …/issues/{n}/labels/{name}; a 404 counts as removed."""
         self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
 
     def may_write(self, login: str) -> bool:
@@ -98,10 +94,7 @@ class GitHub(
     """One repository over REST: every request that accord makes."""
 
     def identity(self) -> Identity:
-        """Read the login of the token.
-
-        GET /user. An installation token is refused (403), which identifies it.
-        """
+        """Read the login of the token. GET /user. An installation token is refused (403), which identifies it."""
         given = self._access.identity
         try:
             answer = self._transport.call("GET", "/user")
@@ -112,10 +105,7 @@ class GitHub(
         return answer.read(lambda user: Identity(user["login"], user.get("type", "User") == "User", given))
 
     def repository(self) -> Repository:
-        """Read the repository.
-
-        GET …. Raises Refused when this token cannot see it.
-        """
+        """Read the repository. GET …. Raises Refused when this token cannot see it."""
         try:
             return self._transport.call("GET", self._root).read(_repository)
         except NotThere as absent:
@@ -126,17 +116,11 @@ class GitHub(
         return self._transport.server_time or self._clock.now()
 
     def issue(self, number: int) -> Issue | None:
-        """Read one issue or pull request; None without one of this number, or after a transfer.
-
-        GET …/issues/{n}.
-        """
+        """Read one issue or pull request; None without one of this number, or after a transfer. GET …/issues/{n}."""
         return self._found(f"{self._root}/issues/{number}", _issue)
 
     def issues(self, *, state: str = "all") -> Iterator[Issue]:
-        """List issues and pull requests, newest first, page by page as they are consumed.
-
-        GET …/issues.
-        """
+        """List issues and pull requests, newest first, page by page as they are consumed. GET …/issues."""
         return self._listed(f"{self._root}/issues", _issue, state=state, sort="created", direction="desc")
 
     def search(self, word: str) -> Found:
@@ -157,18 +141,12 @@ class GitHub(
         return Found(tuple(issues), is_complete)
 
     def create_issue(self, title: str, body: str, labels: Sequence[str]) -> Issue:
-        """Create an issue.
-
-        POST …/issues. Raises AnswerLost when it is unknown whether it was created.
-        """
+        """Create an issue. POST …/issues. Raises AnswerLost when it is unknown whether it was created."""
         content = {"title": title, "body": body, "labels": list(labels)}
         return self._transport.call("POST", f"{self._root}/issues", body=content, creates_content=True).read(_issue)
 
     def change_issue(self, number: int, change: IssueChange) -> Issue:
-        """Change the given fields of an issue; safe to repeat.
-
-        PATCH …/issues/{n}.
-        """
+        """Change the given fields of an issue; safe to repeat. PATCH …/issues/{n}."""
         fields: dict[str, Any] = {
             "body": change.body,
             "labels": None if change.labels is None else list(change.labels),
@@ -179,10 +157,7 @@ class GitHub(
         return self._transport.call("PATCH", f"{self._root}/issues/{number}", body=given).read(_issue)
 
     def replace_labels(self, number: int, labels: Sequence[str]) -> None:
-        """Replace all labels of an issue; safe to repeat.
-
-        PUT …/issues/{n}/labels.
-        """
+        """Replace all labels of an issue; safe to repeat. PUT …/issues/{n}/labels."""
         self._transport.call("PUT", f"{self._root}/issues/{number}/labels", body={"labels": list(labels)})
 
     def blockers(self, number: int) -> list[Issue]:
@@ -210,40 +185,25 @@ class GitHub(
             raise
 
     def labels(self) -> list[Label]:
-        """List all labels.
-
-        GET …/labels, all pages.
-        """
+        """List all labels. GET …/labels, all pages."""
         return list(self._listed(f"{self._root}/labels", _label))
 
     def create_label(self, label: Label) -> Label:
-        """Create a label.
-
-        POST …/labels. Raises AnswerLost when it is unknown whether it was created.
-        """
+        """Create a label. POST …/labels. Raises AnswerLost when it is unknown whether it was created."""
         content = {"name": label.name, "description": label.description, "color": label.color}
         return self._transport.call("POST", f"{self._root}/labels", body=content).read(_label)
 
     def change_label(self, name: str, label: Label) -> None:
-        """Change name, description and color of a label; issues keep it.
-
-        PATCH …/labels/{name}.
-        """
+        """Change name, description and color of a label; issues keep it. PATCH …/labels/{name}."""
         content = {"new_name": label.name, "description": label.description, "color": label.color}
         self._transport.call("PATCH", self._label_path(name), body=content)
 
     def delete_label(self, name: str) -> None:
-        """Delete a label; safe to repeat.
-
-        DELETE …/labels/{name}; a 404 counts as deleted.
-        """
+        """Delete a label; safe to repeat. DELETE …/labels/{name}; a 404 counts as deleted."""
         self._delete(self._label_path(name))
 
     def label(self, name: str) -> Label | None:
-        """Read one label by its name, ignoring case; None without one.
-
-        GET …/labels/{name}.
-        """
+        """Read one label by its name, ignoring case; None without one. GET …/labels/{name}."""
         return self._found(self._label_path(name), _label)
 
     def _label_path(self, name: str) -> str:

@@ -28,33 +28,21 @@ class CommentMethods(Rest):
     """Requests about comments of issues and pull requests."""
 
     def comments(self, number: int) -> Iterator[Comment]:
-        """List the comments of an issue or pull request, oldest first.
-
-        GET …/issues/{n}/comments, all pages.
-        """
+        """List the comments of an issue or pull request, oldest first. GET …/issues/{n}/comments, all pages."""
         return self._listed(f"{self._root}/issues/{number}/comments", read_comment)
 
     def create_comment(self, number: int, body: str) -> Comment:
-        """Create a comment.
-
-        POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created.
-        """
+        """Create a comment. POST …/issues/{n}/comments. Raises AnswerLost when it is unknown whether it was created."""
         path = f"{self._root}/issues/{number}/comments"
         return self._transport.call("POST", path, body={"body": body}, creates_content=True).read(read_comment)
 
     def change_comment(self, comment_id: int, body: str) -> Comment:
-        """Replace the body of a comment; safe to repeat.
-
-        PATCH …/issues/comments/{id}.
-        """
+        """Replace the body of a comment; safe to repeat. PATCH …/issues/comments/{id}."""
         path = f"{self._root}/issues/comments/{comment_id}"
         return self._transport.call("PATCH", path, body={"body": body}).read(read_comment)
 
     def delete_comment(self, comment_id: int) -> None:
-        """Delete a comment; safe to repeat.
-
-        DELETE …/issues/comments/{id}; a 404 counts as deleted.
-        """
+        """Delete a comment; safe to repeat. DELETE …/issues/comments/{id}; a 404 counts as deleted."""
         self._delete(f"{self._root}/issues/comments/{comment_id}")
 
 

@@ -46,10 +46,7 @@ class RefMethods(Rest):
     """Requests about refs and commits."""
 
     def ref(self, name: str) -> str | None:
-        """Return the commit that a ref points to; None without such a ref.
-
-        GET …/git/ref/{ref}.
-        """
+        """Return the commit that a ref points to; None without such a ref. GET …/git/ref/{ref}."""
         try:
             answer = self._transport.call("GET", f"{self._root}/git/ref/{_path(name)}")
         except (NotThere, EmptyRepository):
@@ -57,10 +54,7 @@ class RefMethods(Rest):
         return answer.read(lambda data: str(data["object"]["sha"]))
 
     def create_ref(self, name: str, sha: str) -> bool:
-        """Create a ref; False when GitHub refuses, as for an existing ref.
-
-        POST …/git/refs. Raises AnswerLost.
-        """
+        """Create a ref; False when GitHub refuses, as for an existing ref. POST …/git/refs. Raises AnswerLost."""
         try:
             self._transport.call("POST", f"{self._root}/git/refs", body={"ref": name, "sha": sha})
         except Conflict:
@@ -86,25 +80,16 @@ class RefMethods(Rest):
         self._transport.call("PATCH", f"{self._root}/git/refs/{_path(name)}", body={"sha": sha, "force": True})
 
     def commit_object(self, sha: str) -> Commit | None:
-        """Read a commit; None without such a commit.
-
-        GET …/git/commits/{sha}.
-        """
+        """Read a commit; None without such a commit. GET …/git/commits/{sha}."""
         return self._found(f"{self._root}/git/commits/{quote(sha, safe='')}", _commit)
 
     def create_commit(self, message: str, tree: str, parents: Sequence[str]) -> Commit:
-        """Create a commit that no ref names yet.
-
-        POST …/git/commits. Raises AnswerLost; repeating it does no harm.
-        """
+        """Create a commit that no ref names yet. POST …/git/commits. Raises AnswerLost; repeating it does no harm."""
         content = {"message": message, "tree": tree, "parents": list(parents)}
         return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
 
     def create_tree(self, files: Mapping[str, str]) -> str:
-        """Create a tree of text files.
-
-        POST …/git/trees. Raises AnswerLost; the same files make the same tree.
-        """
+        """Create a tree of text files. POST …/git/trees. Raises AnswerLost; the same files make the same tree."""
         entries = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
         answer = self._transport.call("POST", f"{self._root}/git/trees", body={"tree": entries})
         return answer.read(lambda data: str(data["sha"]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from accord.core.clock import attempts, doubling
 from accord.core.errors import Stopped
-from accord.core.retry import attempts, doubling
 from accord.github.models import AnswerLost
 
 if TYPE_CHECKING:

@@ -24,42 +24,27 @@ class PullMethods(Rest):
     """Requests about pull requests."""
 
     def pull(self, number: int) -> Pull | None:
-        """Read one pull request; None without one of this number.
-
-        GET …/pulls/{n}.
-        """
+        """Read one pull request; None without one of this number. GET …/pulls/{n}."""
         return self._found(f"{self._root}/pulls/{number}", read_pull)
 
     def pulls_from(self, branch: str, *, state: str = "all") -> list[Pull]:
-        """List the pull requests whose head is this branch of this repository, newest first.
-
-        GET …/pulls.
-        """
+        """List the pull requests whose head is this branch of this repository, newest first. GET …/pulls."""
         owner = self._access.repository.partition("/")[0]
         params = {"head": f"{owner}:{branch}", "state": state, "sort": "created", "direction": "desc"}
         found = self._listed(f"{self._root}/pulls", read_pull, **params)
         return [pull for pull in found if pull.head_branch == branch]
 
     def open_pulls(self) -> Iterator[Pull]:
-        """List the open pull requests, oldest first, page by page as they are consumed.
-
-        GET …/pulls.
-        """
+        """List the open pull requests, oldest first, page by page as they are consumed. GET …/pulls."""
         return self._listed(f"{self._root}/pulls", read_pull, state="open", sort="created", direction="asc")
 
     def create_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
-        """Open a pull request.
-
-        POST …/pulls. Raises AnswerLost when it is unknown whether it was opened.
-        """
+        """Open a pull request. POST …/pulls. Raises AnswerLost when it is unknown whether it was opened."""
         content = {"title": title, "body": body, "head": head, "base": base, "draft": draft}
         return self._transport.call("POST", f"{self._root}/pulls", body=content, creates_content=True).read(read_pull)
 
     def change_pull(self, number: int, *, title: str, body: str) -> Pull:
-        """Change title and body; safe to repeat.
-
-        PATCH …/pulls/{n}.
-        """
+        """Change title and body; safe to repeat. PATCH …/pulls/{n}."""
         content = {"title": title, "body": body}
         return self._transport.call("PATCH", f"{self._root}/pulls/{number}", body=content).read(read_pull)
 
@@ -118,10 +103,7 @@ class ReviewMethods(Rest):
     """Requests about reviews."""
 
     def files(self, number: int) -> list[PullFile]:
-        """List the files of a pull request at its head; see ``limits.PULL_FILES``.
-
-        GET …/pulls/{n}/files, all pages.
-        """
+        """List the files of a pull request at its head; see ``limits.PULL_FILES``. GET …/pulls/{n}/files, all pages."""
         return list(self._listed(f"{self._root}/pulls/{number}/files", _file))
 
     def files_between(self, base: str, commit: str) -> list[PullFile]:
@@ -151,10 +133,7 @@ class ReviewMethods(Rest):
         return self._post(f"{self._root}/pulls/{number}/reviews", content).read(_review)
 
     def change_review(self, number: int, review_id: int, body: str) -> Review:
-        """Replace the body of a review; safe to repeat.
-
-        PUT …/pulls/{n}/reviews/{id}.
-        """
+        """Replace the body of a review; safe to repeat. PUT …/pulls/{n}/reviews/{id}."""
         path = f"{self._root}/pulls/{number}/reviews/{review_id}"
         return self._transport.call("PUT", path, body={"body": body}).read(_review)
 
@@ -182,10 +161,7 @@ class ReviewMethods(Rest):
         return self._post(f"{self._root}/pulls/{number}/comments", content).read(lambda data: str(data["html_url"]))
 
     def review_comments(self, number: int) -> Iterator[Comment]:
-        """List the comments on lines and files, oldest first.
-
-        GET …/pulls/{n}/comments, page by page.
-        """
+        """List the comments on lines and files, oldest first. GET …/pulls/{n}/comments, page by page."""
         return self._listed(f"{self._root}/pulls/{number}/comments", read_comment)
 
     def _post(self, path: str, content: dict[str, Any]) -> Response:

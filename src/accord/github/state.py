@@ -18,8 +18,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from accord.core.clock import attempts
 from accord.core.errors import Stopped
-from accord.core.retry import attempts
 from accord.github.git_data import create_ref_once
 from accord.github.models import Conflict
 from accord.github.once import send_until_answered

@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from accord.core.clock import attempts
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped
 from accord.core.findings import Finding, Severity
-from accord.core.retry import attempts
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
 from accord.github.once import send_once

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import Refused
 from accord.loops.models import CheckFacts, Closed, decision_for
 from accord.loops.posting import UNTRUSTED, join_parts
-from accord.text.hidden import strip_hidden
-from accord.text.terminal import as_seen
+from accord.text.hidden import as_seen, strip_hidden
 from accord.text.untrusted import fenced
 
 if TYPE_CHECKING:

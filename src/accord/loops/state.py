@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import ValidationError
 
+from accord.core.clock import attempts
 from accord.core.errors import Refused
-from accord.core.retry import attempts
 from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere

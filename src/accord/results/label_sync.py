@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
 from accord.core.suggest import did_you_mean
-from accord.files.inside import read_inside
-from accord.files.store import write_whole
+from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml
 from accord.github.limits import LABEL_DESCRIPTION_CHARS, LABEL_NAME_CHARS
 from accord.github.models import Forbidden, Label, NotThere

@@ -26,7 +26,7 @@ from accord.runner.error_rules import (
 )
 from accord.runner.models import Classification, Evidence
 from accord.runner.transcripts.wording import cut, delay_in, error_from, evidence_line
-from accord.text.terminal import as_seen
+from accord.text.hidden import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

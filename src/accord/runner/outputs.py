@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from accord.gha.commands import COMMAND, inert
 from accord.gha.files import utf16_size
 from accord.runner.models import Classification, Evidence, RunOutputs
-from accord.text.hidden import GUARD
+from accord.text.hidden import GUARD, as_seen
 from accord.text.redaction import redacted
 from accord.text.sanitise import sanitise, sanitise_line
-from accord.text.terminal import as_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.core.clock import attempts
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding
-from accord.core.retry import attempts
 from accord.git.branches import (
     DEFAULT_AUTHOR,
     RUN_TRAILER,
@@ -35,8 +35,8 @@ from accord.git.branches import (
     refs_of,
     scratch_repository,
 )
-from accord.git.links import escaping_links
 from accord.git.patches import PatchConflict, changes_between, paths_with_tokens
+from accord.git.paths import escaping_links
 from accord.git.program import Git
 from accord.runner.models import InternalError
 from accord.text.hidden import strip_hidden

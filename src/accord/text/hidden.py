@@ -1,4 +1,4 @@
-"""Invisible characters: removed, except where Unicode gives them a meaning.
+"""Characters that a reader does not see: invisible ones, and the escape sequences that a terminal obeys.
 
 An invisible character splits a word for a machine and not for a person, carries a message, or (bidirectional
 controls) shows a text in another order than it is read by a program ("Trojan Source", CVE-2021-42574). The same
@@ -115,3 +115,23 @@ def _is_beside_rtl(text: str, position: int) -> bool:
     around = text[max(0, position - 100) : position + 101]
     before, after = around[: min(position, 100)], around[min(position, 100) :]
     return bool(re.search(_RTL, before.rpartition("\n")[2]) or re.search(_RTL, after.partition("\n")[0]))
+
+
+_SEQUENCE = re.compile(
+    r"\x1b+(?:"
+    r"\[[0-?]{0,64}[ -/]{0,8}[@-_a-~]?"  # colours and moves, also when they were cut off
+    r"|[\]PX^_][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)"  # titles, links, clipboards, on one line
+    r"|[ -/]{1,8}[0-_a-~]|[0-Z\\-_]"
+    r")?"
+)
+"""None eats a backtick, which ends code. Escapes before one belong to it, so that none is left to begin another."""
+
+
+def without_escapes(text: str) -> tuple[str, int]:
+    """Return a text as it is without its escape sequences, and how many there were. To do so again changes nothing."""
+    return _SEQUENCE.subn("", text) if "\x1b" in text else (text, 0)
+
+
+def as_seen(text: str) -> str:
+    """Return a text without its escape sequences."""
+    return without_escapes(text)[0]

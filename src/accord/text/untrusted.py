@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from accord.text.hidden import GUARD, strip_hidden
 from accord.text.markdown import longer_run
 from accord.text.regions import ParsedMarkdown, Prose, parse_markdown
-from accord.text.views import Replacement, View
-from accord.text.words import entity_edits
+from accord.text.words import Replacement, View, entity_edits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

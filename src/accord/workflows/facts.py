@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, with_lines
 from accord.core.kinds import KINDS, read_shape
-from accord.files.inside import LINK_OUT, is_inside, read_inside
+from accord.files.store import LINK_OUT, is_inside, read_inside
 from accord.files.yaml import read_mapping
 from accord.git.program import Git
 from accord.runner.registry import REGISTRY_PATH, load_registry

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, CommitText, branch_facts, commit_patch, fetched, runs_of
-from accord.git.links import escaping_links
 from accord.git.patches import Change, changes_between, secret_findings
+from accord.git.paths import escaping_links
 from accord.github.markers import find_markers
 from accord.results.status import find_work_item, require_writable
 from accord.results.texts import posted_message

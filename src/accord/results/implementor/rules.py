@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
-from accord.text.labelled import labelled_parts
-from accord.text.markdown import blank_code
+from accord.text.markdown import blank_code, labelled_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer
-from accord.text.labelled import labelled_parts
+from accord.text.markdown import labelled_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

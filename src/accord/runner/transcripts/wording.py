@@ -10,7 +10,7 @@ from typing import Any
 
 from accord.runner.transcripts.events import AgentError
 from accord.runner.transcripts.lines import json_prefix, object_of, objects_of, status_of, text_of
-from accord.text.terminal import as_seen
+from accord.text.hidden import as_seen
 
 LINE_CHARS = 300
 MESSAGE_CHARS = 1_000
