@@ -1,21 +1,33 @@
-"""Every rule of a planner result: what breaks it is found, at its place, and what keeps it passes."""
+"""Every rule of the three results: what breaks it is found at its place, and what keeps it passes."""
 
 from __future__ import annotations
 
 import json
+import re
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, refinement_body, task, task_body, update
+from support.reviews import FINDING, approve, comment, needs_changes, warn
 
+import accord.results
+from accord.core.findings import Finding
 from accord.core.kinds import check_document
 
-Case = tuple[dict[str, Any], str, str]
+Case = tuple[Any, str, str]
+
+
+def findings_of(result: Any) -> list[Finding]:
+    return check_document(json.dumps(result, indent=1).encode(), None)[1]
 
 
 def check(result: Any) -> list[tuple[str, str, str]]:
-    _, findings = check_document(json.dumps(result, indent=1).encode(), None)
-    return [(finding.code, finding.severity.value, finding.path) for finding in findings]
+    return [(finding.code, finding.severity.value, finding.path) for finding in findings_of(result)]
+
+
+# Planner
 
 
 def changed(item: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -26,7 +38,7 @@ def labelled(item: dict[str, Any], *labels: str) -> dict[str, Any]:
     return changed(item, labels=list(labels))
 
 
-VALID = {
+PLANS = {
     "nothing to do": plan(),
     "one task": plan(task("a")),
     "one refinement": plan(refinement("a")),
@@ -46,13 +58,7 @@ VALID = {
     ),
 }
 
-
-@pytest.mark.parametrize("name", VALID)
-def test_a_valid_plan_is_not_held_up(name: str) -> None:
-    assert check(VALID[name]) == []
-
-
-BROKEN: dict[str, Case] = {
+BROKEN_PLANS: dict[str, Case] = {
     "tempID twice": (plan(task("a"), task("a")), "duplicate-temp-id", "/create/1/tempID"),
     "empty tempID": (plan(task(" ")), "schema", "/create/0/tempID"),
     "unknown name": (plan(task("a", "b")), "unknown-reference", "/create/0/blockedBy/0"),
@@ -95,7 +101,6 @@ BROKEN: dict[str, Case] = {
     ),
 }
 
-
 LABELS = {
     "no priority": ("task:implement status:pending complexity:low", "label-missing", ""),
     "no type": ("status:pending priority:low complexity:low", "label-missing", ""),
@@ -113,31 +118,14 @@ LABELS = {
     "label of 51 characters": (" ".join([*TASK_LABELS, "x" * 51]), "label-too-long", "/4"),
     "101 labels": (" ".join([*TASK_LABELS, *(f"l{i}" for i in range(97))]), "labels-too-many", ""),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_a_new_item_needs_exactly_the_labels_of_its_kind(name: str) -> None:
-    labels, code, place = LABELS[name]
-    item = refinement("a") if "refinement" in name else task("a")
-    assert (code, "error", f"/create/0/labels{place}") in check(plan(labelled(item, *labels.split())))
-
-
-def test_a_misspelt_name_is_corrected() -> None:
-    item = changed(task("a", "bb-tsak"), labels=[*TASK_LABELS[:2], "priority:hihg", "complexity:low"])
-    broken = plan(item, task("bb-task", body=task_body().replace("Acceptance Criteria", "Acceptance Criterias")))
-    _, findings = check_document(json.dumps(broken).encode(), None)
-    said = {finding.code: finding.message for finding in findings}
-    assert "Did you mean `priority:high`?" in said["label-unknown"]
-    assert "Did you mean `bb-task`?" in said["unknown-reference"]
-    assert "Did you mean `Acceptance Criteria`?" in said["section-missing"]
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_rule_is_found_at_its_place(name: str) -> None:
-    result, code, path = BROKEN[name]
-    assert (code, "error", path) in check(result)
-
-
+BROKEN_PLANS |= {
+    name: (
+        plan(labelled(refinement("a") if "refinement" in name else task("a"), *names.split())),
+        code,
+        f"/create/0/labels{place}",
+    )
+    for name, (names, code, place) in LABELS.items()
+}
 SHAPES: dict[str, tuple[Any, str]] = {
     "no role": ({"create": [], "close": [], "update": []}, "/role"),
     "other role": ({"role": "poet", "create": [], "close": [], "update": []}, "/role"),
@@ -151,39 +139,283 @@ SHAPES: dict[str, tuple[Any, str]] = {
     "boolean label": (plan(changed(task("a"), labels=[True])), "/create/0/labels/0"),
     "key with a slash": (plan({**task("a"), "a/b~c": 1}), "/create/0/a~1b~0c"),
 }
+BROKEN_PLANS |= {name: (result, "schema", path) for name, (result, path) in SHAPES.items()}
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_a_wrong_shape_is_found_at_its_place(name: str) -> None:
-    result, path = SHAPES[name]
-    assert ("schema", "error", path) in check(result)
+# Implementor
 
 
-def test_a_cycle_is_printed_in_the_order_of_waiting() -> None:
-    result = plan(task("a", "b"), task("b", "c"), task("c", "a"), task("d"))
-    _, findings = check_document(json.dumps(result).encode(), None)
-    message = next(finding.message for finding in findings if finding.code == "dependency-cycle")
-    assert any(cycle in message for cycle in ("a → b → c → a", "b → c → a → b", "c → a → b → c"))
+BLOCKED = """Type: spec-gap
+Description: The spec does not say what an empty list means.
+Spec reference: docs/specs/a.md, section "Input": "The list is read."
+Options:
+1. Ignore it: simple, but errors stay hidden
+2. Refuse it: safe, but callers break
+Recommendation: option 2, because a hidden error costs more.
+Impact: the task cannot be finished."""
+
+DRESSED = """### Blocker type
+
+`external-dependency`
+
+### Description
+
+The payment provider's test system is down since Monday.
+
+### Options
+
+- **Wait** until it is back, which costs days
+- **Mock it**, which proves less
+
+### Recommendation
+
+Wait, since the mock would have to be written.
+
+### Impact
+
+The release slips."""
+
+FAILED = (
+    "The integration test suite fails in test_upload. I tried to raise its time limit and to run it alone; "
+    "the cause is a broken fixture outside of this task's scope."
+)
+PATCH = "diff --git a/a b/a\n"
 
 
-def test_a_name_that_differs_by_blanks_alone_is_shown_as_it_must_be_written() -> None:
-    _, (finding,) = check_document(json.dumps(plan(task("a "), task("b", "a"))).encode(), None)
-    assert finding.message.endswith("Did you mean `a `?")
-    assert check(plan(task("a "), task("b", "a "))) == []
+def report(outcome: str, summary: str, patch: str | None = None) -> dict[str, Any]:
+    return {"role": "implementor", "outcome": outcome, "patch": patch, "summary": summary}
 
 
-def test_tasks_that_may_collide_are_named_and_not_refused() -> None:
-    result = plan(
-        task("a", in_scope="- src/x.py"),
-        task("b", in_scope="- `./src/x.py` (new)"),
-        task("c", "b", in_scope="- src/x.py"),
-    )
-    found = check(result)
-    assert found == [("shared-scope", "warning", "/create/1/body"), ("shared-scope", "warning", "/create/2/body")]
+def blocked_with(old: str, new: str) -> dict[str, Any]:
+    assert old in BLOCKED
+    return report("blocked", BLOCKED.replace(old, new))
 
 
-def test_an_update_that_loses_the_priority_is_warned_of() -> None:
-    assert check(plan(update=[update(1, labels=["bug"])])) == [("label-missing", "warning", "/update/0/labels")]
+SUBLIST = """- Ignore it
+  - Pro: simple
+  - Con: errors stay hidden
+- Refuse it
+  - Pro: safe
+  - Con: callers break"""
+HEADINGS = """### Option A
+
+Ignore it: simple, but errors stay hidden.
+
+### Option B
+
+Refuse it: safe, but callers break."""
+ELABORATE = {
+    "what an option costs in a list below it": SUBLIST,
+    "options as headings with paragraphs": HEADINGS,
+    "options by the word, with lists that are not indented": SUBLIST.replace("- I", "Option A: I")
+    .replace("- R", "Option B: R")
+    .replace("  -", "-"),
+    "a list that is not quite straight": "- Ignore it: simple, errors hidden\n - Refuse it: safe, callers break",
+    "Japanese": "- 無視する。簡単だが、誤りが隠れる\n- 拒否する。安全だが、呼び出し側が壊れる",
+    "Thai": "- ละเว้นง่ายแต่ข้อผิดพลาดซ่อนอยู่\n- ปฏิเสธปลอดภัยแต่ผู้เรียกเสียหาย",
+    "German": "- Ignorieren: einfach, verbirgt aber Fehler\n- Ablehnen: sicher, bricht aber Aufrufer",
+}
+
+SAID = {
+    "type checking": "Type checking (mypy) fails in an untouched file. I attempted stubs; it is pre-existing.",
+    "a step that could not be run": "The build step could not be run. I retried; it is outside my control.",
+    "labels in another language": "Step: Prüfung schlägt fehl.\nTried: Neu begonnen.\nOutside: Der Rechner ist alt.",
+    "labels in bold": "**Failing step:** pytest\n**Attempts:** ran it alone\n**Why outside:** CI has no network",
+}
+QUOTES = [
+    "„Die Liste wird gelesen.“",
+    "« La liste est lue. »",
+    "»Listen læses.«",
+    "「一覧を読む。」",
+    "『一覧を読む。』",
+    "“The list is read.”",
+    "'The list is read.'",
+    "\u2018It\u2019s read.\u2019",
+    "\n> The list is read.\n",
+]
+OPTIONS = "1. Ignore it: simple, but errors stay hidden\n2. Refuse it: safe, but callers break"
+LIMIT = "\nThe test step failed, I tried three fixes; it is upstream."
+SPEC_LINE = next(f"{line}\n" for line in BLOCKED.splitlines() if line.startswith("Spec reference"))
+REPORTS = {
+    "completed": report("completed", "Added the parser and its tests.", PATCH),
+    "blocked": report("blocked", BLOCKED),
+    "blocked, with headings": report("blocked", DRESSED),
+    "bold labels": report("blocked", BLOCKED.replace("Type:", "**Type:**").replace("Impact:", "**Impact** -")),
+    "validation failure": report("validation-failure", FAILED),
+    "another blocker than the spec": report(
+        "blocked", BLOCKED.replace("spec-gap", "technical-constraint").replace(SPEC_LINE, "")
+    ),
+    **{
+        f"debugging limit, {outcome}": report(outcome, BLOCKED.replace("spec-gap", "debugging-limit") + LIMIT)
+        for outcome in ("blocked", "validation-failure")
+    },
+    **{name: blocked_with(OPTIONS, options) for name, options in ELABORATE.items()},
+    **{name: report("validation-failure", text) for name, text in SAID.items()},
+    **{
+        f"quote {quote.strip()}": report(
+            "blocked", BLOCKED.replace('"The list is read."', quote).replace('"Input"', "Input")
+        )
+        for quote in QUOTES
+    },
+}
+BROKEN_REPORTS = {
+    "no patch": ("completed", "Done.", None, "patch-missing"),
+    "blank patch": ("completed", "Done.", " \n", "patch-missing"),
+    "patch of a blocked one": ("blocked", BLOCKED, PATCH, "patch-unexpected"),
+    "empty patch of a failed one": ("validation-failure", FAILED, "", "patch-unexpected"),
+    "no summary": ("completed", " ", PATCH, "summary-empty"),
+}
+CHANGED = {
+    "no type": ("Type: spec-gap\n", "", "blocker-type-missing"),
+    "type in a code block": ("Type: spec-gap\n", "```\nType: spec-gap\n```\n", "blocker-type-missing"),
+    "another type": ("spec-gap", "bad-mood", "blocker-type-unknown"),
+    "no description": (
+        "Description: The spec does not say what an empty list means.\n", "", "blocker-description",
+    ),
+    "one option": ("2. Refuse it: safe, but callers break\n", "", "blocker-options"),
+    "option without trade-off": ("Refuse it: safe, but callers break", "Refuse it", "blocker-options"),
+    "no recommendation": (
+        "Recommendation: option 2, because a hidden error costs more.\n", "", "blocker-recommendation",
+    ),
+    "no impact": ("Impact: the task cannot be finished.", "", "blocker-impact"),
+    "no path": ("docs/specs/a.md", "the spec", "blocker-spec-reference"),
+    "no section": ('section "Input"', "in it", "blocker-spec-reference"),
+    "no quote": ('section "Input": "The list is read."', "section Input", "blocker-spec-reference"),
+}  # fmt: skip
+TOO_FEW = ["### Option A\n\n### Option B", "- A\n- B", "- A\n  - it is simple, but slow", "- 無視\n- 拒否"]
+UNNAMED = {
+    "no step": "It went wrong. I tried much. It is outside my scope.",
+    "nothing tried": "The lint step failed. It is outside my scope.",
+    "no reason": "The lint step failed. I tried to fix it.",
+}
+BROKEN_RESULTS: dict[str, Case] = {
+    **{
+        name: (report(outcome, summary, patch), code, "/patch" if "patch" in code else "/summary")
+        for name, (outcome, summary, patch, code) in BROKEN_REPORTS.items()
+    },
+    **{name: (blocked_with(old, new), code, "/summary") for name, (old, new, code) in CHANGED.items()},
+    **{f"options {text!r}": (blocked_with(OPTIONS, text), "blocker-options", "/summary") for text in TOO_FEW},
+    **{
+        name: (report("validation-failure", text), "validation-step-missing", "/summary")
+        for name, text in UNNAMED.items()
+    },
+}
+
+
+# Reviewer
+
+
+COMPLETE = {
+    "labels": FINDING,
+    "in bold": "**What** is wrong: the loop.\n\n**Why** it matters: the spec.\n\n**Fix**: range(n)",
+    "bold with colon": "**What:** a\n**Why:** b\n**Fix:** c",
+    "in italics": "*What*: a\n_Why:_ b\n*Fix:* c",
+    "with wide colons": "What\uff1a循环多一次。\n**Why\uff1a**规范。\nFix\uff1arange(n)",
+    "capitals": "WHAT: a\nWHY: b\nFIX: c",
+    "headings": "### What\na\n### Why\nb\n### Fix\nc",
+    "a list": "- What: a\n- Why: b\n- Fix: c",
+    "one line": "What: a. Why: b. Fix: c.",
+    "another order": "Fix: c\nWhat: a\nWhy: b",
+    "a suggestion as fix": "What: a\nWhy: b\nFix:\n```suggestion\nrange(n)\n```",
+}
+REVIEWS = {
+    "approval": approve(),
+    "approval with a warning": approve(warn("a.py")),
+    "finding and warning": needs_changes(comment("a.py", 3), warn("a.py")),
+    **{f"finding, {name}": needs_changes(comment("a.py", 1, text)) for name, text in COMPLETE.items()},
+}
+INCOMPLETE = {
+    "no fix": "What: a\nWhy: b",
+    "empty why": "What: a\nWhy:\nFix: c",
+    "prose": "This is wrong.",
+    "labels in code": "```\nWhat: a\nWhy: b\nFix: c\n```",
+    "words that only look alike": "Whatever: a\nWhy: b\nFixture: c",
+}
+FIRST = "/review/comments/0"
+BROKEN_RESULTS |= {
+    **{
+        f"finding, {name}": (needs_changes(comment("a.py", 1, text)), "finding-incomplete", f"{FIRST}/body")
+        for name, text in INCOMPLETE.items()
+    },
+    "no comment": (needs_changes(), "needs-changes-without-finding", "/review/comments"),
+    "only a warning": (needs_changes(warn("a.py", 1)), "needs-changes-without-finding", "/review/comments"),
+    "approval with a finding": (approve(comment("a.py", 1)), "approve-with-finding", f"{FIRST}/body"),
+    **{f"line {n}": (needs_changes(comment("a.py", n)), "line-invalid", f"{FIRST}/line") for n in (0, -3)},
+    **{
+        f"path {path!r}": (needs_changes(comment(path, 1)), "path-invalid", f"{FIRST}/path")
+        for path in ("", "/etc/passwd", "../a.py", "a/../../b", "C:\\a.py")
+    },
+    "no summary of a review": (approve(summary=" "), "summary-empty", "/review/summary"),
+    "empty comment": (approve(comment("a.py", None, "[Warning] ")), "comment-empty", f"{FIRST}/body"),
+}
+
+VALID = {**PLANS, **REPORTS, **REVIEWS}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_valid_result_has_no_findings(name: str) -> None:
+    assert check(VALID[name]) == []
+
+
+@pytest.mark.parametrize("name", BROKEN_PLANS)
+def test_a_broken_rule_of_a_plan_is_found_at_its_place(name: str) -> None:
+    result, code, path = BROKEN_PLANS[name]
+    assert (code, "error", path) in check(result)
+
+
+@pytest.mark.parametrize("name", BROKEN_RESULTS)
+def test_a_broken_rule_of_another_result_is_the_only_finding(name: str) -> None:
+    result, code, path = BROKEN_RESULTS[name]
+    assert {*check(result)} == {(code, "error", path)}
+
+
+WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
+    (plan(update=[update(1, labels=["bug"])]), [("label-missing", "/update/0/labels")]),
+    (
+        plan(
+            task("a", in_scope="- src/x.py"),
+            task("b", in_scope="- `./src/x.py` (new)"),
+            task("c", "b", in_scope="- src/x.py"),
+        ),
+        [("shared-scope", "/create/1/body"), ("shared-scope", "/create/2/body")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("result", "expected"), WARNED)
+def test_what_a_person_should_look_at_is_a_warning(result: Any, expected: list[tuple[str, str]]) -> None:
+    assert check(result) == [(code, "warning", path) for code, path in expected]
+
+
+IN_BODIES = "criteria-missing options-too-few quote-missing scope-empty scope-overlap section-empty section-missing"
+
+
+def test_each_code_of_the_rules_has_a_case() -> None:
+    folder = Path(accord.results.__file__).parent
+    sources = [path.read_text() for path in (*folder.glob("*/rules.py"), folder / "bodies.py")]
+    codes = set(chain.from_iterable(re.findall(r'(?:Finding|warning)\(\s*"([a-z-]+)"', text) for text in sources))
+    cases = {code for _, code, _ in chain(BROKEN_PLANS.values(), BROKEN_RESULTS.values())}
+    warned = {code for _, expected in WARNED for code, _ in expected}
+    assert codes - cases - warned - {*IN_BODIES.split()} == set(), "test_templates.py has the codes of bodies"
+
+
+MISSPELT = task("a", "bb-tsak")
+MISSPELT["labels"][2] = "priority:hihg"
+MISSPELT_BODY = task_body().replace("Acceptance Criteria", "Acceptance Criterias")
+MESSAGES = [
+    (plan(MISSPELT, task("bb-task")), "label-unknown", "Did you mean `priority:high`?"),
+    (plan(MISSPELT, task("bb-task")), "unknown-reference", "Did you mean `bb-task`?"),
+    (plan(task("a "), task("b", "a")), "unknown-reference", "Did you mean `a `?"),
+    (plan(task("a", body=MISSPELT_BODY)), "section-missing", "Did you mean `Acceptance Criteria`?"),
+    (blocked_with("-gap", "-gpa"), "blocker-type-unknown", "Did you mean `spec-gap`?"),
+    (plan(task("a", "b"), task("b", "c"), task("c", "a"), task("d")), "dependency-cycle", "a → b → c → a"),
+]
+
+
+@pytest.mark.parametrize(("result", "code", "said"), MESSAGES)
+def test_a_message_names_the_nearest_valid_word_and_the_whole_cycle(result: Any, code: str, said: str) -> None:
+    message = next(finding.message for finding in findings_of(result) if finding.code == code)
+    assert said in message
 
 
 def test_findings_name_the_line_of_the_file() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from support.killing import kill_at
 
 from accord.results.operations import Outcome
+from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,15 +29,21 @@ class Clean(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """A result and where it is applied. ``state`` returns all that a user can see, without what differs by nature."""
+    """A result and where it is applied. ``state`` returns all that a user can see, without what differs by nature.
+
+    ``options`` are those of ``accord apply``.
+    """
 
     stage: Stage
     begin: Callable[[], None]
     apply: Callable[[], Receipt]
     state: Callable[[], Any]
+    result: dict[str, Any]
+    options: Sequence[str] = ()
 
+    @cached_property
     def clean(self) -> Clean:
-        """Apply it undisturbed, and see that it then writes nothing any more."""
+        """Apply it undisturbed, and see that a second run writes nothing."""
         self.begin()
         receipt = self.apply()
         assert receipt.outcome is Outcome.APPLIED, receipt.error
@@ -45,15 +53,44 @@ class Work:
         return Clean(state, count, receipt)
 
 
-def assert_survives_kills(work: Work, command: Sequence[str], moments: Iterable[int], end: Any) -> None:
-    """Kill ``accord`` at each of these requests, run it again, and find the end of a clean run.
+@dataclass(frozen=True)
+class FaultCase:
+    """A fault at one request or, with ``is_permanent``, at every later one too; ``path`` limits it to some requests."""
 
-    An end like that of a clean run is one after which a further run writes nothing: ``Work.clean`` has seen it.
+    kind: str
+    is_permanent: bool = False
+    path: str | None = None
+    may_stop: bool = False
+
+
+def assert_survives_faults(work: Work, case: FaultCase) -> None:
+    """Run into a fault at each request, then run again, at once or an hour later in turns.
+
+    GitHub's listing finds what an earlier run made at once, its search only later. The end is that of a clean run.
     """
-    for nth in moments:
+    clean = work.clean
+    outcomes = {Outcome.STOPPED} if case.is_permanent else {Outcome.APPLIED}
+    outcomes |= {Outcome.STOPPED} if case.may_stop else set()
+    times = 1000 if case.is_permanent else 1
+    for nth in range(1, clean.count + 1):
+        work.begin()
+        work.stage.server.faults.add(Fault(case.kind, nth=nth, times=times, path=case.path, seconds=30))
+        first = work.apply()
+        work.stage.server.faults.clear()
+        work.stage.clock.sleep(3600 * (nth % 2))
+        second = work.apply()
+        assert first.outcome in outcomes, (case, nth, first.error)
+        assert second.exit_code == 0, (case, nth, second.error)
+        assert first.outcome is Outcome.STOPPED or second.writes == 0, (case, nth)
+        assert work.state() == clean.state, (case, nth)
+
+
+def assert_survives_kills(work: Work, command: Sequence[str], requests: Iterable[int]) -> None:
+    """Kill ``accord`` at each of these requests, run it again, and find the end of a clean run."""
+    for nth in requests:
         work.begin()
         kill_at(nth, command, work.stage)
         work.stage.clock.sleep(3600 * (nth % 3 == 0))
         receipt = work.apply()
         assert receipt.exit_code == 0, (nth, receipt.error)
-        assert work.state() == end, nth
+        assert work.state() == work.clean.state, nth

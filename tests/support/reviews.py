@@ -7,8 +7,6 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from support.stage import Stage, staged
-
 from accord.core.kinds import read_shape
 from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
@@ -19,6 +17,8 @@ from accord.text.redaction import Redactor
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from support.stage import Stage
 
     from accord.github.client import GitHub
     from accord.results.operations import Receipt
@@ -95,6 +95,8 @@ SEED = {
 @contextmanager
 def review_stage(directory: Path, **settings: Any) -> Iterator[Stage]:
     """Open a stage with pull requests of other people and of our own."""
+    from support.stage import staged  # here, so that pure tests of reviews do without the sandbox
+
     seed = directory / "seed.yml"
     seed.write_text(json.dumps(SEED), encoding="utf-8")
     with staged(directory / "data", seed=seed, **settings) as stage:

@@ -1,0 +1,197 @@
+"""Exactly once, whatever happens to a request or to the process: nothing is lost, and nothing exists twice."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from support import implementations
+from support.exactly_once import FaultCase, Work, assert_survives_faults, assert_survives_kills
+from support.plans import plan, refinement, task, task_body, update
+from support.reviews import FINDING, PULL, approve, comment, needs_changes, post, review_stage, snapshot, warn
+from support.stage import staged
+
+from accord.github.limits import BODY_CHARS
+from accord.results.operations import Outcome
+from accord_sandbox.faults import KINDS, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.matrix
+
+PLAN = plan(
+    task("t1"),
+    task("t2", "t1"),
+    task("t3", "t1"),
+    task("t4", "t2", "t3", out_of_scope="- src/t2.py (owned by #t2)"),
+    refinement("r1"),
+    task("t5", "r1"),
+    task("t6", "#1"),
+    task("t7"),
+    task("t8", "t9"),
+    task("t9"),
+    task("t10", "2"),
+    task("t11"),
+    close=["3", "#4"],
+    update=[
+        update(5, body=task_body(objective="Changed."), labels=["priority:high", "complexity:high"]),
+        update(6, labels=["priority:low", "complexity:trivial"]),
+    ],
+)
+REVIEW = needs_changes(
+    comment("src/long.txt", 3),
+    comment("src/long.txt", 15),
+    comment("new name.txt"),
+    comment("no/such.txt", 1, FINDING + "-" * BODY_CHARS),
+    warn("untouched.txt", 1),
+)
+
+
+@contextmanager
+def planner_work(folder: Path) -> Iterator[Work]:
+    """Six old issues, and a plan that uses every operation."""
+    labels = ["task:implement", "status:ready", "priority:medium", "complexity:low"]
+    with staged(folder / "data") as stage:
+        path = f"/repos/{stage.repository}/issues"
+        for number in range(1, 7):
+            stage.send("POST", path, title=f"Old {number}", body=task_body(), labels=labels)
+        stage.clock.sleep(3600)
+        yield Work(stage, stage.keep(), lambda: stage.apply(PLAN), stage.snapshot, PLAN)
+
+
+@contextmanager
+def reviewer_work(folder: Path) -> Iterator[Work]:
+    """An older review of ours, an item that is in review again, and a review that uses every operation."""
+    with review_stage(folder, rate_limits=None) as stage:
+        post(stage, approve(summary="Looked fine at first."))
+        labels = ["task:implement", "status:review", "priority:low"]
+        stage.send("PUT", f"/repos/{stage.repository}/issues/1/labels", labels=labels)
+        options = ("--pull", str(PULL))
+        yield Work(stage, stage.keep(), lambda: post(stage, REVIEW), lambda: snapshot(stage), REVIEW, options)
+
+
+@contextmanager
+def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]:
+    """A work item in progress, and a patch for it or the reason why there is none."""
+    with implementations.implement_stage(folder) as stage:
+        begin = stage.keep()
+        result = implementations.ended("blocked", implementations.BLOCKED)
+        if outcome == "completed":
+            result = implementations.completed(implementations.work_of_agent(stage, folder / "agent"))
+        yield Work(
+            stage,
+            begin,
+            lambda: implementations.apply(stage, result),
+            lambda: implementations.state(stage),
+            result,
+            ("--work-item", "1"),
+        )
+
+
+@contextmanager
+def blocked_work(folder: Path) -> Iterator[Work]:
+    with implementor_work(folder, "blocked") as work:
+        yield work
+
+
+WORKS: dict[str, tuple[Any, int, int]] = {
+    "planner": (planner_work, 11, 12 + 8 + 2 + 2),
+    "reviewer": (reviewer_work, 6, 1 + 2 + 1 + 1 + 1),
+    "implementor": (implementor_work, 4, 1 + 1),
+    "blocked": (blocked_work, 4, 1 + 1),
+}
+"""How to begin, and the reads and writes of a run that nothing disturbs."""
+
+
+@pytest.fixture(scope="module")
+def work(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Work]:
+    begin, reads, writes = WORKS[request.param]
+    with begin(tmp_path_factory.mktemp("work")) as work:
+        receipt = work.clean.receipt
+        assert (receipt.reads, receipt.writes) == (reads, writes)
+        yield work
+
+
+ALIKE = {"error-500", "error-503", "slow"}
+"""Two statuses that are read like error-502, and a kind that takes real time and has a test of its own."""
+ONE_PER_REACTION = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
+REST = r"^/(?:repos|user|search)\b"
+"""The requests of the API: git over HTTP has no answer for a rate limit."""
+FAULTS = {
+    "planner": [FaultCase(kind) for kind in KINDS if kind not in ALIKE],
+    "reviewer": [FaultCase(kind) for kind in ONE_PER_REACTION],
+    "implementor": [
+        *(FaultCase(kind, may_stop=True) for kind in ("lost-before", "lost-after", "truncated")),
+        FaultCase("secondary-403", path=REST),
+    ],
+}
+FAULTS["blocked"] = FAULTS["implementor"]
+for name in ("planner", "reviewer"):
+    FAULTS[name] += [FaultCase(kind, is_permanent=True) for kind in ("lost-before", "lost-after")]
+
+
+@pytest.mark.parametrize(
+    ("work", "case"),
+    [
+        pytest.param(name, case, id=f"{name}-{case.kind}{'-for-good' * case.is_permanent}")
+        for name, cases in FAULTS.items()
+        for case in cases
+    ],
+    indirect=["work"],
+)
+def test_a_fault_at_any_request_loses_and_doubles_nothing(work: Work, case: FaultCase) -> None:
+    assert_survives_faults(work, case)
+
+
+PARTS = {"planner": 3, "reviewer": 1, "implementor": 2, "blocked": 1}
+
+
+@pytest.mark.parametrize(
+    ("work", "part"), [(name, part) for name, parts in PARTS.items() for part in range(parts)], indirect=["work"]
+)
+def test_a_run_that_is_killed_at_any_request_is_finished_by_the_next_one(
+    work: Work, request: pytest.FixtureRequest, tmp_path: Path, part: int
+) -> None:
+    """In parts, for parallel workers. For an implementor also between push and pull request; git is killed with it."""
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(work.result))
+    parts = PARTS[request.node.callspec.params["work"]]
+    assert_survives_kills(work, ["apply", str(file), *work.options], range(1 + part, work.clean.count + 1, parts))
+
+
+@pytest.mark.parametrize("work", ["planner"], indirect=True)
+def test_an_answer_that_comes_after_the_time_limit_is_found_not_sent_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accord.github.pygithub.TIMEOUT_SECONDS", 1)
+    for method, path in [("POST", "/issues$"), ("POST", "/blocked_by$"), ("PATCH", "/issues/5$"), ("GET", "/search/")]:
+        work.begin()
+        work.stage.server.faults.add(Fault("slow", nth=1, method=method, path=path, seconds=1.3))
+        assert work.apply().outcome is Outcome.APPLIED, path
+        assert work.state() == work.clean.state, path
+
+
+@pytest.mark.parametrize("work", ["reviewer"], indirect=True)
+@pytest.mark.parametrize("posted", range(1, 5))
+def test_a_head_that_moves_between_two_runs_changes_nothing_of_the_review_that_was_begun(
+    work: Work, posted: int
+) -> None:
+    """The second run finishes the review of the first commit, though the files of the pull request look different."""
+    stage, expected = work.stage, work.clean.state
+    work.begin()
+    stage.server.faults.add(Fault("lost-before", method="POST", nth=1 + posted, times=1000))
+    work.apply()
+    stage.server.faults.clear()
+    path = f"/repos/{stage.repository}/contents/src/long.txt"
+    file = stage.get(path, ref="accord/1")
+    stage.send("PUT", path, message="Fix", content="TW9yZQo=", branch="accord/1", sha=file["sha"])
+    receipt = work.apply()
+    assert receipt.exit_code == 0, receipt.error
+    assert "already-reviewed" in {finding.code for finding in receipt.findings}
+    after = snapshot(stage)
+    assert [row[-1] for row in after["comments"]] == [row[-1] for row in expected["comments"]]
+    assert (after["reviews"], after["conversation"]) == (expected["reviews"], expected["conversation"])

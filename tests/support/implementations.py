@@ -1,0 +1,109 @@
+"""Implementor's results for tests: builders, and a stage with a little code and one work item in progress."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from support.plans import task_body
+from support.stage import Stage, staged
+
+from accord.core.kinds import read_shape
+from accord.git.branches import Remote
+from accord.git.patches import extract_patch
+from accord.results.implementor.run import apply_implementation
+from accord.results.models import ImplementorResult
+from accord.results.operations import Receipt, RunOptions
+from accord.text.redaction import Redactor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SEED = """repositories:
+- name: accord/sandbox
+  files:
+    src/a.py: "a = 1\\n"
+    src/b.py: "b = 1\\n"
+    README.md: "hello\\n"
+"""
+USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+BLOCKED = """Type: technical-constraint
+Description: The library cannot do it at all.
+Options:
+1. Replace it, which takes a week
+2. Drop the feature, which users will notice
+Recommendation: replace it, because the feature was promised.
+Impact: the release waits."""
+FAILED = "The test step failed. I tried twice; the cause is outside of the task's scope."
+
+
+@contextmanager
+def implement_stage(folder: Path) -> Iterator[Stage]:
+    """Open a stage with a little code, and one work item that is in progress."""
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "data", seed=folder / "seed.yml", rate_limits=None) as stage:
+        labels = ["task:implement", "status:in-progress", "priority:low", "complexity:low"]
+        body = task_body(in_scope="- src/a.py")
+        stage.send("POST", f"/repos/{stage.repository}/issues", title="Do the work", body=body, labels=labels)
+        yield stage
+
+
+def clone(stage: Stage, to: Path, branch: str = "main") -> Path:
+    url = f"{stage.server.url.replace('http://', f'http://x:{stage.server.token}@')}/{stage.repository}.git"
+    subprocess.run(["git", "clone", "-q", "-b", branch, url, str(to)], check=True, capture_output=True)
+    return to
+
+
+def git(tree: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *USER, *arguments], cwd=tree, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def work_of_agent(stage: Stage, folder: Path) -> str:
+    """Return the patch of an agent that changed a file and wrote a test."""
+    tree = clone(stage, folder)
+    (tree / "src" / "a.py").write_text("a = 2\n")
+    (tree / "src" / "test_a.py").write_text("def test_a(): ...\n")
+    return extract_patch(tree, "origin/main").decode()
+
+
+def completed(patch: str, summary: str = "Did it, and tested it.") -> dict[str, Any]:
+    return {"role": "implementor", "outcome": "completed", "patch": patch, "summary": summary}
+
+
+def ended(outcome: str, summary: str) -> dict[str, Any]:
+    return {"role": "implementor", "outcome": outcome, "patch": None, "summary": summary}
+
+
+def remote_of(stage: Stage, token: str = "") -> Remote:
+    url, token = f"{stage.server.url}/{stage.repository}.git", token or stage.server.token
+    return Remote(url, stage.server.url, token, stage.clock)
+
+
+def apply(
+    stage: Stage, result: dict[str, Any], *, token: str = "", secrets: tuple[str, ...] = (), **options: Any
+) -> Receipt:
+    """Apply an implementor's result to the work item; git pushes with the token of the API."""
+    remote, redact = remote_of(stage, token), Redactor(secrets)
+    run = RunOptions(stage.repository, stage.clock, redact, work_item=1, remote=remote, **options)
+    return apply_implementation(stage.adapter(token=token), read_shape(ImplementorResult, result), run)
+
+
+def state(stage: Stage) -> dict[str, Any]:
+    """All that a user could see afterwards, without times and ids."""
+    pulls = stage.get(f"/repos/{stage.repository}/pulls", state="all")
+    branches = stage.get(f"/repos/{stage.repository}/branches")
+    trees = {}
+    for branch in branches:
+        commit = stage.get(f"/repos/{stage.repository}/git/commits/{branch['commit']['sha']}")
+        trees[branch["name"]] = (commit["tree"]["sha"], commit["message"], len(commit["parents"]))
+    return {
+        "issue": stage.snapshot()[0],
+        "comments": [c["body"] for c in stage.get(f"/repos/{stage.repository}/issues/1/comments")],
+        "pulls": [(p["number"], p["title"], p["body"], p["draft"], p["state"]) for p in pulls],
+        "labels": [sorted(label["name"] for label in p["labels"]) for p in pulls],
+        "trees": trees,
+    }
