@@ -9,10 +9,11 @@ import pytest
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.files import store
 from accord.kit import install
-from accord.kit.install import install_kit, plan_folder
+from accord.kit.install import install_kit, kit_check, plan_folder
 from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
@@ -118,11 +119,30 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
     assert listing(elsewhere) == {}
 
 
-def test_one_file_that_cannot_be_written_keeps_all_from_being_written(tmp_path: Path) -> None:
-    (tmp_path / ONE).mkdir(parents=True)
-    with pytest.raises(WrongUsage, match="is a folder"):
+def as_folder(root: Path) -> None:
+    (root / ONE).mkdir(parents=True)
+
+
+def below_a_file(root: Path) -> None:
+    (root / ".github").write_text("")
+
+
+@pytest.mark.parametrize(("prepare", "said"), [(as_folder, "is a folder"), (below_a_file, "is not a folder")])
+def test_one_file_that_cannot_be_written_keeps_all_from_being_written(
+    tmp_path: Path, prepare: Callable[[Path], None], said: str
+) -> None:
+    prepare(tmp_path)
+    before = listing(tmp_path)
+    with pytest.raises(WrongUsage, match=said):
         put(tmp_path, BEFORE, OLD)
-    assert listing(tmp_path) == {}
+    assert listing(tmp_path) == before
+
+
+def test_the_check_of_a_kit_names_a_manifest_that_cannot_be_read(tmp_path: Path) -> None:
+    assert "accord init" in kit_check(tmp_path).note
+    (tmp_path / PLACE).parent.mkdir(parents=True)
+    (tmp_path / PLACE).write_text("{}")
+    assert [(path, finding.code) for path, finding in kit_check(tmp_path).findings] == [(PLACE, "kit-unreadable")]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from support.stage import Stage
 
     from accord.github.models import PullFile
+    from accord.results.operations import LedgerEntry
 
 INSTALLATION = "accord-sandbox-installation-token"
 BOT = "github-actions[bot]"
@@ -158,6 +159,20 @@ def test_a_new_review_takes_the_place_of_the_old_ones(stage: Stage) -> None:
     assert [entry.op for entry in receipt.operations] == ["post-review", "dismiss-review", "move-work-item"]
     assert status(stage) == ["status:approved"]
     assert post(stage, approve()).writes == 0
+
+
+def test_a_review_that_a_person_dismissed_meanwhile_counts_as_dismissed(stage: Stage) -> None:
+    post(stage, CHANGES)
+    (old,) = reviews(stage)
+
+    def person(entry: LedgerEntry, ended: int, total: int) -> None:
+        if entry.op == "post-review":
+            path = f"/repos/{stage.repository}/pulls/{PULL}/reviews/{old['id']}/dismissals"
+            stage.send("PUT", path, message="By hand")
+
+    receipt = post(stage, approve(), on_entry=person)
+    assert (receipt.outcome, "not-dismissed" in codes(receipt)) == (Outcome.APPLIED, False)
+    assert [review["state"] for review in reviews(stage)] == ["DISMISSED", "APPROVED"]
 
 
 def test_an_old_review_that_is_applied_again_does_not_come_back(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import has_errors
+from accord.github.pacing import estimate_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,9 +49,13 @@ def adopted_if(exists: bool) -> OperationStatus | None:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One write. ``key`` names its object; ``found`` is how it ended already, None while it is still to do."""
+    """One write. ``key`` names its object; ``found`` is how it ended already, None while it is still to do.
+
+    ``is_content``: it creates an issue, a review or a comment, which GitHub limits more than other writes.
+    """
 
     op: ClassVar[str]
+    is_content: ClassVar[bool] = False
     key: str
     found: OperationStatus | None
 
@@ -118,6 +123,13 @@ class RunOptions:
     protected: tuple[str, ...] = ()
 
 
+def planned_seconds(operations: Sequence[Operation]) -> float:
+    """Estimate how long GitHub's rate limits make the operations take that are still to do."""
+    coming = [operation for operation in operations if operation.found is None]
+    content = sum(operation.is_content for operation in coming)
+    return estimate_seconds(content, len(coming) - content)
+
+
 def default_run_key(result: BaseModel, *scope: object) -> str:
     """Derive the run key from the result and its scope: the repository, and an issue that the result does not name."""
     canonical = json.dumps(result.model_dump(by_alias=True), sort_keys=True, separators=(",", ":"))
@@ -128,9 +140,14 @@ def apply_in_order(
     operations: Sequence[Op],
     apply: Callable[[Op], None],
     entry: Callable[[Op, OperationStatus], LedgerEntry],
-    on_entry: OnEntry,
+    options: RunOptions,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run."""
+    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run.
+
+    A dry run applies nothing.
+    """
+    if options.is_dry_run:
+        return [entry(operation, operation.found or OperationStatus.PLANNED) for operation in operations], None
     entries: list[LedgerEntry] = []
     problem: AccordError | None = None
     for operation in operations:
@@ -143,7 +160,7 @@ def apply_in_order(
                 problem, status = error, OperationStatus.FAILED
         entries.append(entry(operation, status))
         try:
-            on_entry(entries[-1], len(entries), len(operations))
+            options.on_entry(entries[-1], len(entries), len(operations))
         except AccordError as error:
             problem = problem or error
     return entries, problem

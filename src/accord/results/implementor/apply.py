@@ -52,7 +52,7 @@ def apply_operations(
                 apply_move(github, operation.move)
 
     entries, problem = apply_in_order(
-        plan.operations, apply, lambda operation, status: entry_of(operation, status, facts, pull), options.on_entry
+        plan.operations, apply, lambda operation, status: _entry_of(operation, status, facts, pull), options
     )
     return pull, entries, problem
 
@@ -91,10 +91,9 @@ def _write_comment(github: GitHub, operation: WriteComment, facts: RevisionFacts
     )
 
 
-def entry_of(
+def _entry_of(
     operation: ImplementOperation, status: OperationStatus, facts: RevisionFacts, pull: Pull | None
 ) -> LedgerEntry:
-    """Return the receipt's entry of an operation."""
     match operation:
         case PushBranch():
             target = operation.commit or None

@@ -6,11 +6,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
-from accord.results.implementor.apply import apply_operations, entry_of
+from accord.results.implementor.apply import apply_operations
 from accord.results.implementor.facts import gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
-from accord.results.operations import OperationStatus, Receipt, default_run_key, reporting
+from accord.results.operations import Receipt, default_run_key, reporting
 from accord.results.texts import TextSanitizer, empty_as_posted, posted_summary
 
 if TYPE_CHECKING:
@@ -39,13 +39,8 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}
-        pull = plan.pull
-        if options.is_dry_run:
-            planned = OperationStatus.PLANNED
-            receipt.end([entry_of(o, o.found or planned, facts, pull) for o in plan.operations], is_dry_run=True)
-        else:
-            pull, entries, problem = apply_operations(github, plan, facts, options)
-            receipt.end(entries, problem, is_dry_run=False)
+        pull, entries, problem = apply_operations(github, plan, facts, options)
+        receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         receipt.details = _details(plan, facts, pull)
     return receipt
 

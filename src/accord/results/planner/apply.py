@@ -71,8 +71,8 @@ def apply_operations(
     return apply_in_order(
         operations,
         lambda operation: _apply(github, operation, ledger, options),
-        lambda operation, status: entry_of(operation, status, ledger),
-        options.on_entry,
+        lambda operation, status: _entry_of(operation, status, ledger),
+        options,
     )
 
 
@@ -165,8 +165,7 @@ def _write_body(github: GitHub, issue: Issue, parts: BodyParts) -> Issue:
     return replace(issue, body=body)
 
 
-def entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger) -> LedgerEntry:
-    """Return the receipt's entry of an operation."""
+def _entry_of(operation: PlanOperation, status: OperationStatus, ledger: Ledger) -> LedgerEntry:
     match operation:
         case CreateWorkItem() | NameOwners():
             issue = ledger.issues.get(operation.key)

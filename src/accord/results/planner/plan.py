@@ -43,6 +43,7 @@ class CreateWorkItem(Operation):
     """Create an issue; the key is its tempID. ``adopted`` is the issue of an earlier run of the same result."""
 
     op: ClassVar[str] = "create-work-item"
+    is_content: ClassVar[bool] = True
     title: str
     content: str
     labels: tuple[str, ...]

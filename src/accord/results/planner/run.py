@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
-from accord.github.pacing import estimate_seconds
-from accord.results.operations import Dependency, Item, OperationStatus, Outcome, Receipt, default_run_key, reporting
-from accord.results.planner.apply import Ledger, apply_operations, entry_of
+from accord.results.operations import Dependency, Item, Outcome, Receipt, default_run_key, planned_seconds, reporting
+from accord.results.planner.apply import Ledger, apply_operations
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import (
     AddDependency,
-    CreateWorkItem,
     adoption_findings,
     check_facts,
     check_names,
@@ -22,11 +20,8 @@ from accord.results.planner.rules import with_texts
 from accord.results.texts import TextSanitizer, errors_as_posted, posted_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from accord.github.client import GitHub
     from accord.results.operations import RunOptions
-    from accord.results.planner.plan import PlanOperation
     from accord.results.planner.rules import Plan
 
 
@@ -48,11 +43,8 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
         operations = plan_operations(plan, facts)
         receipt.require(adoption_findings(operations, facts.token))
         ledger = Ledger(facts, rewritable(plan))
-        if options.is_dry_run:
-            receipt.end([entry_of(o, o.found or OperationStatus.PLANNED, ledger) for o in operations], is_dry_run=True)
-            receipt.estimated_seconds = estimate_seconds(*_planned_requests(operations))
-        else:
-            receipt.end(*apply_operations(github, operations, ledger, options), is_dry_run=False)
+        receipt.end(*apply_operations(github, operations, ledger, options), is_dry_run=options.is_dry_run)
+        receipt.estimated_seconds = planned_seconds(operations) if options.is_dry_run else None
         receipt.titles = {item.temp_id: item.title for item in plan.result.create}
         receipt.items = {
             key: Item(str(ledger.issues[key].number), ledger.issues[key].url)
@@ -71,10 +63,3 @@ def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
     receipt.sanitised = sanitizer.sanitised
     receipt.require([*names, *sanitizer.findings, *(errors_as_posted(plan.findings) if sanitizer.sanitised else [])])
     return plan
-
-
-def _planned_requests(operations: Sequence[PlanOperation]) -> tuple[int, int]:
-    """Count the requests to come: those that create content, and the other writes."""
-    coming = [operation for operation in operations if operation.found is None]
-    content = sum(isinstance(operation, CreateWorkItem) for operation in coming)
-    return content, len(coming) - content

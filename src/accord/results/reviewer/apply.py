@@ -40,26 +40,28 @@ if TYPE_CHECKING:
 def apply_operations(
     github: GitHub, facts: ReviewFacts, state: ReviewState, options: RunOptions
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
-    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run."""
+    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run.
+
+    A dry run applies nothing.
+    """
     while True:
         operations = plan_operations(facts, state)
         position = next((i for i, operation in enumerate(operations) if operation.found is None), None)
-        if position is None:
-            return state, entries_of(operations, facts), None
+        if position is None or options.is_dry_run:
+            return state, _entries_of(operations, facts), None
         operation = operations[position]
         try:
             state = _apply(github, operation, facts, state, options.clock)
         except AccordError as error:
             failed = replace(operation, found=OperationStatus.FAILED)
-            return state, entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
+            return state, _entries_of([*operations[:position], failed, *operations[position + 1 :]], facts), error
         name = (operation.op, operation.key)
         if name in state.done | state.failed:
             status = OperationStatus.DONE if name in state.done else OperationStatus.FAILED
             options.on_entry(_entry_of(replace(operation, found=status), facts), position + 1, len(operations))
 
 
-def entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[LedgerEntry]:
-    """Return the receipt's entries."""
+def _entries_of(operations: list[ReviewOperation], facts: ReviewFacts) -> list[LedgerEntry]:
     return [_entry_of(operation, facts) for operation in operations]
 
 

@@ -48,6 +48,7 @@ class PostReview(Operation):
     """Post the review with all its inline comments in one request."""
 
     op: ClassVar[str] = "post-review"
+    is_content: ClassVar[bool] = True
     review: NewReview
 
 
@@ -56,6 +57,7 @@ class CommentOnFile(Operation):
     """Post a comment on a file as a whole."""
 
     op: ClassVar[str] = "comment-on-file"
+    is_content: ClassVar[bool] = True
     note: Note
     path: str
     body: str
@@ -74,6 +76,7 @@ class FollowUpComment(Operation):
     """Post a part of the body that does not fit as a comment in the conversation; ``part`` counts from 1."""
 
     op: ClassVar[str] = "follow-up"
+    is_content: ClassVar[bool] = True
     part: int
     body: str
 

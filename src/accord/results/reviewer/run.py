@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
-from accord.github.pacing import estimate_seconds
-from accord.results.operations import Receipt, default_run_key, reporting
-from accord.results.reviewer.apply import apply_operations, entries_of
+from accord.results.operations import Receipt, default_run_key, planned_seconds, reporting
+from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
 from accord.results.reviewer.plan import (
-    CommentOnFile,
-    FollowUpComment,
-    PostReview,
-    ReviewOperation,
     initial_state,
     plan_findings,
     plan_operations,
@@ -24,8 +19,6 @@ from accord.results.reviewer.rules import reviewer_findings
 from accord.results.texts import TextSanitizer, empty_as_posted, posted_review
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from accord.github.client import GitHub
     from accord.results.models import ReviewerResult
     from accord.results.operations import RunOptions
@@ -57,12 +50,9 @@ def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) ->
         receipt.findings += [*facts.findings, *plan_findings(facts)]
         state = initial_state(facts)
         if options.is_dry_run:
-            operations = plan_operations(facts, state)
-            receipt.end(entries_of(operations, facts), is_dry_run=True)
-            receipt.estimated_seconds = estimate_seconds(*_planned_requests(operations))
-        else:
-            state, entries, problem = apply_operations(github, facts, state, options)
-            receipt.end(entries, problem, is_dry_run=False)
+            receipt.estimated_seconds = planned_seconds(plan_operations(facts, state))
+        state, entries, problem = apply_operations(github, facts, state, options)
+        receipt.end(entries, problem, is_dry_run=options.is_dry_run)
         receipt.findings += state.findings
         receipt.details = {"review": _details(facts, state, is_dry_run=options.is_dry_run)}
     return receipt
@@ -88,10 +78,3 @@ def _details(facts: ReviewFacts, state: ReviewState, *, is_dry_run: bool) -> dic
             for note, place in zip(facts.draft.notes, places, strict=False)
         ],
     }
-
-
-def _planned_requests(operations: Sequence[ReviewOperation]) -> tuple[int, int]:
-    """Count the requests to come: those that create content, and the other writes."""
-    coming = [operation for operation in operations if operation.found is None]
-    content = sum(isinstance(operation, PostReview | CommentOnFile | FollowUpComment) for operation in coming)
-    return content, len(coming) - content
