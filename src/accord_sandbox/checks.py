@@ -15,7 +15,7 @@ from accord_sandbox.calls import AccessLevel
 from accord_sandbox.comments import seconds_of
 from accord_sandbox.commits import find_commit
 from accord_sandbox.database import insert
-from accord_sandbox.responses import ApiResponse, Fields, Refusal, invalid, schema_violation
+from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, invalid, schema_violation
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LEVELS = ("notice", "warning", "failure")
 _PASSED = ("success", "neutral", "skipped")
 
 
-@route("POST", "/repos/{owner}/{repo}/check-runs", "checks/runs#create-a-check-run")
+@route("POST", "check-runs", "checks/runs#create-a-check-run")
 def create_check_run(call: Call) -> ApiResponse:
     """Create a check run; a conclusion completes it, and completing it needs a conclusion."""
     call.check_writable()
@@ -69,14 +69,12 @@ def create_check_run(call: Call) -> ApiResponse:
     rows = [(identifier, json.dumps(entry)) for entry in annotations]
     call.db.executemany("INSERT INTO annotations VALUES (?, ?)", rows)
     (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", identifier)
-    payload = _check_payload(call, row)
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(_check_payload(call, row))
 
 
-@route("GET", "/repos/{owner}/{repo}/commits/{ref:path}/check-runs", "checks/runs#list-check-runs-for-a-git-reference")
+@route("GET", "commits/{ref:path}/check-runs", "checks/runs#list-check-runs-for-a-git-reference")
 def list_for_ref(call: Call) -> ApiResponse:
     """List the newest check run of each name and app, or all with ``filter=all``."""
-    _ = call.repository
     call.require_read("checks")
     sha = find_commit(call, call.params["ref"]).sha
     rows = _latest_runs(call.db, call.repository["id"], sha)
@@ -88,7 +86,7 @@ def list_for_ref(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda part: [_check_payload(call, row) for row in part], "check_runs")
 
 
-@route("POST", "/repos/{owner}/{repo}/statuses/{sha}", "commits/statuses#create-a-commit-status")
+@route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
 def create_status(call: Call) -> ApiResponse:
     """Create a commit status."""
     call.require("statuses", AccessLevel.WRITE)
@@ -111,18 +109,12 @@ def create_status(call: Call) -> ApiResponse:
         "created_at": call.now,
     }
     (row,) = call.fetch_all("SELECT * FROM statuses WHERE id = ?", insert(call.db, "statuses", values))
-    payload = {**_status_payload(call, row), "creator": payloads.user_by_id(call, row["creator_id"])}
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created({**_status_payload(call, row), "creator": payloads.user_by_id(call, row["creator_id"])})
 
 
-@route(
-    "GET",
-    "/repos/{owner}/{repo}/commits/{ref:path}/status",
-    "commits/statuses#get-the-combined-status-for-a-specific-reference",
-)
+@route("GET", "commits/{ref:path}/status", "commits/statuses#get-the-combined-status-for-a-specific-reference")
 def get_combined_status(call: Call) -> ApiResponse:
     """Return the newest status of each context; check runs do not count here."""
-    _ = call.repository
     call.require_read("statuses")
     sha = find_commit(call, call.params["ref"]).sha
     rows = _latest_statuses(call.db, call.repository["id"], sha)

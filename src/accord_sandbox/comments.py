@@ -12,7 +12,7 @@ from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel, locked
 from accord_sandbox.database import insert, words
-from accord_sandbox.responses import ApiResponse, invalid, not_found
+from accord_sandbox.responses import ApiResponse, created, invalid, not_found
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _COMMENTS = (
 _ISSUE = "issue_id"
 
 
-@route("GET", "/repos/{owner}/{repo}/issues/{number:int}/comments", "issues/comments#list-issue-comments")
+@route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
 def list_comments(call: Call) -> ApiResponse:
     """List the comments of an issue, oldest first."""
     rows = call.fetch_all(
@@ -39,12 +39,7 @@ def list_comments(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda part: payloads.comments(call, part))
 
 
-@route(
-    "POST",
-    "/repos/{owner}/{repo}/issues/{number:int}/comments",
-    "issues/comments#create-an-issue-comment",
-    creates=True,
-)
+@route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
 def create_comment(call: Call) -> ApiResponse:
     """Create a comment; on a locked conversation only writers may."""
     call.check_writable()
@@ -56,11 +51,10 @@ def create_comment(call: Call) -> ApiResponse:
     body = _checked_body(call)
     identifier = insert_comment(call.db, issue["id"], call.user.user_id, body, call.now)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
-    payload = _payload(call, identifier)
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(_payload(call, identifier))
 
 
-@route("PATCH", "/repos/{owner}/{repo}/issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
+@route("PATCH", "issues/comments/{comment_id:int}", "issues/comments#update-an-issue-comment")
 def update_comment(call: Call) -> ApiResponse:
     """Change a comment, as its author or a writer."""
     row = _editable_comment(call)
@@ -70,7 +64,7 @@ def update_comment(call: Call) -> ApiResponse:
     return ApiResponse(200, _payload(call, row["id"]))
 
 
-@route("DELETE", "/repos/{owner}/{repo}/issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
+@route("DELETE", "issues/comments/{comment_id:int}", "issues/comments#delete-an-issue-comment")
 def delete_comment(call: Call) -> ApiResponse:
     """Delete a comment, as its author or a writer."""
     row = _editable_comment(call)
@@ -148,7 +142,7 @@ def issue_reference(identifier: int) -> dict[str, int]:
     return {_ISSUE: identifier}
 
 
-@route("GET", "/repos/{owner}/{repo}/issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
+@route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
 def list_timeline(call: Call) -> ApiResponse:
     """List events and comments of an issue, oldest first."""
     issue = call.issue

@@ -59,7 +59,7 @@ def author_signature(call: Call) -> Signature:
     return noreply_signature(row, call.now)
 
 
-@route("GET", "/repos/{owner}/{repo}/commits", "commits/commits#list-commits")
+@route("GET", "commits", "commits/commits#list-commits")
 def list_commits(call: Call) -> ApiResponse:
     """List commits, newest first; ``sha`` and ``path`` filter them."""
     start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
@@ -73,7 +73,7 @@ def list_commits(call: Call) -> ApiResponse:
     return ApiResponse(200, [commit_payload(call, commit) for commit in found], call.links(total))
 
 
-@route("GET", "/repos/{owner}/{repo}/compare/{basehead:path}", "commits/commits#compare-two-commits")
+@route("GET", "compare/{basehead:path}", "commits/commits#compare-two-commits")
 def compare(call: Call) -> ApiResponse:
     """Compare ``base...head``: the changes of head since it left base."""
     base_name, dots, head_name = call.params["basehead"].partition("...")
@@ -110,7 +110,6 @@ def compare(call: Call) -> ApiResponse:
 
 def readable_bare(call: Call) -> BareRepository:
     """Return the repository's git; refuse tokens that may not read its contents."""
-    _ = call.repository
     call.require_read("contents")
     return call.bare
 

@@ -35,25 +35,12 @@ if TYPE_CHECKING:
     from accord_sandbox.calls import Actor
 
 
-KINDS = (
-    "lost-before",
-    "lost-after",
-    "error-500",
-    "error-502",
-    "error-503",
-    "error-500-after",
-    "secondary-403",
-    "secondary-429",
-    "secondary-403-bare",
-    "secondary-429-bare",
-    "primary-403",
-    "truncated",
-    "slow",
-)
+_ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
+_LIMITS = ("secondary-403", "secondary-429", "secondary-403-bare", "secondary-429-bare", "primary-403")
 AFTER = frozenset({"lost-after", "error-500-after", "truncated", "slow"})
 """Kinds whose request is carried out."""
 
-_ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
+KINDS = ("lost-before", *_ERRORS, *_LIMITS, *sorted(AFTER))
 
 
 @dataclass(frozen=True)

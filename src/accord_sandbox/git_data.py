@@ -30,7 +30,7 @@ from accord_sandbox.commits import (
 from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import THROUGH_A_PULL, check_update, protections
-from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _MODES = ("100644", "100755", "120000", "160000", "040000")
 _BAD_PARTS = {"", ".", "..", ".git"}
 
 
-@route("GET", "/repos/{owner}/{repo}/git/ref/{ref:path}", "git/refs#get-a-reference")
+@route("GET", "git/ref/{ref:path}", "git/refs#get-a-reference")
 def get_ref(call: Call) -> ApiResponse:
     """Return the ref of exactly that name."""
     ref = f"refs/{call.params['ref']}"
@@ -63,7 +63,7 @@ def get_ref(call: Call) -> ApiResponse:
     return ApiResponse(200, _ref_payload(call, ref, found))
 
 
-@route("POST", "/repos/{owner}/{repo}/git/refs", "git/refs#create-a-reference")
+@route("POST", "git/refs", "git/refs#create-a-reference")
 def create_ref(call: Call) -> ApiResponse:
     """Create a ref from a full name and a commit."""
     call.require("contents", AccessLevel.WRITE)
@@ -80,11 +80,10 @@ def create_ref(call: Call) -> ApiResponse:
     except GitFailed:  # refs/heads/a beside refs/heads/a/b
         raise Refusal(422, "Reference update failed") from None
     follow_branches(ref_update(call))
-    payload = _ref_payload(call, ref, sha)
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(_ref_payload(call, ref, sha))
 
 
-@route("PATCH", "/repos/{owner}/{repo}/git/refs/{ref:path}", "git/refs#update-a-reference")
+@route("PATCH", "git/refs/{ref:path}", "git/refs#update-a-reference")
 def update_ref(call: Call) -> ApiResponse:
     """Move a ref; only forward unless ``force``."""
     call.require("contents", AccessLevel.WRITE)
@@ -103,7 +102,7 @@ def update_ref(call: Call) -> ApiResponse:
     return ApiResponse(200, _ref_payload(call, ref, sha))
 
 
-@route("DELETE", "/repos/{owner}/{repo}/git/refs/{ref:path}", "git/refs#delete-a-reference")
+@route("DELETE", "git/refs/{ref:path}", "git/refs#delete-a-reference")
 def delete_ref(call: Call) -> ApiResponse:
     """Delete a ref; pull requests from that branch are closed."""
     call.require("contents", AccessLevel.WRITE)
@@ -118,7 +117,7 @@ def delete_ref(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("GET", "/repos/{owner}/{repo}/git/commits/{sha}", "git/commits#get-a-commit-object")
+@route("GET", "git/commits/{sha}", "git/commits#get-a-commit-object")
 def get_git_commit(call: Call) -> ApiResponse:
     """Return a commit object."""
     sha = call.params["sha"]
@@ -127,7 +126,7 @@ def get_git_commit(call: Call) -> ApiResponse:
     return ApiResponse(200, _git_commit_payload(call, sha))
 
 
-@route("POST", "/repos/{owner}/{repo}/git/commits", "git/commits#create-a-commit")
+@route("POST", "git/commits", "git/commits#create-a-commit")
 def create_commit(call: Call) -> ApiResponse:
     """Create a commit of the caller from a message, a tree and parents."""
     call.require("contents", AccessLevel.WRITE)
@@ -140,11 +139,10 @@ def create_commit(call: Call) -> ApiResponse:
     if not all(_is_object(call, parent, "commit") for parent in parents):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
     sha = call.bare.commit(tree, parents, message, author_signature(call), Signature(*GITHUB, call.now))
-    document = _git_commit_payload(call, sha)
-    return ApiResponse(201, document, {"location": document["url"]})
+    return created(_git_commit_payload(call, sha))
 
 
-@route("GET", "/repos/{owner}/{repo}/git/trees/{sha:path}", "git/trees#get-a-tree")
+@route("GET", "git/trees/{sha:path}", "git/trees#get-a-tree")
 def get_tree(call: Call) -> ApiResponse:
     """Return a tree; ``recursive`` with any value lists its folders too."""
     bare = readable_bare(call)
@@ -156,7 +154,7 @@ def get_tree(call: Call) -> ApiResponse:
     return ApiResponse(200, _tree_payload(call, sha, ["-r", "-t"] if "recursive" in call.query else []))
 
 
-@route("POST", "/repos/{owner}/{repo}/git/trees", "git/trees#create-a-tree")
+@route("POST", "git/trees", "git/trees#create-a-tree")
 def create_tree(call: Call) -> ApiResponse:
     """Create a tree from files by content or sha, on top of ``base_tree``."""
     call.require("contents", AccessLevel.WRITE)
@@ -176,11 +174,10 @@ def create_tree(call: Call) -> ApiResponse:
         for entry in entries:
             _put_entry(call, entry, env)
         sha = call.bare.text("write-tree", env=env)
-    document = _tree_payload(call, sha)
-    return ApiResponse(201, document, {"location": document["url"]})
+    return created(_tree_payload(call, sha))
 
 
-@route("GET", "/repos/{owner}/{repo}/contents/{path:path}", "repos/contents#get-repository-content")
+@route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
 def get_contents(call: Call) -> ApiResponse:
     """Return a file with its content, or the list of a folder."""
     path = call.params["path"].strip("/")
@@ -206,7 +203,7 @@ def get_contents(call: Call) -> ApiResponse:
     return ApiResponse(200, {**document, "content": text, "encoding": "base64" if inline else "none"})
 
 
-@route("PUT", "/repos/{owner}/{repo}/contents/{path:path}", "repos/contents#create-or-update-file-contents")
+@route("PUT", "contents/{path:path}", "repos/contents#create-or-update-file-contents")
 def put_contents(call: Call) -> ApiResponse:
     """Commit one file; ``sha`` is the blob that it replaces."""
     call.require("contents", AccessLevel.WRITE)

@@ -16,7 +16,7 @@ from accord_sandbox.comments import BODY_LIMIT, issue_reference, record_event, s
 from accord_sandbox.database import insert, words
 from accord_sandbox.labels import replace_labels
 from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
-from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found, too_long
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NewIssue:
     locked: bool = False
 
 
-@route("GET", "/repos/{owner}/{repo}/issues", "issues/issues#list-repository-issues")
+@route("GET", "issues", "issues/issues#list-repository-issues")
 def list_issues(call: Call) -> ApiResponse:
     """List issues and pull requests."""
     call.check_issues()
@@ -78,13 +78,13 @@ def list_issues(call: Call) -> ApiResponse:
     return ApiResponse(200, payloads.issues(call, rows), call.links(call.count(table, *values)))
 
 
-@route("GET", "/repos/{owner}/{repo}/issues/{number:int}", "issues/issues#get-an-issue")
+@route("GET", "issues/{number:int}", "issues/issues#get-an-issue")
 def get_issue(call: Call) -> ApiResponse:
     """Return an issue or pull request."""
     return ApiResponse(200, payloads.issue(call, call.issue["id"]))
 
 
-@route("POST", "/repos/{owner}/{repo}/issues", "issues/issues#create-an-issue", creates=True)
+@route("POST", "issues", "issues/issues#create-an-issue", creates=True)
 def create_issue(call: Call) -> ApiResponse:
     """Create an issue; labels from a caller without triage are dropped silently."""
     call.check_writable()
@@ -98,11 +98,10 @@ def create_issue(call: Call) -> ApiResponse:
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
-    payload = payloads.issue(call, identifier)
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(payloads.issue(call, identifier))
 
 
-@route("PATCH", "/repos/{owner}/{repo}/issues/{number:int}", "issues/issues#update-an-issue")
+@route("PATCH", "issues/{number:int}", "issues/issues#update-an-issue")
 def update_issue(call: Call) -> ApiResponse:
     """Change an issue.
 
@@ -200,7 +199,7 @@ def _checked_body(body: str | None) -> str | None:
     return body
 
 
-_BLOCKED_BY = "/repos/{owner}/{repo}/issues/{number:int}/dependencies/blocked_by"
+_BLOCKED_BY = "issues/{number:int}/dependencies/blocked_by"
 
 
 @route("GET", _BLOCKED_BY, "issues/issue-dependencies#list-dependencies")
@@ -235,8 +234,7 @@ def add_blocked_by(call: Call) -> ApiResponse:
             raise Refusal(422, f"{_REFUSED}Issue cannot have more than {MOST_PER_DIRECTION} dependencies")
     call.db.execute("INSERT INTO dependencies VALUES (?, ?)", edge)
     _record_dependency(call, edge, "added")
-    payload = payloads.issue(call, blocker["id"])
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(payloads.issue(call, blocker["id"]))
 
 
 @route("DELETE", f"{_BLOCKED_BY}/{{issue_id:int}}", "issues/issue-dependencies#remove-dependency")

@@ -12,7 +12,7 @@ from accord_sandbox import payloads
 from accord_sandbox.calls import AccessLevel
 from accord_sandbox.comments import record_event
 from accord_sandbox.database import fetch, insert
-from accord_sandbox.responses import ApiResponse, Refusal, invalid, not_found, too_long, unique_texts
+from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long, unique_texts
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -47,20 +47,20 @@ _ON_ISSUE = (
 )
 
 
-@route("GET", "/repos/{owner}/{repo}/labels", "issues/labels#list-labels-for-a-repository")
+@route("GET", "labels", "issues/labels#list-labels-for-a-repository")
 def list_labels(call: Call) -> ApiResponse:
     """List the labels by name."""
     rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
     return call.list_response(rows, lambda part: _payloads(call, part))
 
 
-@route("GET", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#get-a-label")
+@route("GET", "labels/{name:path}", "issues/labels#get-a-label")
 def get_label(call: Call) -> ApiResponse:
     """Return a label; the case of its name does not matter."""
     return ApiResponse(200, _payloads(call, [_existing_label(call, call.params["name"])])[0])
 
 
-@route("POST", "/repos/{owner}/{repo}/labels", "issues/labels#create-a-label")
+@route("POST", "labels", "issues/labels#create-a-label")
 def create_label(call: Call) -> ApiResponse:
     """Create a label."""
     _require_management(call)
@@ -68,11 +68,10 @@ def create_label(call: Call) -> ApiResponse:
     color = _checked_color(call.fields.string("color"))
     description = _checked_description(call.fields.string("description", null=True))
     row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
-    payload = _payloads(call, [row])[0]
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(_payloads(call, [row])[0])
 
 
-@route("PATCH", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#update-a-label")
+@route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
 def update_label(call: Call) -> ApiResponse:
     """Change a label; a renamed one stays on its issues."""
     _require_management(call)
@@ -91,7 +90,7 @@ def update_label(call: Call) -> ApiResponse:
     return ApiResponse(200, _payloads(call, [_existing_label(call, name)])[0])
 
 
-@route("DELETE", "/repos/{owner}/{repo}/labels/{name:path}", "issues/labels#delete-a-label")
+@route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
 def delete_label(call: Call) -> ApiResponse:
     """Delete a label, also from all issues."""
     _require_management(call)
@@ -101,30 +100,26 @@ def delete_label(call: Call) -> ApiResponse:
     return ApiResponse(204)
 
 
-@route("POST", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
+@route("POST", "issues/{number:int}/labels", "issues/labels#add-labels-to-an-issue")
 def add_labels(call: Call) -> ApiResponse:
     """Add labels to an issue."""
     return _relabel(call, [*_names_on_issue(call, call.issue["id"]), *_requested_names(call)])
 
 
-@route("PUT", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
+@route("PUT", "issues/{number:int}/labels", "issues/labels#set-labels-for-an-issue")
 def set_labels(call: Call) -> ApiResponse:
     """Replace the labels of an issue."""
     return _relabel(call, _requested_names(call))
 
 
-@route("DELETE", "/repos/{owner}/{repo}/issues/{number:int}/labels", "issues/labels#remove-all-labels-from-an-issue")
+@route("DELETE", "issues/{number:int}/labels", "issues/labels#remove-all-labels-from-an-issue")
 def clear_labels(call: Call) -> ApiResponse:
     """Remove all labels from an issue."""
     _relabel(call, [])
     return ApiResponse(204)
 
 
-@route(
-    "DELETE",
-    "/repos/{owner}/{repo}/issues/{number:int}/labels/{name:path}",
-    "issues/labels#remove-a-label-from-an-issue",
-)
+@route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
 def remove_label(call: Call) -> ApiResponse:
     """Remove a label from an issue; a 404 unless the issue has it."""
     call.require_on_issue(AccessLevel.TRIAGE)

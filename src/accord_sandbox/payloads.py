@@ -21,76 +21,45 @@ if TYPE_CHECKING:
 Payload = dict[str, Any]
 
 _USER_LINKS = {
-    "followers_url": "/followers",
+    **{f"{name}_url": f"/{name}" for name in ("followers", "subscriptions", "repos", "received_events")},
     "following_url": "/following{/other_user}",
     "gists_url": "/gists{/gist_id}",
     "starred_url": "/starred{/owner}{/repo}",
-    "subscriptions_url": "/subscriptions",
     "organizations_url": "/orgs",
-    "repos_url": "/repos",
     "events_url": "/events{/privacy}",
-    "received_events_url": "/received_events",
 }
 _REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+_PLAIN_LINKS = (
+    *("contributors", "deployments", "downloads", "events", "forks", "hooks", "languages", "merges"),
+    *("stargazers", "subscribers", "subscription", "tags", "teams"),
+)
+_LINKS_BY_SHA = {"blobs": "git/blobs", "git_commits": "git/commits", "git_refs": "git/refs", "git_tags": "git/tags"}
+_LINKS_BY_SHA |= {"commits": "commits", "trees": "git/trees"}
+_LINKS_BY_NUMBER = {"comments": "comments", "issue_comment": "issues/comments", "issue_events": "issues/events"}
+_LINKS_BY_NUMBER |= {name: name for name in ("issues", "milestones", "pulls")}
 _REPOSITORY_LINKS = {
+    **{f"{name}_url": f"/{name}" for name in _PLAIN_LINKS},
+    **{f"{name}_url": f"/{path}{{/sha}}" for name, path in _LINKS_BY_SHA.items()},
+    **{f"{name}_url": f"/{path}{{/number}}" for name, path in _LINKS_BY_NUMBER.items()},
     "archive_url": "/{archive_format}{/ref}",
     "assignees_url": "/assignees{/user}",
-    "blobs_url": "/git/blobs{/sha}",
     "branches_url": "/branches{/branch}",
     "collaborators_url": "/collaborators{/collaborator}",
-    "comments_url": "/comments{/number}",
-    "commits_url": "/commits{/sha}",
     "compare_url": "/compare/{base}...{head}",
     "contents_url": "/contents/{+path}",
-    "contributors_url": "/contributors",
-    "deployments_url": "/deployments",
-    "downloads_url": "/downloads",
-    "events_url": "/events",
-    "forks_url": "/forks",
-    "git_commits_url": "/git/commits{/sha}",
-    "git_refs_url": "/git/refs{/sha}",
-    "git_tags_url": "/git/tags{/sha}",
-    "hooks_url": "/hooks",
-    "issue_comment_url": "/issues/comments{/number}",
-    "issue_events_url": "/issues/events{/number}",
-    "issues_url": "/issues{/number}",
     "keys_url": "/keys{/key_id}",
     "labels_url": "/labels{/name}",
-    "languages_url": "/languages",
-    "merges_url": "/merges",
-    "milestones_url": "/milestones{/number}",
     "notifications_url": "/notifications{?since,all,participating}",
-    "pulls_url": "/pulls{/number}",
     "releases_url": "/releases{/id}",
-    "stargazers_url": "/stargazers",
     "statuses_url": "/statuses/{sha}",
-    "subscribers_url": "/subscribers",
-    "subscription_url": "/subscription",
-    "tags_url": "/tags",
-    "teams_url": "/teams",
-    "trees_url": "/git/trees{/sha}",
 }
+_FLAGS_OFF = ("disabled", "has_projects", "has_wiki", "has_pages", "has_discussions", "has_downloads", "is_template")
+_COUNTS = ("forks", "forks_count", "network_count", "size", "stargazers_count", "subscribers_count", "watchers")
 _REPOSITORY_CONSTANTS: Payload = {
-    "homepage": None,
-    "language": None,
-    "license": None,
-    "mirror_url": None,
-    "disabled": False,
-    "forks": 0,
-    "forks_count": 0,
-    "network_count": 0,
-    "size": 0,
-    "stargazers_count": 0,
-    "subscribers_count": 0,
-    "watchers": 0,
-    "watchers_count": 0,
-    "has_projects": False,
-    "has_wiki": False,
-    "has_pages": False,
-    "has_discussions": False,
-    "has_downloads": False,
+    **dict.fromkeys(("homepage", "language", "license", "mirror_url")),
+    **dict.fromkeys(_FLAGS_OFF, False),
+    **dict.fromkeys((*_COUNTS, "watchers_count"), 0),
     "topics": [],
-    "is_template": False,
     "allow_forking": True,
 }
 

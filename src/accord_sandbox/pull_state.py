@@ -48,7 +48,6 @@ _OF_ISSUE = (
 
 def find_pull(call: Call) -> Row:
     """Return the pull request of the path, with its issue's columns; a 404 for an issue."""
-    _ = call.repository
     call.require_read("pull_requests")
     row = call.fetch(f"{PULLS} WHERE repository_id = ? AND number = ?", call.repository["id"], call.number("number"))
     if row is None:
@@ -145,7 +144,7 @@ def close_issue(update: RefUpdate, issue_id: int, reason: str | None = None) -> 
         insert_event(update.db, issue_id, "closed", update.actor_id, update.now, {"state_reason": reason})
 
 
-@route("PUT", "/repos/{owner}/{repo}/pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
+@route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
 def merge_pull(call: Call) -> ApiResponse:
     """Merge a pull request by a merge commit or a squash."""
     pull = find_pull(call)

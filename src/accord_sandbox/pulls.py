@@ -22,7 +22,7 @@ from accord_sandbox.pull_state import (
     ref_update,
     update_head,
 )
-from accord_sandbox.responses import ApiResponse, invalid, too_long
+from accord_sandbox.responses import ApiResponse, created, invalid, too_long
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -33,10 +33,9 @@ MOST_FILES = 3000
 MOST_COMMITS = 250
 
 
-@route("GET", "/repos/{owner}/{repo}/pulls", "pulls/pulls#list-pull-requests")
+@route("GET", "pulls", "pulls/pulls#list-pull-requests")
 def list_pulls(call: Call) -> ApiResponse:
     """List pull requests; ``head`` filters only in the form owner:branch."""
-    _ = call.repository
     call.require_read("pull_requests")
     conditions, values = ["repository_id = ?"], [call.repository["id"]]
     state = call.query.get("state", "open")
@@ -58,13 +57,13 @@ def list_pulls(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda part: pull_summaries(call, part))
 
 
-@route("GET", "/repos/{owner}/{repo}/pulls/{number:int}", "pulls/pulls#get-a-pull-request")
+@route("GET", "pulls/{number:int}", "pulls/pulls#get-a-pull-request")
 def get_pull(call: Call) -> ApiResponse:
     """Return a pull request."""
     return ApiResponse(200, pull_payload(call, find_pull(call)))
 
 
-@route("POST", "/repos/{owner}/{repo}/pulls", "pulls/pulls#create-a-pull-request", creates=True)
+@route("POST", "pulls", "pulls/pulls#create-a-pull-request", creates=True)
 def create_pull(call: Call) -> ApiResponse:
     """Create a pull request."""
     call.check_writable()
@@ -80,11 +79,10 @@ def create_pull(call: Call) -> ApiResponse:
     insert_pull(call.db, identifier, (head, tips[head]), (base, tips[base]), draft=call.fields.flag("draft"))
     pull = pull_by_id(call, identifier)
     call.bare.set_ref(f"refs/pull/{pull['number']}/head", tips[head])
-    payload = pull_payload(call, pull)
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(pull_payload(call, pull))
 
 
-@route("PATCH", "/repos/{owner}/{repo}/pulls/{number:int}", "pulls/pulls#update-a-pull-request")
+@route("PATCH", "pulls/{number:int}", "pulls/pulls#update-a-pull-request")
 def update_pull(call: Call) -> ApiResponse:
     """Change title, body, state and base; REST cannot change the draft state."""
     pull = find_pull(call)
@@ -100,7 +98,7 @@ def update_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, pull_payload(call, pull_by_id(call, pull["id"])))
 
 
-@route("GET", "/repos/{owner}/{repo}/pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")
+@route("GET", "pulls/{number:int}/files", "pulls/pulls#list-pull-requests-files")
 def list_files(call: Call) -> ApiResponse:
     """List the changed files, 3,000 at most."""
     pull = find_pull(call)
@@ -108,7 +106,7 @@ def list_files(call: Call) -> ApiResponse:
     return call.list_response(changes, lambda part: [file_payload(call, change, pull["head_sha"]) for change in part])
 
 
-@route("GET", "/repos/{owner}/{repo}/pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
+@route("GET", "pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
 def list_commits(call: Call) -> ApiResponse:
     """List the commits, oldest first, 250 at most."""
     pull = find_pull(call)

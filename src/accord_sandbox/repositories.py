@@ -66,16 +66,14 @@ def get_user(call: Call) -> ApiResponse:
     return ApiResponse(200, {**payloads.user(call, row), **_USER_EXTRAS, **extras})
 
 
-@route("GET", "/repos/{owner}/{repo}", "repos/repos#get-a-repository")
+@route("GET", "", "repos/repos#get-a-repository")
 def get_repository(call: Call) -> ApiResponse:
     """Return the repository."""
     return ApiResponse(200, payloads.repository(call, call.repository, call.grant.level("contents")))
 
 
 @route(
-    "GET",
-    "/repos/{owner}/{repo}/collaborators/{username}/permission",
-    "collaborators/collaborators#get-repository-permissions-for-a-user",
+    "GET", "collaborators/{username}/permission", "collaborators/collaborators#get-repository-permissions-for-a-user"
 )
 def get_permission(call: Call) -> ApiResponse:
     """Return a user's permission, to callers with push access."""
@@ -92,7 +90,7 @@ def get_permission(call: Call) -> ApiResponse:
     return ApiResponse(200, {"permission": legacy, "user": user, "role_name": name})
 
 
-@route("POST", "/repos/{owner}/{repo}/dispatches", "repos/repos#create-a-repository-dispatch-event")
+@route("POST", "dispatches", "repos/repos#create-a-repository-dispatch-event")
 def create_dispatch_event(call: Call) -> ApiResponse:
     """Accept an event that would start workflows; the sandbox runs none."""
     call.require("contents", AccessLevel.WRITE)
@@ -128,7 +126,7 @@ def find_user(db: Connection, login: str) -> Row | None:
     return fetch(db, "SELECT * FROM users WHERE login = ?", login)
 
 
-@route("GET", "/repos/{owner}/{repo}/branches", "branches/branches#list-branches")
+@route("GET", "branches", "branches/branches#list-branches")
 def list_branches(call: Call) -> ApiResponse:
     """List branches by name; ``protected`` filters them."""
     tips = readable_bare(call).refs(HEADS)

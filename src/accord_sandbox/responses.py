@@ -63,6 +63,11 @@ class Refusal(Exception):
         return ApiResponse(self.status, body, self.headers)
 
 
+def created(document: Any) -> ApiResponse:
+    """Answer 201 with a new thing and its address."""
+    return ApiResponse(201, document, {"location": document["url"]})
+
+
 def not_found() -> Refusal:
     """Return GitHub's 404, which also hides things from a token that may not see them."""
     return Refusal(404, "Not Found")

@@ -12,7 +12,7 @@ from accord_sandbox.comments import BODY_LIMIT, record_event, since_seconds
 from accord_sandbox.database import insert
 from accord_sandbox.diffs import NotInDiff, relocate
 from accord_sandbox.pull_state import find_pull
-from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation
+from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation
 from accord_sandbox.review_threads import (
     Remark,
     ThreadAnchor,
@@ -45,9 +45,9 @@ _PUBLIC = (
     "SELECT review_comments.* FROM review_comments JOIN reviews ON reviews.id = review_id"
     " WHERE reviews.state != 'PENDING'"
 )
-_REVIEWS = "/repos/{owner}/{repo}/pulls/{number:int}/reviews"
+_REVIEWS = "pulls/{number:int}/reviews"
 _REVIEW = f"{_REVIEWS}/{{review_id:int}}"
-_COMMENTS = "/repos/{owner}/{repo}/pulls/{number:int}/comments"
+_COMMENTS = "pulls/{number:int}/comments"
 
 
 @route("GET", _REVIEWS, "pulls/reviews#list-reviews-for-a-pull-request")
@@ -278,5 +278,4 @@ def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
 
 def _comment_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
     rows = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
-    payload = comment_payloads(call, pull, rows)[0]
-    return ApiResponse(201, payload, {"location": payload["url"]})
+    return created(comment_payloads(call, pull, rows)[0])

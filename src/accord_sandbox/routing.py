@@ -63,10 +63,13 @@ _PATTERNS: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
 def route(
     method: str, path: str, docs: str, *, creates: bool = False, resource: str = "core", only_reads: bool = False
 ) -> Callable[[Handler], Handler]:
-    """Register a handler. ``{name}`` stands for one part of the path, ``{name:path}`` for several, ``:int`` for digits.
+    """Register a handler. A path without a leading slash is below the repository's.
 
-    No two operations of one method may match the same path.
+    ``{name}`` stands for one part of the path, ``{name:path}`` for several, ``:int`` for digits. No two operations of
+    one method may match the same path.
     """
+    if not path.startswith("/"):
+        path = f"/repos/{{owner}}/{{repo}}/{path}".rstrip("/")
 
     def register(handler: Handler) -> Handler:
         operation = Route(method, path, handler, docs, creates, resource, only_reads)

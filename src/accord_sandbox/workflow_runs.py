@@ -103,12 +103,9 @@ def _save_artifact(
     return ApiResponse(201, {"id": identifier, "digest": f"sha256:{digest}"})
 
 
-@route(
-    "GET", "/repos/{owner}/{repo}/actions/runs/{run_id:int}/artifacts", "actions/artifacts#list-workflow-run-artifacts"
-)
+@route("GET", "actions/runs/{run_id:int}/artifacts", "actions/artifacts#list-workflow-run-artifacts")
 def list_artifacts(call: Call) -> ApiResponse:
     """List the artifacts of a run, newest first."""
-    _ = call.repository
     call.require_read("actions")
     where, values = "repository_id = ? AND run_id = ?", [call.repository["id"], call.number("run_id")]
     if "name" in call.query:
@@ -121,7 +118,7 @@ def list_artifacts(call: Call) -> ApiResponse:
     return call.list_response(rows, lambda part: [_artifact_payload(call, row) for row in part], "artifacts")
 
 
-@route("GET", "/repos/{owner}/{repo}/actions/artifacts/{artifact_id:int}/zip", "actions/artifacts#download-an-artifact")
+@route("GET", "actions/artifacts/{artifact_id:int}/zip", "actions/artifacts#download-an-artifact")
 def download_artifact(call: Call) -> ApiResponse:
     """Redirect to the storage.
 
@@ -145,10 +142,9 @@ def download_artifact(call: Call) -> ApiResponse:
     return _redirect(call, f"/_storage/{row['id']}", row["digest"])
 
 
-@route("GET", "/repos/{owner}/{repo}/actions/runs/{run_id:int}", "actions/workflow-runs#get-a-workflow-run")
+@route("GET", "actions/runs/{run_id:int}", "actions/workflow-runs#get-a-workflow-run")
 def get_run(call: Call) -> ApiResponse:
     """Return a workflow run."""
-    _ = call.repository
     call.require_read("actions")
     statement = "SELECT * FROM workflow_runs WHERE repository_id = ? AND id = ?"
     row = call.fetch(statement, call.repository["id"], call.number("run_id"))
@@ -157,14 +153,9 @@ def get_run(call: Call) -> ApiResponse:
     return ApiResponse(200, _run_payload(call, row))
 
 
-@route(
-    "GET",
-    "/repos/{owner}/{repo}/actions/jobs/{job_id:int}/logs",
-    "actions/workflow-jobs#download-job-logs-for-a-workflow-run",
-)
+@route("GET", "actions/jobs/{job_id:int}/logs", "actions/workflow-jobs#download-job-logs-for-a-workflow-run")
 def get_log(call: Call) -> ApiResponse:
     """Redirect to the storage, for any token that may read."""
-    _ = call.repository
     call.require_read("actions")
     if call.actor is None:
         raise Refusal(403, "Must have admin rights to Repository.")
@@ -201,11 +192,7 @@ def _signature(path: str, key: str, until: int) -> str:
     return hashlib.sha256(f"{path} {key} {until}".encode()).hexdigest()
 
 
-@route(
-    "POST",
-    "/repos/{owner}/{repo}/actions/workflows/{workflow_id}/dispatches",
-    "actions/workflows#create-a-workflow-dispatch-event",
-)
+@route("POST", "actions/workflows/{workflow_id}/dispatches", "actions/workflows#create-a-workflow-dispatch-event")
 def dispatch_workflow(call: Call) -> ApiResponse:
     """Store the start of a workflow."""
     call.require("actions", AccessLevel.WRITE)
