@@ -33,7 +33,17 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     workflow_runs,
 )
 from accord_sandbox.calls import Call, authenticate
-from accord_sandbox.faults import AFTER, Exchange, Fault, Faults, Observer, drop, fault_refusal, wait_until_closed
+from accord_sandbox.faults import (
+    AFTER,
+    Exchange,
+    Fault,
+    Faults,
+    Observer,
+    drop,
+    fault_refusal,
+    send_answer,
+    wait_until_closed,
+)
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.rates import Meter
 from accord_sandbox.responses import ApiResponse, Refusal, encode, etag, not_found
@@ -84,8 +94,7 @@ class Application:
         git = git_http.PATTERN.fullmatch(path)
         request = Request(scope, receive)
         if not root and git is not None:
-            parts = (self.database, self.storage, self.settings, self.faults, self.requests, self._observe)
-            await git_http.GitEndpoint(*parts).serve(request, f"{git['owner']}/{git['repo']}", git["service"], send)
+            await git_http.GitEndpoint(self).serve(request, f"{git['owner']}/{git['repo']}", git["service"], send)
         elif not root and first == "_storage":
             await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
@@ -104,7 +113,7 @@ class Application:
         document, refused = _parse(await request.body())
         query, headers = dict(request.query_params), dict(request.headers)
         exchange = Exchange("received", request.method, path, query, headers, document)
-        self._observe(exchange)
+        self.observe(exchange)
         fault = self.faults.take(request.method, path)
         if self.settings.latency_seconds:
             await asyncio.sleep(self.settings.latency_seconds)
@@ -117,7 +126,7 @@ class Application:
         else:
             self.requests.append((request.method, path, status))
             exchange = replace(exchange, status=status, response_headers=response.headers, response_json=response.body)
-        self._observe(exchange)
+        self.observe(exchange)
         await _send(request, outcome, fault, send)
 
     def _outcome(
@@ -194,7 +203,8 @@ class Application:
         response = ApiResponse(response.status, response.body, headers | response.headers)
         return _Outcome(response, content, call.actor, applied)
 
-    def _observe(self, exchange: Exchange) -> None:
+    def observe(self, exchange: Exchange) -> None:
+        """Call the observers."""
         for observer in tuple(self.observers):
             try:
                 observer(exchange)
@@ -261,14 +271,7 @@ async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: 
     headers = {**outcome.response.headers, "content-length": str(len(outcome.content))}
     if outcome.response.status in (204, 304):
         del headers["content-length"]
-    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": outcome.response.status, "headers": raw})
-    if kind == "truncated":
-        half = outcome.content[: len(outcome.content) // 2]
-        await send({"type": "http.response.body", "body": half, "more_body": True})
-        await drop(request)
-        return
-    await send({"type": "http.response.body", "body": outcome.content})
+    await send_answer(request, outcome.response.status, headers, outcome.content, send, kind == "truncated")
 
 
 def _parse(raw: bytes) -> tuple[Any, Refusal | None]:

@@ -31,6 +31,7 @@ from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.types import Send
 
     from accord_sandbox.calls import Actor
 
@@ -160,6 +161,22 @@ Observer: TypeAlias = Callable[[Exchange], None]
 
 DROP = "accord.drop"
 """Key of the function in the scope that drops the connection (see ``server``)."""
+
+
+def raw_headers(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    """Return headers as ASGI has them."""
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+
+
+async def send_answer(
+    request: Request, status: int, headers: Mapping[str, str], content: bytes, send: Send, truncated: bool
+) -> None:
+    """Send an answer, or the headers and half of the body before the connection drops."""
+    await send({"type": "http.response.start", "status": status, "headers": raw_headers(headers)})
+    body = content[: len(content) // 2] if truncated else content
+    await send({"type": "http.response.body", "body": body, "more_body": truncated})
+    if truncated:
+        await drop(request)
 
 
 async def drop(request: Request) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import parse_qs
 
 from accord_sandbox.calls import AccessLevel, authenticate, grant_of
-from accord_sandbox.faults import AFTER, Exchange, drop, fault_refusal
+from accord_sandbox.faults import AFTER, Exchange, drop, fault_refusal, raw_headers, send_answer
 from accord_sandbox.git_storage import git_environment, git_program
 from accord_sandbox.pull_state import RefUpdate, follow_branches
 from accord_sandbox.repositories import find_repository, hook_variables, protections
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Send
 
-    from accord_sandbox.calls import Actor, Grant, SandboxSettings
-    from accord_sandbox.database import Database, Row
-    from accord_sandbox.faults import Fault, Faults, Observer
-    from accord_sandbox.git_storage import BareRepository, GitStorage
+    from accord_sandbox.app import Application
+    from accord_sandbox.calls import Actor, Grant
+    from accord_sandbox.database import Row
+    from accord_sandbox.faults import Fault
+    from accord_sandbox.git_storage import BareRepository
 
     Process: TypeAlias = asyncio.subprocess.Process
 
@@ -58,22 +59,17 @@ class _AdmittedRequest:
 
 @dataclass
 class GitEndpoint:
-    """Serves one request of git. ``requests`` is the server's log; ``observe`` calls the observers."""
+    """Serves one request of git."""
 
-    database: Database
-    storage: GitStorage
-    settings: SandboxSettings
-    faults: Faults
-    requests: list[tuple[str, str, int]]
-    observe: Observer
+    server: Application
     applied: bool = False
 
     async def serve(self, request: Request, full_name: str, service: str, send: Send) -> None:
         """Serve one request of git."""
-        self.observe(_exchange(request, "received"))
-        fault = self.faults.take(request.method, request.scope["path"])
-        if self.settings.latency_seconds:
-            await asyncio.sleep(self.settings.latency_seconds)
+        self.server.observe(_exchange(request, "received"))
+        fault = self.server.faults.take(request.method, request.scope["path"])
+        if self.server.settings.latency_seconds:
+            await asyncio.sleep(self.server.settings.latency_seconds)
         try:
             if fault is not None and fault.kind == "lost-before":
                 await self._lose(request)
@@ -106,14 +102,8 @@ class GitEndpoint:
             await asyncio.sleep(fault.seconds)
         reasons = dict(line.split(" ", 1) for line in listed.splitlines())
         report = with_reasons(report, reasons)
-        headers["content-length"] = str(len(report))
-        if fault is not None and fault.kind == "truncated":
-            self._log(request, status)
-            await send({"type": "http.response.start", "status": status, "headers": _raw(headers)})
-            await send({"type": "http.response.body", "body": report[: len(report) // 2], "more_body": True})
-            await drop(request)
-            return
-        await self._answer(request, status, headers, report, send)
+        truncated = fault is not None and fault.kind == "truncated"
+        await self._answer(request, status, headers, report, send, truncated=truncated)
 
     async def _pass_on(
         self, request: Request, admitted: _AdmittedRequest, service: str, fault: Fault | None, send: Send
@@ -128,7 +118,7 @@ class GitEndpoint:
             status, headers = await _head(process)
             self.applied = True
             self._log(request, status)
-            await send({"type": "http.response.start", "status": status, "headers": _raw(headers)})
+            await send({"type": "http.response.start", "status": status, "headers": raw_headers(headers)})
             async for chunk in _body(process):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
@@ -139,7 +129,7 @@ class GitEndpoint:
         if request.method != _METHODS[service] or wanted not in _METHODS:
             raise Refusal(403, "Please upgrade your git client.\nGitHub.com no longer supports git over dumb-http.")
         pushes = wanted == "git-receive-pack"
-        with self.database.reading() as connection:
+        with self.server.database.reading() as connection:
             try:
                 actor = authenticate(connection, request.headers.get("authorization"))
             except Refusal:
@@ -152,19 +142,21 @@ class GitEndpoint:
                 _check_push(actor, grant, repository)
             rules = hook_variables(grant, protections(connection, repository))
         refused = {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
-        return _AdmittedRequest(actor, repository, self.storage.open(repository["full_name"]), {**rules, **refused})
+        return _AdmittedRequest(
+            actor, repository, self.server.storage.open(repository["full_name"]), {**rules, **refused}
+        )
 
     def _follow(self, admitted: _AdmittedRequest) -> None:
         actor = admitted.actor
         assert actor is not None  # noqa: S101 (a push needs a token)
-        with self.database.writing() as connection:
-            now = self.settings.clock.now().timestamp()
+        with self.server.database.writing() as connection:
+            now = self.server.settings.clock.now().timestamp()
             follow_branches(RefUpdate(connection, admitted.bare, admitted.repository["id"], actor.user_id, now))
 
     def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
         if fault is None or (fault.kind in AFTER) != after:
             return
-        refusal = fault_refusal(fault, None, self.settings.clock.now().timestamp())
+        refusal = fault_refusal(fault, None, self.server.settings.clock.now().timestamp())
         if refusal is not None:
             raise refusal
 
@@ -173,16 +165,21 @@ class GitEndpoint:
         await drop(request)
 
     async def _answer(
-        self, request: Request, status: int, headers: Mapping[str, str], content: bytes, send: Send
+        self,
+        request: Request,
+        status: int,
+        headers: Mapping[str, str],
+        content: bytes,
+        send: Send,
+        *,
+        truncated: bool = False,
     ) -> None:
         self._log(request, status)
-        headers = {**headers, "content-length": str(len(content))}
-        await send({"type": "http.response.start", "status": status, "headers": _raw(headers)})
-        await send({"type": "http.response.body", "body": content})
+        await send_answer(request, status, {**headers, "content-length": str(len(content))}, content, send, truncated)
 
     def _log(self, request: Request, status: int) -> None:
-        self.requests.append((request.method, request.scope["path"], status))
-        self.observe(replace(_exchange(request, "applied"), status=status or None, applied=self.applied))
+        self.server.requests.append((request.method, request.scope["path"], status))
+        self.server.observe(replace(_exchange(request, "applied"), status=status or None, applied=self.applied))
 
 
 def _exchange(request: Request, phase: Literal["received", "applied"]) -> Exchange:
@@ -215,10 +212,6 @@ def _unauthorized(message: str) -> Refusal:
 
 def _headers(refusal: Refusal) -> dict[str, str]:
     return {"content-type": "text/plain; charset=utf-8", **refusal.headers}
-
-
-def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
 
 
 @contextlib.asynccontextmanager

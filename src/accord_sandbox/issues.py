@@ -92,8 +92,8 @@ def create_issue(call: Call) -> ApiResponse:
     if not call.grant.may_comment():
         raise call.grant.denial()
     call.fields.require("title")
-    title = _checked_title(call.fields.title())
-    body = _checked_body(call.fields.string("body", null=True))
+    title = checked_title(call.fields.title())
+    body = checked_body(call)
     names = call.fields.names("labels", "name")
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
@@ -152,11 +152,11 @@ def update_text(call: Call) -> None:
     issue = call.issue
     title = call.fields.title(null=True)
     if title is not None and title != issue["title"]:
-        _checked_title(title)
+        checked_title(title)
         call.db.execute("UPDATE issues SET title = ?, title_words = ? WHERE id = ?", (title, words(title), issue["id"]))
         record_event(call, issue["id"], "renamed", {"rename": {"from": issue["title"], "to": title}})
     if "body" in call.fields:
-        body = _checked_body(call.fields.string("body", null=True))
+        body = checked_body(call)
         call.db.execute("UPDATE issues SET body = ?, body_words = ? WHERE id = ?", (body, words(body), issue["id"]))
 
 
@@ -185,17 +185,20 @@ def update_state(call: Call) -> None:
     record_event(call, issue["id"], "closed" if state == "closed" else "reopened", {"state_reason": reason})
 
 
-def _checked_title(title: str | None) -> str:
+def checked_title(title: str | None, resource: str = "Issue") -> str:
+    """Return a title that GitHub takes."""
     if title is None or not title.strip():
-        raise invalid("Issue", "title", "missing_field")
+        raise invalid(resource, "title", "missing_field")
     if len(title) > TITLE_LIMIT:
-        raise too_long("Issue", "title", TITLE_LIMIT)
+        raise too_long(resource, "title", TITLE_LIMIT)
     return title
 
 
-def _checked_body(body: str | None) -> str | None:
+def checked_body(call: Call, resource: str = "Issue") -> str | None:
+    """Return the body of the request if GitHub takes it."""
+    body = call.fields.string("body", null=True)
     if body is not None and len(body) > BODY_LIMIT:
-        raise too_long("Issue", "body", BODY_LIMIT)
+        raise too_long(resource, "body", BODY_LIMIT)
     return body
 
 

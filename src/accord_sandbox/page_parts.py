@@ -1,16 +1,18 @@
 """Parts of the pages: pull requests with reviews and diff, the dependency graph, and Markdown as HTML.
 
-The graph is layered in the manner of Sugiyama: layers by longest path, bend points where an arrow passes a layer, order
-by the mean of the neighbours. Cycles have one arrow going back. The HTML is inert: tags in the text stay text, comments
-are hidden, checkboxes are disabled.
+The graph has layers by longest path, and bends where an arrow passes a layer. Cycles have one arrow going back. HTML in
+Markdown is inert: tags stay text, comments are hidden, checkboxes are disabled.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from itertools import pairwise
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from markdown_it import MarkdownIt
@@ -21,9 +23,7 @@ from accord_sandbox import checks, diffs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
-    from markdown_it.rules_inline import StateInline
 
     from accord_sandbox.database import Row
     from accord_sandbox.diffs import FileDiff, Hunk, Line
@@ -177,7 +177,6 @@ WIDTH, HEIGHT = 250, 76
 BEND_HEIGHT = 12
 GAP_X, GAP_Y = 76, 22
 MARGIN = 24
-SWEEPS = 8
 
 
 @dataclass(frozen=True)
@@ -208,43 +207,34 @@ class Drawing:
     height: float
 
 
-@dataclass
-class _Slot:
-    """A node, or (``key`` None) the bend of an arrow that passes its layer."""
-
-    key: int | None
-    layer: int
-    order: float = 0.0
-    y: float = 0.0
-    before: list[_Slot] = field(default_factory=list)
-    after: list[_Slot] = field(default_factory=list)
-
-    @property
-    def height(self) -> int:
-        return BEND_HEIGHT if self.key is None else HEIGHT
+_Slot = int | tuple[int, int, int]
+"""A node, or the bend (blocker, blocked, layer) of an arrow that passes a layer."""
 
 
 def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
     """Place the nodes of ``edges`` (blocker, blocked) and their arrows."""
     pairs = sorted(set(edges))
-    layers_of = _layers(pairs)
-    nodes = {key: _Slot(key, layer) for key, layer in layers_of.items()}
-    chains = [(pair, _chain(nodes[pair[0]], nodes[pair[1]])) for pair in pairs]
-    places = [*nodes.values(), *(bend for _, chain in chains for bend in chain[1:-1])]
-    layers = _ordered(places)
-    height = max((_height(layer) for layer in layers), default=0.0)
-    for layer in layers:
-        top = MARGIN + (height - _height(layer)) / 2
-        for place in layer:
-            place.y = top
-            top += place.height + GAP_Y
-    boxes = [Box(key, _x(place.layer), place.y) for key, place in nodes.items()]
-    arrows = [Arrow(*pair, path=_path(chain)) for pair, chain in chains]
+    layers = _layers(pairs)
+    slots: dict[_Slot, int] = dict(layers.items())
+    before: dict[_Slot, list[_Slot]] = defaultdict(list)
+    chains: list[list[_Slot]] = []
+    for blocker, blocked in pairs:
+        bends = [(blocker, blocked, layer) for layer in range(layers[blocker] + 1, layers[blocked])]
+        slots |= {bend: bend[2] for bend in bends}
+        chains.append([blocker, *bends, blocked])
+        for left, right in pairwise(chains[-1]):
+            before[right].append(left)
+    middles = _middles(slots, before)
+    top = min(middles.values(), default=0.0) - HEIGHT / 2 - MARGIN
+    middles = {slot: middle - top for slot, middle in middles.items()}
+    boxes = [Box(key, _x(layer), middles[key] - HEIGHT / 2) for key, layer in layers.items()]
+    arrows = [Arrow(*pair, path=_path(chain, slots, middles)) for pair, chain in zip(pairs, chains, strict=True)]
     width = max((box.x + WIDTH for box in boxes), default=0.0) + MARGIN
-    return Drawing(boxes, arrows, width, height + 2 * MARGIN)
+    height = max((middle + HEIGHT / 2 for middle in middles.values()), default=0.0) + MARGIN
+    return Drawing(boxes, arrows, width, height)
 
 
-def _layers(pairs: Sequence[tuple[int, int]]) -> Mapping[int, int]:
+def _layers(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Return each node's layer: one more than its deepest blocker's; an edge that closes a cycle does not count."""
     blockers: dict[int, list[int]] = {}
     for blocker, blocked in pairs:
@@ -265,66 +255,41 @@ def _layers(pairs: Sequence[tuple[int, int]]) -> Mapping[int, int]:
     return depth
 
 
-def _chain(start: _Slot, end: _Slot) -> list[_Slot]:
-    """Join two places through a bend in each layer between them."""
-    bends = [_Slot(None, layer) for layer in range(start.layer + 1, end.layer)]
-    chain = [start, *bends, end]
-    if start.layer < end.layer:
-        for left, right in pairwise(chain):
-            left.after.append(right)
-            right.before.append(left)
-    return chain
-
-
-def _ordered(places: Sequence[_Slot]) -> list[list[_Slot]]:
-    """Sort each layer so that few arrows cross."""
-    layers: list[list[_Slot]] = [[] for _ in range(1 + max((place.layer for place in places), default=-1))]
-    for place in places:
-        layers[place.layer].append(place)
-    for layer in layers:
-        _number(layer)
-    for sweep in range(SWEEPS):
-        forward = sweep % 2 == 0
-        for layer in layers if forward else reversed(layers):
-            means = {id(place): _mean(place.before if forward else place.after, place.order) for place in layer}
-            layer.sort(key=lambda place: means[id(place)])
-            _number(layer)
-    return layers
-
-
-def _number(layer: Sequence[_Slot]) -> None:
-    middle = (len(layer) - 1) / 2
-    for index, place in enumerate(layer):
-        place.order = index - middle
-
-
-def _mean(neighbours: Sequence[_Slot], default: float) -> float:
-    return sum(place.order for place in neighbours) / len(neighbours) if neighbours else default
-
-
-def _height(layer: Sequence[_Slot]) -> float:
-    return sum(place.height for place in layer) + GAP_Y * (len(layer) - 1)
+def _middles(slots: Mapping[_Slot, int], before: Mapping[_Slot, Sequence[_Slot]]) -> dict[_Slot, float]:
+    """Return the height of each slot's middle; a layer is sorted by the mean of the slots that lead to its own."""
+    columns: dict[int, list[_Slot]] = defaultdict(list)
+    for slot, layer in slots.items():
+        columns[layer].append(slot)
+    middles: dict[_Slot, float] = {}
+    for _, column in sorted(columns.items()):
+        means = {slot: fmean(middles.get(left, 0.0) for left in before.get(slot) or [slot]) for slot in column}
+        heights = {slot: HEIGHT if isinstance(slot, int) else BEND_HEIGHT for slot in column}
+        y = -(sum(heights.values()) + GAP_Y * (len(column) - 1)) / 2
+        for slot in sorted(column, key=lambda slot: means[slot]):
+            middles[slot] = y + heights[slot] / 2
+            y += heights[slot] + GAP_Y
+    return middles
 
 
 def _x(layer: int) -> float:
     return MARGIN + layer * (WIDTH + GAP_X)
 
 
-def _path(chain: Sequence[_Slot]) -> str:
-    start = chain[0]
-    x, y = _x(start.layer) + WIDTH, start.y + start.height / 2
+def _path(chain: Sequence[_Slot], slots: Mapping[_Slot, int], middles: Mapping[_Slot, float]) -> str:
+    x, y = _x(slots[chain[0]]) + WIDTH, middles[chain[0]]
     parts = [f"M{x:.0f} {y:.1f}"]
-    for place in chain[1:]:
-        left, level = _x(place.layer), place.y + place.height / 2
+    for slot in chain[1:]:
+        left, level = _x(slots[slot]), middles[slot]
         bow = GAP_X / 2 if left > x else GAP_X
         parts.append(f"C{x + bow:.0f} {y:.1f} {left - bow:.0f} {level:.1f} {left:.0f} {level:.1f}")
         x, y = left, level
-        if place.key is None:
+        if not isinstance(slot, int):
             x += WIDTH
             parts.append(f"L{x:.0f} {y:.1f}")
     return " ".join(parts)
 
 
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BOXES = {"[ ] ": "", "[x] ": " checked", "[X] ": " checked"}
 
 
@@ -336,42 +301,22 @@ def markdown_html(text: str | None) -> str:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "breaks": True}).enable(
-        ["table", "strikethrough"]
-    )
-    parser.block.ruler.before(
-        "html_block", "comment", _block_comment, {"alt": ["paragraph", "reference", "blockquote"]}
-    )
-    parser.inline.ruler.before("autolink", "comment", _inline_comment)
+    parser = MarkdownIt("commonmark", {"breaks": True}).enable(["table", "strikethrough"])
     parser.core.ruler.push("checkboxes", _checkboxes)
     parser.add_render_rule("checkbox", lambda _self, tokens, index, _options, _env: tokens[index].content)
+    parser.add_render_rule("html_inline", lambda _self, tokens, index, _options, _env: _inert(tokens[index].content))
+    parser.add_render_rule("html_block", lambda _self, tokens, index, _options, _env: _inert_block(tokens[index]))
     return parser
 
 
-def _block_comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Swallow lines from ``<!--`` to ``-->``; an unclosed comment hides the rest, as on GitHub."""
-    begin = state.bMarks[start] + state.tShift[start]
-    if state.is_code_block(start) or not state.src.startswith("<!--", begin):
-        return False
-    closing = state.src.find("-->", begin + 4)
-    last = next((line for line in range(start, end) if state.eMarks[line] >= closing + 3), end - 1)
-    if closing < 0:
-        last = end - 1
-    elif state.src[closing + 3 : state.eMarks[last]].strip():
-        return False  # text follows on the same line: the inline rule knows what to do
-    if not silent:
-        state.line = last + 1
-    return True
+def _inert(html: str) -> str:
+    """Return HTML as text, without its comments; an unclosed comment hides the rest, as on GitHub."""
+    return escape(_COMMENT.sub("", html))
 
 
-def _inline_comment(state: StateInline, _silent: bool) -> bool:
-    if not state.src.startswith("<!--", state.pos):
-        return False
-    closing = state.src.find("-->", state.pos + 4)
-    if closing < 0:
-        return False
-    state.pos = closing + 3
-    return True
+def _inert_block(token: Token) -> str:
+    shown = _inert(token.content).rstrip()
+    return f"<p>{shown}</p>\n" if shown else ""
 
 
 def _checkboxes(state: StateCore) -> None:

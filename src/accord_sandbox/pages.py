@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import textwrap
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -63,12 +64,14 @@ def respond(db: Connection, storage: GitStorage, path: str, query: Mapping[str, 
     look = Look(db, storage, query)
     for pattern, view in _VIEWS:
         found = re.fullmatch(pattern, path)
-        if found is None:
-            continue
-        page = view(look, found.groupdict())
-        if page is not None:
-            return _render(look, *page, status=200)
+        if found is not None:
+            with suppress(_MissingPage):
+                return _render(look, *view(look, found.groupdict()), status=200)
     return _render(look, "missing.html", {"title": "Not found", "path": path}, status=404)
+
+
+class _MissingPage(Exception):
+    """A path leads to nothing."""
 
 
 _Page = tuple[str, dict[str, Any]]
@@ -82,10 +85,8 @@ def _repositories(look: Look, _names: dict[str, str]) -> _Page:
     return "repositories.html", {"title": "Repositories", "repositories": rows}
 
 
-def _issues(look: Look, names: dict[str, str]) -> _Page | None:
+def _issues(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "issues")
-    if frame is None:
-        return None
     state = "closed" if look.query.get("state") == "closed" else "open"
     number = look.query.get("page", "1")
     page = int(number) if re.fullmatch(r"[1-9][0-9]{0,6}", number) else 1
@@ -105,10 +106,8 @@ def _issues(look: Look, names: dict[str, str]) -> _Page | None:
     return "issues.html", {**frame, "state": state, "items": items, "page": page, "pages": pages}
 
 
-def _issue(look: Look, names: dict[str, str]) -> _Page | None:
+def _issue(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "issues")
-    if frame is None:
-        return None
     found = look.all(
         "SELECT issues.*, users.login FROM issues JOIN users ON users.id = author_id"
         " WHERE repository_id = ? AND number = ?",
@@ -116,7 +115,7 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
         int(names["number"]),
     )
     if not found:
-        return None
+        raise _MissingPage
     row = found[0]
     near = (
         "SELECT issues.*, full_name FROM {table} JOIN issues ON issues.id = {there}"
@@ -148,33 +147,27 @@ def _issue(look: Look, names: dict[str, str]) -> _Page | None:
     return "pull.html", {**page, **code, "tab": "pulls"}
 
 
-def _pulls(look: Look, names: dict[str, str]) -> _Page | None:
+def _pulls(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "pulls")
-    if frame is None:
-        return None
     state = "closed" if look.query.get("state") == "closed" else "open"
     found = page_parts.list_context(look, frame["repository"], state)
     return "pulls.html", {**frame, "title": f"Pull requests · {frame['name']}", **found}
 
 
-def _file(look: Look, names: dict[str, str]) -> _Page | None:
+def _file(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "")
-    if frame is None:
-        return None
     bare = look.storage.open(frame["name"])
     commit = bare.commit_id(names["ref"])
     code, content, _ = bare.attempt("cat-file", "blob", f"{commit}:{names['path']}") if commit else (1, b"", b"")
     if code:
-        return None
+        raise _MissingPage
     lines = None if b"\0" in content else content.decode(errors="replace").splitlines()[: page_parts.MOST_ROWS]
     title = f"{names['path']} · {frame['name']}"
     return "file.html", {**frame, "title": title, "path": names["path"], "commit": commit, "lines": lines}
 
 
-def _labels(look: Look, names: dict[str, str]) -> _Page | None:
+def _labels(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "labels")
-    if frame is None:
-        return None
     rows = look.all(
         "SELECT labels.*, (SELECT count(*) FROM issue_labels JOIN issues ON issues.id = issue_id"
         " WHERE label_id = labels.id AND state = 'open') AS uses FROM labels WHERE repository_id = ? ORDER BY folded",
@@ -184,10 +177,8 @@ def _labels(look: Look, names: dict[str, str]) -> _Page | None:
     return "labels.html", {**frame, "title": f"Labels · {frame['name']}", "labels": rows}
 
 
-def _dependencies(look: Look, names: dict[str, str]) -> _Page | None:
+def _dependencies(look: Look, names: dict[str, str]) -> _Page:
     frame = _frame(look, names, "dependencies")
-    if frame is None:
-        return None
     edges = look.all(
         "SELECT blocker_id, blocked_id FROM dependencies JOIN issues ON issues.id = blocked_id"
         " WHERE repository_id = ? ORDER BY dependencies.rowid",
@@ -213,11 +204,11 @@ def _node(look: Look, issue_id: int) -> dict[str, Any]:
     return {"row": row, "lines": lines, "status": status[0] if status and row["state"] == "open" else _state_word(row)}
 
 
-def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any] | None:
-    """Return the common values of a repository's pages, None if it does not exist."""
+def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any]:
+    """Return the common values of a repository's pages. Raises _MissingPage if it does not exist."""
     row = find_repository(look.db, f"{names['owner']}/{names['repo']}")
     if row is None:
-        return None
+        raise _MissingPage
     states = look.all("SELECT state, count(*) AS count FROM issues WHERE repository_id = ? GROUP BY 1", row["id"])
     joined = "SELECT state, count(*) AS count FROM pulls JOIN issues ON issues.id = issue_id WHERE repository_id = ?"
     pulls = {entry["state"]: entry["count"] for entry in look.all(f"{joined} GROUP BY 1", row["id"])}
@@ -298,7 +289,7 @@ def _state_word(row: Row) -> str:
 
 
 _REPOSITORY = r"/(?P<owner>[^/]+)/(?P<repo>[^/]+)"
-_VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page | None]], ...] = (
+_VIEWS: tuple[tuple[str, Callable[[Look, dict[str, str]], _Page]], ...] = (
     (r"/", _repositories),
     (rf"{_REPOSITORY}(?:/issues)?/?", _issues),
     (rf"{_REPOSITORY}/(?:issues|pull)/(?P<number>[0-9]{{1,18}})", _issue),

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord_sandbox.calls import AccessLevel
-from accord_sandbox.comments import BODY_LIMIT
 from accord_sandbox.commits import commit_payload, read_commits
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
-from accord_sandbox.issues import TITLE_LIMIT, NewIssue, insert_issue, update_state, update_text
+from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
     PULLS,
     find_pull,
@@ -22,7 +21,7 @@ from accord_sandbox.pull_state import (
     ref_update,
     update_head,
 )
-from accord_sandbox.responses import ApiResponse, created, invalid, too_long
+from accord_sandbox.responses import ApiResponse, created, invalid
 from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ def create_pull(call: Call) -> ApiResponse:
     if not call.grant.may_review() or (call.user.kind == "user" and call.grant.role < AccessLevel.WRITE):
         raise call.grant.denial()
     call.fields.require("head", "base")
-    title, body = _checked_text(call)
+    title, body = checked_title(call.fields.title(), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
     _check_pair(call, head, base)
     new = NewIssue(title, body, call.user.user_id, call.now, is_pull=True)
@@ -120,17 +119,6 @@ def insert_pull(db: Connection, issue_id: int, head: tuple[str, str], base: tupl
     values = (issue_id, *head, *base, draft)
     names = "issue_id, head_ref, head_sha, base_ref, base_sha, draft"
     db.execute(f"INSERT INTO pulls ({names}) VALUES (?, ?, ?, ?, ?, ?)", values)
-
-
-def _checked_text(call: Call) -> tuple[str, str | None]:
-    title, body = call.fields.title(), call.fields.string("body", null=True)
-    if title is None or not title.strip():
-        raise invalid("PullRequest", "title", "missing_field")
-    if len(title) > TITLE_LIMIT:
-        raise too_long("PullRequest", "title", TITLE_LIMIT)
-    if body is not None and len(body) > BODY_LIMIT:
-        raise too_long("PullRequest", "body", BODY_LIMIT)
-    return title, body
 
 
 def _branch(call: Call, name: str) -> str:

@@ -89,7 +89,7 @@ def test_long_lists_have_pages(client: Client) -> None:
         ("<!-- a --> rest", "<p> rest</p>"),
         ("`<!-- code -->`", "<p><code>&lt;!-- code --&gt;</code></p>"),
         ("    <!-- code -->", "<pre><code>&lt;!-- code --&gt;\n</code></pre>"),
-        ("- <!-- a -->\n- b", "<ul>\n<li></li>\n<li>b</li>\n</ul>"),
+        ("- <!-- a -->\n- b", "<ul>\n<li>\n</li>\n<li>b</li>\n</ul>"),
         ("- [ ]nothing", "<ul>\n<li>[ ]nothing</li>\n</ul>"),
         ("one\ntwo", "<p>one<br />\ntwo</p>"),
         (None, ""),
