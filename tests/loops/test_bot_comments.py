@@ -120,15 +120,15 @@ def answers(*rows: tuple[int, str, str]) -> ThreadAnswers:
 
 def test_each_thread_gets_one_reply_that_is_fit_to_be_posted() -> None:
     said = answers((1, "fixed", "Made it a set, @ada. Closes #4 -->"), (1, "declined", "no"), (9, "fixed", "what"))
-    (reply,) = replies_to(["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor())
-    assert reply.thread == "T1"
-    assert reply.body.startswith(f"Fixed in {HEAD}.")
-    assert "@ada" not in reply.body
-    assert "Closes #4" not in reply.body
-    assert reply.body.endswith("<!-- accord:thread-reply thread=T1 run=5%2F1 -->")
+    ((thread, body),) = replies_to(["T1", "T2"], said, commit=HEAD, run_id="5/1", secrets=Redactor()).items()
+    assert thread == "T1"
+    assert body.startswith(f"Fixed in {HEAD}.")
+    assert "@ada" not in body
+    assert "Closes #4" not in body
+    assert body.endswith("<!-- accord:thread-reply thread=T1 run=5%2F1 -->")
     assert [finding.path for finding in answer_findings(said)] == ["/threads/1/number"]
 
 
 def test_nothing_is_called_fixed_that_was_not_pushed() -> None:
-    (reply,) = replies_to(["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
-    assert reply.body.startswith("The agent reports")
+    replies = replies_to(["T1"], answers((1, "fixed", "done")), commit="", run_id="5", secrets=Redactor())
+    assert replies["T1"].startswith("The agent reports")

@@ -105,5 +105,4 @@ def test_the_suggestion_of_the_runner_is_followed(recovery: str, in_a_row: int, 
     last = failed("1", category="transient", recovery=recovery)
     done = aftermath(LoopState(transient_in_a_row=in_a_row, history=(last,)), Budgets(), "It broke.")
     assert done.add_labels == labels
-    assert done.notify == ("needs-human" in labels)
     assert "It broke." in done.problem, "every failure has its summary"

@@ -233,7 +233,5 @@ def _needs_reason(change: FieldChange) -> bool:
     return (
         not is_empty(change.before)
         and change.location[-1] not in PROGRESS
-        and any(
-            is_within(change.location, location) or is_within(location, change.location) for location in WITH_REASON
-        )
+        and any(overlaps(change.location, location) for location in WITH_REASON)
     )

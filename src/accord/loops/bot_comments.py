@@ -84,13 +84,6 @@ class ThreadAnswers(Closed):
     threads: tuple[ThreadAnswer, ...]
 
 
-class ThreadReply(Closed):
-    """A reply to post into a thread; a marker lets a second run find it."""
-
-    thread: str
-    body: str
-
-
 def waiting_threads(facts: BotCommentFacts) -> tuple[Thread, ...]:
     """Return the open threads of listed bots without a comment of a person and without our reply at the end."""
     listed = {_login(bot) for bot in facts.bots}
@@ -167,18 +160,18 @@ def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> s
 
 def replies_to(
     threads: Sequence[str], answers: ThreadAnswers, *, commit: str, run_id: str, secrets: Redactor
-) -> tuple[ThreadReply, ...]:
-    """Return a reply, safe to post, for each answered thread; unknown numbers are ignored.
+) -> dict[str, str]:
+    """Return a reply, safe to post and with a marker, for the id of each answered thread; unknown numbers are ignored.
 
     ``threads`` are the ids that the agent saw, in that order. ``fixed`` counts only with the ``commit`` that was
     pushed; without one the reply says so.
     """
-    found: dict[str, ThreadReply] = {}
+    found: dict[str, str] = {}
     for answer in answers.threads:
         if answer.number <= len(threads):
             thread = threads[answer.number - 1]
-            found.setdefault(thread, ThreadReply(thread=thread, body=_reply(answer, thread, commit, run_id, secrets)))
-    return tuple(found.values())
+            found.setdefault(thread, _reply(answer, thread, commit, run_id, secrets))
+    return found
 
 
 def _reply(answer: ThreadAnswer, thread: str, commit: str, run_id: str, secrets: Redactor) -> str:
@@ -212,30 +205,24 @@ def _read_threads(gathered: Gathered) -> Gathered:
 
 
 def _thread_facts(context: LoopContext, thread: ReviewThread) -> Thread:
-    comments = tuple(
-        ThreadComment(
-            author=comment.author,
-            is_bot=comment.is_bot,
-            is_ours=context.identity.counts(comment.author),
-            body=comment.body,
-        )
-        for comment in thread.comments
-    )
+    def read(comment: Comment) -> ThreadComment:
+        is_ours = context.identity.counts(comment.author)
+        return ThreadComment(author=comment.author, is_bot=comment.is_bot, is_ours=is_ours, body=comment.body)
+
     return Thread(
         id=thread.id,
         path=thread.path,
         line=thread.line,
         is_resolved=thread.is_resolved,
         is_outdated=thread.is_outdated,
-        comments=comments,
+        comments=tuple(map(read, thread.comments)),
     )
 
 
 def _complete(run: EndedRun) -> CompletedWork:
     """Count the threads that the run answered; they no longer wait."""
     running = run.state.running
-    posted = _replies(run, running.about) if running is not None else ()
-    answered = tuple(reply.thread for reply in posted)
+    answered = tuple(_replies(run, running.about)) if running is not None else ()
     is_unread = run.outputs.exit_code == "0" and result_of(run.outputs, ThreadAnswers) is None
     problem = "The agent's answers do not have the required shape, so no thread gets a reply." if is_unread else ""
     return CompletedWork(tasks_done=len(answered), facts={"answered": answered}, problem=problem)
@@ -244,19 +231,16 @@ def _complete(run: EndedRun) -> CompletedWork:
 def _post_replies(run: EndedRun, effects: PendingEffects) -> None:
     """Reply to each answered thread, unless the reply exists or a person has commented meanwhile."""
     context = run.context
-    posted = _replies(run, effects.about)
-    found = context.github.review_threads(context.number) if posted else ()
-    threads = {thread.id: thread for thread in found}
-    for reply in posted:
-        thread = threads.get(reply.thread)
-        if thread is not None and not _is_settled(context, thread):
-            _reply_once(context, thread, reply)
+    replies = _replies(run, effects.about)
+    for thread in context.github.review_threads(context.number) if replies else ():
+        if thread.id in replies and not _is_settled(context, thread):
+            _reply_once(context, thread, replies[thread.id])
 
 
-def _replies(run: EndedRun, threads: tuple[str, ...]) -> tuple[ThreadReply, ...]:
+def _replies(run: EndedRun, threads: tuple[str, ...]) -> dict[str, str]:
     answers = result_of(run.outputs, ThreadAnswers)
     if answers is None:
-        return ()
+        return {}
     commit = run.outputs.commit_sha if run.outputs.changes_made == "true" else ""
     return replies_to(threads, answers, commit=commit, run_id=run.context.run_id, secrets=run.context.redact)
 
@@ -273,9 +257,9 @@ def _our_reply(context: LoopContext, thread: ReviewThread) -> Comment | None:
     return next((comment for comment in ours if fields in find_markers(comment.body, MARKER)), None)
 
 
-def _reply_once(context: LoopContext, thread: ReviewThread, reply: ThreadReply) -> None:
+def _reply_once(context: LoopContext, thread: ReviewThread, body: str) -> None:
     def send() -> Comment:
-        return context.github.reply(context.number, thread.comments[0].id, reply.body)
+        return context.github.reply(context.number, thread.comments[0].id, body)
 
     def find() -> Comment | None:
         found = context.github.review_threads(context.number)

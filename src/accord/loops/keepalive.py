@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from accord.core.errors import Stopped
@@ -118,31 +117,20 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
     return join_parts([request, description], "The description was left out for its length.")
 
 
-@dataclass(frozen=True)
-class Ticks:
-    """The new body, the ticked tasks in their order, and named tasks that are not open in it; or why none is ticked."""
+def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
+    """Tick the open tasks that a run completed; return the body, and how many were ticked.
 
-    body: str
-    done: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    reason: str = ""
-
-
-def tick(body: str, outputs: RunOutputs) -> Ticks:
-    """Tick the tasks that a run completed."""
-    if outputs.exit_code != "0":
-        return Ticks(body, reason="The run failed, so no task was ticked.")
-    if not _is_confident(outputs.llm_confidence):
-        return Ticks(body, reason=f"Confidence is below {LEAST_CONFIDENCE}, so no task was ticked.")
-    names = completed_tasks(outputs.llm_completed_tasks)
-    wanted = Counter(names)
+    Nothing is ticked where the run failed or the analysis is not confident.
+    """
+    if outputs.exit_code != "0" or not _is_confident(outputs.llm_confidence):
+        return body, 0
+    wanted = Counter(completed_tasks(outputs.llm_completed_tasks))
     found = []
     for task in tasks(body):
         if not task.is_checked and wanted[task.text] > 0:
             wanted[task.text] -= 1
             found.append(task)
-    left_out = tuple(text for text in dict.fromkeys(names) if wanted[text] > 0)
-    return Ticks(ticked(body, found), tuple(task.text for task in found), left_out)
+    return ticked(body, found), len(found)
 
 
 def completed_tasks(text: str) -> tuple[str, ...]:
@@ -163,8 +151,8 @@ def _is_confident(text: str) -> bool:
 
 
 def _complete(run: EndedRun) -> CompletedWork:
-    ticks = tick(run.pull.body, run.outputs)
-    return CompletedWork(len(ticks.done), ticks.body)
+    body, count = tick(run.pull.body, run.outputs)
+    return CompletedWork(count, body)
 
 
 def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
@@ -176,7 +164,7 @@ def _tick_body(run: EndedRun, effects: PendingEffects) -> None:
         return
     pull = run.pull
     for _ in range(TRIES):
-        body = tick(pull.body, run.outputs).body
+        body, _ = tick(pull.body, run.outputs)
         if digest(pull.body) == effects.body or body == pull.body:
             return
         if run.context.github.change_body(pull.number, was=pull.body, body=body):

@@ -29,11 +29,10 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Aftermath(Closed):
-    """Labels to add and remove after a run, and its ``problem``. ``notify``: a person is needed."""
+    """Labels to add and remove after a run, and its ``problem``."""
 
     add_labels: tuple[str, ...] = ()
     remove_labels: tuple[str, ...] = ()
-    notify: bool = False
     problem: str = ""
 
 
@@ -51,7 +50,7 @@ def aftermath(state: LoopState, budgets: Budgets, summary: str) -> Aftermath:
     if last.recovery == "retry" and state.transient_in_a_row <= budgets.transient:
         return Aftermath(add_labels=(RETRY,), problem=problem)
     problem = f"{problem} A person is needed."
-    return Aftermath(add_labels=(NEEDS_HUMAN,), remove_labels=(RETRY,), notify=True, problem=problem)
+    return Aftermath(add_labels=(NEEDS_HUMAN,), remove_labels=(RETRY,), problem=problem)
 
 
 def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[LoopState], LoopState | None]:
@@ -74,12 +73,13 @@ def plan_end(run: EndedRun, running: ActiveRun, workflow: str) -> Callable[[Loop
             return None
         ended = end_run(state, iteration)
         decision = work.decision or gathered.decide(ended)
+        labels = (*after.add_labels, *decision.add_labels)
         effects = PendingEffects(
             run_id=context.run_id,
             body=digest(work.body or "") if is_ticked else "",
-            add_labels=(*after.add_labels, *decision.add_labels),
+            add_labels=labels,
             remove_labels=(*after.remove_labels, *decision.remove_labels),
-            asks=after.notify or NEEDS_HUMAN in decision.add_labels,
+            asks=NEEDS_HUMAN in labels,
             is_due=bool(workflow) and decision.action in RUNS,
             about=running.about,
         )

@@ -132,16 +132,17 @@ def _record_stop(gathered: Gathered, decision: LoopDecision) -> Turn:
     context, facts = gathered.context, gathered.facts
     asks = NEEDS_HUMAN in decision.add_labels
 
+    def is_outdated(settled: LoopState) -> bool:
+        return decision.reason in PERSONS_STOP and promises_more(settled)
+
     def step(state: LoopState) -> LoopState | None:
         settled = settled_state(with_state(facts, state))
-        is_outdated = decision.reason in PERSONS_STOP and promises_more(settled)
-        is_wanted = asks or is_outdated or settled != state
+        is_wanted = asks or is_outdated(settled) or settled != state
         return with_notice(settled, decision, secrets=context.redact) if is_wanted else None
 
     settled = settled_state(facts)
     is_lost = facts.state.running is not None and settled.running is None
-    is_outdated = decision.reason in PERSONS_STOP and promises_more(settled)
-    if not (asks or is_lost or is_outdated):
+    if not (asks or is_lost or is_outdated(settled)):
         return _turn(gathered, "idle", decision)
     store = context.store(gathered.loop.name)
     stored = store.update(gathered.stored or store.load(), step)

@@ -69,40 +69,32 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
         return LoopSettings(defaults)
     findings = []
     if len(texts) > 1:
-        findings.append(
-            warning(
-                "settings-repeated",
-                f"The body has {len(texts)} settings comments; the first counts. Remove the others.",
-            )
-        )
+        message = f"The body has {len(texts)} settings comments; the first counts. Remove the others."
+        findings.append(warning("settings-repeated", message))
+    problem = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
     try:
         value = read_yaml(texts[0].encode("utf-8", "replace")).value
     except BrokenContract as broken:
-        problems = " ".join(finding.message for finding in broken.findings)
-        findings.append(warning("settings-unreadable", f"The settings are not valid YAML and were ignored. {problems}"))
-        return LoopSettings(defaults, findings=tuple(findings))
+        value = None
+        problem = "The settings are not valid YAML and were ignored. "
+        problem += " ".join(finding.message for finding in broken.findings)
     if not isinstance(value, dict):
-        message = 'The settings are not an object and were ignored. Write them as {"max_iterations": 8}.'
-        findings.append(warning("settings-unreadable", message))
-        return LoopSettings(defaults, findings=tuple(findings))
+        return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem)))
     settings = _settings(value, defaults, findings)
     return settings if is_trusted else _switches_off(settings, defaults)
 
 
 def _switches_off(settings: LoopSettings, defaults: Budgets) -> LoopSettings:
     """Keep only what turns loops off."""
-    kept = LoopSettings(defaults, _off(settings.keepalive), _off(settings.autofix), _off(settings.bot_comments))
-    if replace(settings, findings=()) == kept:
+    off = {name: False for name in set(SWITCHES.values()) if getattr(settings, name) is False}
+    kept = LoopSettings(defaults, findings=settings.findings, **off)
+    if settings == kept:
         return settings
     message = (
         "Settings that do not turn a loop off were ignored: the author of the pull request has no write access. "
         "Turn a loop on by a label."
     )
     return replace(kept, findings=(*settings.findings, warning("settings-untrusted", message)))
-
-
-def _off(switch: bool | None) -> bool | None:
-    return False if switch is False else None
 
 
 def _texts(body: str) -> Iterator[str]:
@@ -127,7 +119,9 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
                 findings.append(_invalid(key, given, "a whole number"))
             else:
                 counts[COUNTS[name]] = number[0]
-                findings += [_bounded(key, given, number[0])] if number[0] != number[1] else []
+                if number[0] != number[1]:
+                    message = f"The setting `{shown(str(key))}` is {shown(str(given))}; the bound {number[0]} applies."
+                    findings.append(warning("setting-invalid", message))
         elif name in SWITCHES:
             flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
             if flag is None:
@@ -159,9 +153,3 @@ def _number(name: str, given: Any) -> tuple[int, int] | None:
 def _invalid(key: Any, given: Any, wanted: str) -> Finding:
     message = f"The setting `{shown(str(key))}` is `{shown(str(given))}`, not {wanted}; the default applies."
     return warning("setting-invalid", message)
-
-
-def _bounded(key: Any, given: Any, number: int) -> Finding:
-    return warning(
-        "setting-invalid", f"The setting `{shown(str(key))}` is {shown(str(given))}; the bound {number} applies."
-    )

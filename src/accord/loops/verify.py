@@ -169,10 +169,10 @@ QUESTIONS: tuple[questions.Question, ...] = (
 
 
 def _run(facts: VerifyFacts, situation: Situation, redact: Callable[[str], str]) -> LoopDecision:
-    text = appendix(facts, redact)
+    code, message = "verify-merged", "The pull request is merged."
     if facts.is_asked:
-        return questions.run_decision(situation, "verify-asked", "A person requested a verdict.", text)
-    return questions.run_decision(situation, "verify-merged", "The pull request is merged.", text)
+        code, message = "verify-asked", "A person requested a verdict."
+    return questions.run_decision(situation, code, message, appendix(facts, redact))
 
 
 def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
