@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, TRANSIENT, checks, failed, pull, running, state_of, well
+from support.loops import HEAD, NOW, checks, common_rows, pull, state_of, well
 
 from accord.loops.autofix import AutofixFacts, decide
 from accord.loops.checks import CheckLog
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.posting import APPENDIX_CHARACTERS
-from accord.loops.questions import KEEPALIVE, PAUSED
+from accord.loops.questions import KEEPALIVE
 from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"
@@ -26,31 +26,15 @@ def autofix(**parts: Any) -> AutofixFacts:
     return AutofixFacts(**{"now": NOW, "agents": ("codex", "claude"), **known, **parts})
 
 
-def past(*iterations: Any, **more: Any) -> LoopState:
-    return state_of(*iterations, loop="autofix", **more)
-
-
-SAME = {"tree_before": "t", "tree": "t"}
 ROWS = [
+    *common_rows(autofix, "autofix", (CODEX,), runs=3, failures=2),
     ("merged", autofix(pull={"is_open": False, "is_merged": True})),
     ("closed", autofix(pull={"is_open": False})),
-    ("paused", autofix(pull={"labels": (CODEX, PAUSED)})),
-    ("needs-human", autofix(pull={"labels": (CODEX, NEEDS_HUMAN)})),
     ("not-enabled", autofix(pull={"labels": ("agent:unheard-of",)})),
     ("disabled", autofix(pull={"body": "<!-- keepalive-config: {autofix_enabled: false} -->"})),
     ("fork", autofix(pull={"is_fork": True})),
-    ("read-only-token", autofix(token=TokenFacts(may_write=False))),
-    ("agent-ambiguous", autofix(pull={"labels": (CODEX, "agent:claude")})),
     ("agent-missing", autofix(agents=(), pull={"body": "<!-- keepalive-config: {autofix: true} -->"})),
     ("keepalive-in-charge", autofix(pull={"labels": (CODEX, KEEPALIVE)})),
-    ("running", autofix(state=LoopState(loop="autofix", running=running()))),
-    ("failure-budget", autofix(state=past(failed("1"), failed("2")))),
-    ("transient-budget", autofix(state=past(*(failed(str(n), **TRANSIENT) for n in range(4))), budgets=Budgets())),
-    ("iteration-budget", autofix(state=LoopState(loop="autofix", iterations=3))),
-    ("same-error", autofix(state=past(failed("1", error="x"), failed("2", error="x")), budgets=Budgets())),
-    ("no-progress", autofix(state=past(well("1", **SAME), well("2", **SAME)))),
-    ("rate-limit", autofix(rate=RateFacts(remaining=0, resets_in_seconds=9))),
-    ("back-off", autofix(state=past(failed("1", **TRANSIENT)))),
     ("stale-checks", autofix(checks={"failing": ("lint",), "head_sha": "b" * 40})),
     ("checks-pending", autofix(checks={"failing": ("lint",), "pending": ("test",)})),
     ("checks-missing", autofix(checks={"passing": ()})),
@@ -71,7 +55,7 @@ def test_no_reason_of_autofix_is_left_out_above() -> None:
 
 
 def test_a_new_head_does_not_restart_the_budget() -> None:
-    state = past(well("1"), well("2"), well("3"))
+    state = state_of(well("1"), well("2"), well("3"), loop="autofix")
     new = "c" * 40
     known = autofix(state=state, pull={"head_sha": new}, checks={"head_sha": new, "failing": ("lint",)})
     assert decide(known).reason == "iteration-budget"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of, well
+from support.loops import HEAD, NOW, common_rows, pull
 
 from accord.loops.bot_comments import (
     BotCommentFacts,
@@ -17,16 +17,14 @@ from accord.loops.bot_comments import (
     replies_to,
     waiting_threads,
 )  # fmt: skip
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.posting import APPENDIX_CHARACTERS
-from accord.loops.questions import PAUSED
 from accord.text.redaction import Redactor
 
 CODEX = "agent:codex"
 RABBIT = ThreadComment(author="coderabbitai[bot]", is_bot=True, body="Use a set.")
 ADA = ThreadComment(author="ada", is_bot=False, body="Leave it.")
 OURS = ThreadComment(author="accord[bot]", is_bot=True, is_ours=True, body="Fixed.")
-SAME = {"tree_before": "t", "tree": "t"}
 
 
 def thread(*comments: ThreadComment, **more: Any) -> Thread:
@@ -38,29 +36,14 @@ def facts(*threads: Thread, **parts: Any) -> BotCommentFacts:
     return BotCommentFacts(**{"now": NOW, "agents": ("codex", "claude"), "bots": ("CodeRabbitAI",), **known, **parts})
 
 
-def past(*iterations: Any) -> LoopState:
-    return state_of(*iterations, loop="bot-comments")
-
-
 ROWS = [
+    *common_rows(facts, "bot-comments", (CODEX,), runs=3, failures=2),
     ("merged", facts(pull={"is_open": False, "is_merged": True})),
     ("closed", facts(pull={"is_open": False})),
-    ("paused", facts(pull={"labels": (CODEX, PAUSED)})),
-    ("needs-human", facts(pull={"labels": (CODEX, NEEDS_HUMAN)})),
     ("not-enabled", facts(pull={"labels": ()})),
     ("disabled", facts(pull={"body": "<!-- keepalive-config: {bot_comments: no} -->"})),
     ("fork", facts(pull={"is_fork": True})),
-    ("read-only-token", facts(token=TokenFacts(may_write=False))),
-    ("agent-ambiguous", facts(pull={"labels": (CODEX, "agent:claude")})),
     ("agent-missing", facts(agents=(), pull={"body": "<!-- keepalive-config: {bot_comments: yes} -->"})),
-    ("running", facts(state=LoopState(loop="bot-comments", running=running()))),
-    ("failure-budget", facts(state=past(failed("1"), failed("2")))),
-    ("transient-budget", facts(state=past(*(failed(str(n), **TRANSIENT) for n in range(4))), budgets=Budgets())),
-    ("iteration-budget", facts(state=LoopState(loop="bot-comments", iterations=3))),
-    ("same-error", facts(state=past(failed("1", error="x"), failed("2", error="x")), budgets=Budgets())),
-    ("no-progress", facts(state=past(well("1", **SAME), well("2", **SAME)))),
-    ("rate-limit", facts(rate=RateFacts(remaining=0))),
-    ("back-off", facts(state=past(failed("1", **TRANSIENT)))),
     ("no-threads", facts(thread(RABBIT, ADA))),
     ("threads-open", facts()),
 ]

@@ -8,39 +8,25 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.loops import BODY, HEAD, LONG_AGO, NOW, TRANSIENT, failed, keepalive, running, state_of, well
+from support.loops import BODY, HEAD, LONG_AGO, NOW, TRANSIENT, common_rows, failed, keepalive, running, state_of, well
 
 from accord.loops.keepalive import KeepaliveFacts, decide
 from accord.loops.ledger import begin_run, end_run, settled_state
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, RateFacts, TokenFacts
+from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, GoAhead, Iteration, LoopState, TokenFacts
 from accord.loops.questions import ATTENTION, KEEPALIVE, PAUSED, RETRY, start_run
 
 NO_CHANGE = {"tree_before": "t", "tree": "t"}
 
 ROWS: list[tuple[str, KeepaliveFacts]] = [
+    *common_rows(keepalive, "keepalive", (KEEPALIVE,), runs=5, failures=3),
     ("merged", keepalive(pull={"is_open": False, "is_merged": True})),
     ("closed", keepalive(pull={"is_open": False})),
-    ("paused", keepalive(pull={"labels": (KEEPALIVE, "Agents:Paused")})),
-    ("needs-human", keepalive(pull={"labels": (KEEPALIVE, NEEDS_HUMAN)})),
     ("not-enabled", keepalive(pull={"labels": ()})),
     ("disabled", keepalive(pull={"body": BODY + "<!-- keepalive-config: {keepalive_enabled: false} -->"})),
     ("fork", keepalive(pull={"is_fork": True})),
-    ("read-only-token", keepalive(token=TokenFacts(may_write=False))),
-    ("agent-ambiguous", keepalive(pull={"labels": (KEEPALIVE, "agent:codex", "agent:claude")})),
     ("agent-missing", keepalive(agents=())),
     ("no-tasks", keepalive(pull={"body": "`- [ ] this is code`"})),
     ("tasks-complete", keepalive(pull={"body": "- [x] Add tests"})),
-    ("running", keepalive(state=LoopState(running=running()))),
-    ("failure-budget", keepalive(state=state_of(failed("1"), failed("2"), failed("3")))),
-    (
-        "transient-budget",
-        keepalive(state=state_of(*(failed(str(n), **TRANSIENT) for n in range(4))), budgets=Budgets(iterations=9)),
-    ),
-    ("iteration-budget", keepalive(state=LoopState(iterations=5))),
-    ("same-error", keepalive(state=state_of(failed("1", error="x"), failed("2", error="x")))),
-    ("no-progress", keepalive(state=state_of(well("1", **NO_CHANGE), well("2", **NO_CHANGE)))),
-    ("rate-limit", keepalive(rate=RateFacts(remaining=3, resets_in_seconds=99))),
-    ("back-off", keepalive(state=state_of(failed("1", **TRANSIENT)))),
     ("stale-checks", keepalive(checks={"head_sha": "b" * 40})),
     ("checks-pending", keepalive(checks={"pending": ("lint",)})),
     ("checks-missing", keepalive(checks={"passing": (), "seconds_since_push": 5})),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.loops import HEAD, NOW, TRANSIENT, failed, pull, running, state_of, well
+from support.loops import HEAD, NOW, common_rows, pull, state_of, well
 
-from accord.loops.models import NEEDS_HUMAN, REASONS, Budgets, LoopState, RateFacts, TokenFacts
-from accord.loops.questions import PAUSED
+from accord.loops.models import NEEDS_HUMAN, REASONS
 from accord.loops.verify import Verdict, VerifyFacts, WorkItem, criteria_of, decide, follow_up_text
 from accord.text.redaction import Redactor
 
@@ -29,26 +28,10 @@ def verify(**parts: Any) -> VerifyFacts:
     return VerifyFacts(**{"now": NOW, "agents": ("codex", "claude"), "diff": "+x\n", **known, **parts})
 
 
-def past(*iterations: Any) -> LoopState:
-    return state_of(*iterations, loop="verify")
-
-
-SAME = {"tree_before": "t", "tree": "t"}
 CHAINED = (ITEM.model_copy(update={"is_follow_up": True}),)
 ROWS = [
-    ("paused", verify(pull={"labels": (PAUSED,)})),
-    ("needs-human", verify(pull={"labels": (NEEDS_HUMAN,)})),
-    ("read-only-token", verify(token=TokenFacts(may_write=False))),
-    ("agent-ambiguous", verify(pull={"labels": ("agent:codex", "agent:claude")})),
+    *common_rows(verify, "verify", (), runs=5, failures=3),
     ("agent-missing", verify(agents=())),
-    ("running", verify(state=LoopState(loop="verify", running=running()))),
-    ("failure-budget", verify(state=past(*(failed(str(n)) for n in range(3))))),
-    ("transient-budget", verify(state=past(*(failed(str(n), **TRANSIENT) for n in range(4))), budgets=Budgets())),
-    ("iteration-budget", verify(state=LoopState(loop="verify", iterations=5))),
-    ("same-error", verify(state=past(failed("1", error="x"), failed("2", error="x")))),
-    ("no-progress", verify(state=past(well("1", **SAME), well("2", **SAME)))),
-    ("rate-limit", verify(rate=RateFacts(remaining=0))),
-    ("back-off", verify(state=past(failed("1", **TRANSIENT)))),
     ("not-merged", verify(pull={"is_open": True, "is_merged": False})),
     ("fork-unmerged", verify(is_asked=True, pull={"is_open": True, "is_merged": False, "is_fork": True})),
     ("already-verified", verify(verified=HEAD)),
@@ -79,7 +62,7 @@ def test_no_reason_of_the_verifier_is_left_out_above() -> None:
 
 
 def test_a_verdict_is_progress_though_it_changes_no_file() -> None:
-    judged = past(*(well(str(n), tree="", tree_before="", tasks_done=2) for n in range(3)))
+    judged = state_of(*(well(str(n), tree="", tree_before="", tasks_done=2) for n in range(3)), loop="verify")
     assert decide(verify(state=judged)).reason == "verify-merged"
 
 

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accord.loops.keepalive import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run
-from accord.loops.models import ActiveRun, CheckFacts, Iteration, LoopState, PullFacts
-from accord.loops.questions import KEEPALIVE
+from accord.loops.models import (
+    NEEDS_HUMAN,
+    ActiveRun,
+    Budgets,
+    CheckFacts,
+    Iteration,
+    LoopName,
+    LoopState,
+    PullFacts,
+    RateFacts,
+    TokenFacts,
+)
+from accord.loops.questions import KEEPALIVE, PAUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=6)
@@ -54,3 +68,29 @@ def state_of(*iterations: Iteration, **more: Any) -> LoopState:
         assert started is not None
         state = end_run(started, iteration)
     return state
+
+
+def common_rows(
+    make: Callable[..., Any], loop: LoopName, labels: tuple[str, ...], *, runs: int, failures: int
+) -> list[tuple[str, Any]]:
+    """The reasons that every loop has, each with facts that lead to it; ``runs`` and ``failures`` are its budgets."""
+
+    def past(*iterations: Iteration) -> LoopState:
+        return state_of(*iterations, loop=loop)
+
+    same = {"tree_before": "t", "tree": "t"}
+    transient = past(*(failed(str(number), **TRANSIENT) for number in range(4)))
+    return [
+        ("paused", make(pull={"labels": (*labels, PAUSED.title())})),
+        ("needs-human", make(pull={"labels": (*labels, NEEDS_HUMAN)})),
+        ("read-only-token", make(token=TokenFacts(may_write=False))),
+        ("agent-ambiguous", make(pull={"labels": (*labels, "agent:codex", "agent:claude")})),
+        ("running", make(state=LoopState(loop=loop, running=running()))),
+        ("failure-budget", make(state=past(*(failed(str(number)) for number in range(failures))))),
+        ("transient-budget", make(state=transient, budgets=Budgets(iterations=9))),
+        ("iteration-budget", make(state=LoopState(loop=loop, iterations=runs))),
+        ("same-error", make(state=past(failed("1", error="x"), failed("2", error="x")), budgets=Budgets())),
+        ("no-progress", make(state=past(well("1", **same), well("2", **same)))),
+        ("rate-limit", make(rate=RateFacts(remaining=3, resets_in_seconds=99))),
+        ("back-off", make(state=past(failed("1", **TRANSIENT)))),
+    ]
