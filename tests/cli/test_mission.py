@@ -16,20 +16,8 @@ if TYPE_CHECKING:
 
     from conftest import Accord
 
-KEYS = [
-    "mission_slug",
-    "wp_id",
-    "execution_mode",
-    "mode_source",
-    "resolution_kind",
-    "workspace_name",
-    "workspace_path",
-    "branch_name",
-    "lane_id",
-    "lane_wp_ids",
-    "context_file",
-    "diagnostics",
-]
+KEYS = ["mission_slug", "wp_id", "execution_mode", "mode_source", "resolution_kind", "workspace_name", "workspace_path"]
+KEYS += ["branch_name", "lane_id", "lane_wp_ids", "context_file", "diagnostics"]
 
 
 @pytest.fixture

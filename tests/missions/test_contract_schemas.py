@@ -21,13 +21,8 @@ CONTRACTS = Path(__file__).parents[1] / "data" / "mission-contracts"
 MODELS: dict[str, type[BaseModel]] = {"next-query-response": NextQueryResponse, "stale-status": StaleStatus}
 MISSING = object()
 
-MOMENTS = [
-    "2026-05-04T12:00:00Z",
-    "2026-05-04t12:00:00.123456789z",
-    "2026-05-04T12:00:00+02:00",
-    "2016-12-31T23:59:60Z",
-]
-NO_MOMENTS = [
+DATES = ["2026-05-04T12:00:00Z", "2026-05-04t12:00:00.123456789z", "2026-05-04T12:00:00+02:00", "2016-12-31T23:59:60Z"]
+NO_DATES = [
     "",
     "yesterday",
     "2026-05-04",
@@ -36,26 +31,8 @@ NO_MOMENTS = [
     "2026-05-04 12:00:00",
     "12:00:00Z",
 ]
-ODD: list[Any] = [
-    "",
-    "x",
-    "not_started",
-    "query",
-    None,
-    True,
-    False,
-    0,
-    1,
-    1.5,
-    -3,
-    [],
-    ["a"],
-    ["a", 1],
-    [None],
-    {},
-    {"a": 1},
-]
-ODD += [*MOMENTS, *NO_MOMENTS, SHARED_WORKSPACE, "fresh", "stale", "not_applicable", "😀", " ", MISSING]
+ODD: list[Any] = ["", "x", "not_started", "query", None, True, False, 0, 1, 1.5, -3, [], ["a"], ["a", 1], [None], {}]
+ODD += [{"a": 1}, *DATES, *NO_DATES, SHARED_WORKSPACE, "fresh", "stale", "not_applicable", "😀", " ", MISSING]
 
 RESPONSES: list[dict[str, Any]] = [
     {
@@ -64,7 +41,7 @@ RESPONSES: list[dict[str, Any]] = [
         "mission_slug": "m",
         "mission": "software-dev",
         "mission_state": state,
-        "timestamp": MOMENTS[0],
+        "timestamp": DATES[0],
         "is_query": True,
         **more,
     }
@@ -85,7 +62,7 @@ STALE: list[dict[str, Any]] = [
     for status in ("fresh", "stale", "not_applicable")
     for reason in (None, "x", SHARED_WORKSPACE)
     for minutes in (None, 3, 2.5)
-    for time in (None, MOMENTS[0])
+    for time in (None, DATES[0])
 ]
 SEEDS = {"next-query-response": RESPONSES, "stale-status": STALE}
 

@@ -101,20 +101,17 @@ def test_the_project_is_found_from_below_and_from_the_work_tree_of_a_lane(projec
     (tree / "src").mkdir()
     assert find_root(project.folder) == project.root
     assert find_root(tree / "src") == project.root
+    (project.root / "kitty-specs" / "README.md").write_text("a", encoding="utf-8")
+    assert (mission_slugs(project.root), mission_slugs(project.folder)) == (["078-ships"], [])
     with pytest.raises(BrokenContract, match="No `kitty-specs/` directory"):
         find_root(project.root.parents[-1])
-
-
-def test_directories_with_other_names_are_not_missions(project: Project) -> None:
-    (project.root / "kitty-specs" / "README.md").write_text("a", encoding="utf-8")
-    assert mission_slugs(project.root) == ["078-ships"]
-    assert mission_slugs(project.folder) == []
 
 
 def test_findings_name_dependencies_and_lanes_without_a_file_and_circles(project: Project) -> None:
     project.work_package("WP01", "code_change", dependencies=["WP02"])
     project.work_package("WP02", "code_change", dependencies=["WP01", "WP09"])
     project.work_package("WP03", "code_change")
+    assert "lane-missing" not in str(mission_findings(project.load())), "lanes follow the work packages"
     project.lanes(lane_a=["WP01", "WP02", "WP08"])
     project.event("WP01", "planned", "claimed")
     log = project.folder / "status.events.jsonl"
@@ -139,11 +136,6 @@ def test_findings_of_the_lanes_belong_to_their_file(project: Project, lanes: str
     assert [path for path, found in mission_findings(mission).items() if found] == ["kitty-specs/078-ships/lanes.json"]
     with pytest.raises(BrokenContract, match=r"^lanes\.json cannot be used"):
         mission.work_package("WP01")
-
-
-def test_a_mission_whose_lanes_are_not_computed_yet_has_no_findings(project: Project) -> None:
-    project.work_package("WP01", "code_change")
-    assert [items for items in mission_findings(project.load()).values() if items] == []
 
 
 @given(st.binary(max_size=200))

@@ -11,7 +11,7 @@ from support.sessions import decision, make_session, writer
 from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
-from accord.sessions.folder import check_session, read_session
+from accord.sessions.folder import check_session, read_session, status_of
 from accord.sessions.issue import SessionIssue, answer_from, ask_on
 from accord.sessions.questions import UserQuestion
 from accord.sessions.run import answer, ask, complete_correction, resume
@@ -71,8 +71,7 @@ def bodies(stage: Stage) -> list[str]:
 
 
 def kept(folder: Path) -> dict[str, Any]:
-    status = read_session(folder).status
-    assert status is not None
+    status = status_of(read_session(folder))
     return {item.decision_id: item.answer or item.resolution_reason for item in status.user_decisions}
 
 
@@ -85,10 +84,8 @@ def test_questions_stand_in_one_comment_that_follows_the_session(stage: Stage, f
     assert "> And when?" in body
     say(stage, "/answer UD-1 the first\nof all")
     heard, shown = answer_from(place(stage, folder))
-    assert ({name: said.text for name, said in heard.accepted.items()}, shown.action) == (
-        {"UD-1": "the first\nof all"},
-        "updated",
-    )
+    assert {name: said.text for name, said in heard.accepted.items()} == {"UD-1": "the first\nof all"}
+    assert shown.action == "updated"
     assert "Resolved: UD-1 (answered)." in bodies(stage)[0]
     writes = [method for method, *_ in stage.server.requests if method != "GET"]
     heard, shown = answer_from(place(stage, folder))
@@ -219,8 +216,7 @@ def prepared(stage: Stage, root: Path, act: Callable[[Stage, Path], None]) -> Pa
 
 def end(stage: Stage, folder: Path) -> Any:
     assert all(not found for _, _, found in check_session(folder))
-    status = read_session(folder).status
-    assert status is not None
+    status = status_of(read_session(folder))
     return status.current_state, kept(folder), [body.partition("<!--")[0] for body in bodies(stage)]
 
 

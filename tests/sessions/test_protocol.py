@@ -21,7 +21,7 @@ from accord.core.findings import has_errors
 from accord.core.kinds import KINDS
 from accord.files.store import Disk
 from accord.sessions import run
-from accord.sessions.folder import Part, read_session
+from accord.sessions.folder import Part, read_session, status_of
 from accord.sessions.questions import (
     UserQuestion,
     next_step,
@@ -60,6 +60,13 @@ def entry(folder: Path, decision_id: str) -> dict[str, Any]:
     return dict(found)
 
 
+def gate(root: Path) -> Path:
+    """A session whose design waits for approval."""
+    folder = make_session(root, "APPROVE_DESIGN", mode="full")
+    ask(folder, "Approve?", decision_id=DESIGN)
+    return folder
+
+
 def refused(code: str, call: Any, *args: Any, **more: Any) -> None:
     with pytest.raises(BrokenContract) as caught:
         call(*args, **more)
@@ -70,7 +77,7 @@ def test_a_question_is_pending_on_disk_with_the_state_that_it_came_up_in(tmp_pat
     folder = make_session(tmp_path, "DESIGN")
     ask(folder)
     assert entry(folder, "UD-1") == decision("UD-1", state_context="DESIGN", asked_at="2026-01-31T12:00:00Z")
-    assert read_session(folder).status.current_state == "ASK_USER"  # type: ignore[union-attr]
+    assert status_of(read_session(folder)).current_state == "ASK_USER"
 
 
 def test_numbers_go_on_from_the_highest_and_the_same_question_is_not_asked_twice(tmp_path: Path) -> None:
@@ -78,7 +85,7 @@ def test_numbers_go_on_from_the_highest_and_the_same_question_is_not_asked_twice
     ask(folder, "One?")
     ask(folder, "One?")
     ask(folder, "Two?")
-    asked = [item.decision_id for item in read_session(folder).status.user_decisions]  # type: ignore[union-attr]
+    asked = [item.decision_id for item in status_of(read_session(folder)).user_decisions]
     assert asked == ["UD-7", "UD-8", "UD-9"]
     refused("decision-order", ask, folder, "Three?", decision_id="UD-20")
 
@@ -90,10 +97,8 @@ def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_pat
     ask(folder, "May it stay open?", category="security")
     answer(folder, is_final=True, UD_1="yes")
     assert entry(folder, "UD-1")["answer"] == "yes"
-    assert (entry(folder, "UD-2")["status"], entry(folder, "UD-2")["resolution_reason"]) == (
-        "cancelled",
-        "no response provided",
-    )
+    second = entry(folder, "UD-2")
+    assert (second["status"], second["resolution_reason"]) == ("cancelled", "no response provided")
     assert entry(folder, "UD-3")["status"] == "pending"
     assert next_step(read_session(folder)).next == "ask"
     close = run.close_question
@@ -103,23 +108,15 @@ def test_a_final_answer_cancels_open_questions_except_security_and_gates(tmp_pat
     assert entry(folder, "UD-3")["status"] == "cancelled"
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_silent"),
-    [
-        ("No response provided.", True),
-        ("no answer", True),
-        ("No reply was given yet", True),
-        ("user did not respond", True),
-        ("no user response", True),
-        ("timeout", True),
-        ("N/A", True),
-        ("unanswered", True),
-        ("user deferred: will address in next sprint", False),
-        ("no response needed, the port is closed", False),
-        ("none of the options fits, the user looks for another", False),
-    ],
-)
-def test_silence_does_not_cancel_a_security_question(tmp_path: Path, reason: str, is_silent: bool) -> None:
+SILENCE = ["No response provided.", "no answer", "No reply was given yet", "user did not respond", "no user response"]
+SILENCE += ["timeout", "N/A", "unanswered"]
+REASONS = ["user deferred: will address in next sprint", "no response needed, the port is closed"]
+REASONS += ["none of the options fits, the user looks for another"]
+
+
+@pytest.mark.parametrize("reason", [*SILENCE, *REASONS])
+def test_silence_does_not_cancel_a_security_question(tmp_path: Path, reason: str) -> None:
+    is_silent = reason in SILENCE
     folder = make_session(tmp_path, "DESIGN")
     ask(folder, "May it stay open?", category="Security")
     if is_silent:
@@ -132,20 +129,22 @@ def test_silence_does_not_cancel_a_security_question(tmp_path: Path, reason: str
     ] * is_silent
 
 
-def test_an_answer_repeated_after_a_crash_is_in_the_history_once(
-    tmp_path: Path,
-) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+def test_an_answer_repeated_after_a_crash_is_in_the_history_once(tmp_path: Path) -> None:
+    folder = gate(tmp_path)
     before = (folder / "status.json").read_bytes()
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     lines = (folder / "approve-design-history.jsonl").read_bytes()
-    (folder / "status.json").write_bytes(before)
     later = clock()
     later.sleep(60)
-    run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"})
-    assert (folder / "approve-design-history.jsonl").read_bytes() == lines
-    assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
+    for again in (
+        lambda: run.answer(writer(folder, later), {DESIGN: "changes-requested: smaller"}),
+        lambda: run.resume(writer(folder), agent="Designer"),
+    ):
+        (folder / "status.json").write_bytes(before)
+        again()
+        assert (folder / "approve-design-history.jsonl").read_bytes() == lines
+        assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
+    assert run.resume(writer(folder), agent="Designer").next == "verify-correction"
 
 
 class Overtaken(Disk):
@@ -162,8 +161,7 @@ class Overtaken(Disk):
 
 
 def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+    folder = gate(tmp_path)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     other = with_dispatched_correction(read_session(folder), "Designer", now=clock().now())
     found = run.resume(writer(folder, disk=Overtaken(folder, other)), agent="Architect")
@@ -173,8 +171,7 @@ def test_two_processes_that_resume_at_once_dispatch_one_agent(tmp_path: Path) ->
 
 def test_an_answer_that_comes_too_late_leaves_no_line_in_the_history(tmp_path: Path) -> None:
     """Another process answers right before the answer takes the lock: it is refused, and nothing of it is stored."""
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+    folder = gate(tmp_path)
     other = with_answers(read_session(folder), {DESIGN: "approved"}, now=clock().now())
     said = {DESIGN: "changes-requested: smaller"}
     refused("decision-resolved", run.answer, writer(folder, disk=Overtaken(folder, other)), said)
@@ -206,12 +203,10 @@ def test_an_invalid_timestamp_is_a_finding_until_the_question_is_asked_again(tmp
 
 
 def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+    folder = gate(tmp_path)
     refused("decision-mandatory", run.close_question, writer(folder), DESIGN, "skipped", "no")
     run.close_question(writer(folder), DESIGN, "cancelled", "the user is away")
-    blocked = read_session(folder).status
-    assert blocked is not None
+    blocked = status_of(read_session(folder))
     assert (blocked.current_state, blocked.blocker) == ("BLOCKED", "mandatory_user_decision_missing")
     run.advance(writer(folder), "APPROVE_DESIGN", role="Orchestrator")
     assert next_step(read_session(folder)).next == "ask"
@@ -222,32 +217,22 @@ def test_a_gate_that_is_cancelled_blocks_the_session_and_is_not_skipped(tmp_path
 
 @pytest.mark.parametrize("said", ["Approved", "yes", "changes-requested:", "changes-requested:  ", "approvedly", ""])
 def test_an_invalid_answer_leaves_the_gate_open(tmp_path: Path, said: str) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+    folder = gate(tmp_path)
     before = (folder / "status.json").read_bytes()
     refused("gate-answer" if said else "answer-empty", answer, folder, UD_APPROVE_DESIGN=said)
     assert (folder / "status.json").read_bytes() == before
     assert not (folder / "approve-design-history.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        ("per batch", "per-batch"),
-        ("Per_Batch.", "per-batch"),
-        ("each task", "per-batch"),
-        ("single final", "single-final"),
-        ("one final review", "single-final"),
-        ("Single-Final", "single-final"),
-    ],
-)
-def test_synonyms_of_a_strategy_are_recorded_in_canonical_form(said: str, kept: str) -> None:
-    assert normalize_answer(STRATEGY, said) == kept
+def test_synonyms_of_a_strategy_are_recorded_in_canonical_form() -> None:
+    for said in ("per batch", "Per_Batch.", "each task"):
+        assert normalize_answer(STRATEGY, said) == "per-batch"
+    for said in ("single final", "one final review", "Single-Final"):
+        assert normalize_answer(STRATEGY, said) == "single-final"
 
 
 def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
+    folder = gate(tmp_path)
     answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
     (line,) = (folder / "approve-design-history.jsonl").read_text().splitlines()
     assert json.loads(line)["answer"] == "changes-requested: smaller"
@@ -261,32 +246,13 @@ def test_requested_changes_reach_the_history_then_are_corrected_then_asked_again
     assert entry(folder, DESIGN)["status"] == "pending"
     assert run.resume(writer(folder, now), agent="Architect").next == "ask"  # the old answer is not taken again
     answer(folder, UD_APPROVE_DESIGN="approved")
-    status = read_session(folder).status
-    assert status is not None
-    assert status.correction_status == "none"
-    assert len(read_session(folder).history) == 1
-
-
-def test_an_answer_that_reached_only_the_history_before_a_crash_is_not_asked_for_again(tmp_path: Path) -> None:
-    folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full")
-    ask(folder, "Approve?", decision_id=DESIGN)
-    before = (folder / "status.json").read_bytes()
-    answer(folder, UD_APPROVE_DESIGN="changes-requested: smaller")
-    (folder / "status.json").write_bytes(before)
-    assert run.resume(writer(folder), agent="Designer").next == "dispatch-correction"
-    assert entry(folder, DESIGN)["answer"] == "changes-requested: smaller"
-    assert len(read_session(folder).history) == 1
+    session = read_session(folder)
+    assert (status_of(session).correction_status, len(session.history)) == ("none", 1)
 
 
 def test_an_older_session_without_a_correction_status_is_corrected_once(tmp_path: Path) -> None:
     said = decision(DESIGN, "answered", answer="changes-requested: smaller")
-    line = {
-        "at": said["resolved_at"],
-        "decision_id": DESIGN,
-        "answer": said["answer"],
-        "state_context": "APPROVE_DESIGN",
-    }
-    texts = {"approve-design-history.jsonl": json.dumps(line) + "\n"}
+    texts = with_line(at=said["resolved_at"], answer=said["answer"])
     folder = make_session(tmp_path, "APPROVE_DESIGN", mode="full", user_decisions=[said], texts=texts)
     assert run.resume(writer(folder), agent="SpecAgent").next == "dispatch-correction"
     assert run.resume(writer(folder), agent="SpecAgent").next == "verify-correction"
@@ -301,7 +267,7 @@ def test_an_answered_session_goes_back_to_where_the_question_came_up(tmp_path: P
     refused("decision-unknown", answer, folder, UD_2="x")
     found = run.resume(writer(folder), agent="Architect")
     assert (found.next, found.state) == ("continue", "DESIGN")
-    assert read_session(folder).status.current_state == "DESIGN"  # type: ignore[union-attr]
+    assert status_of(read_session(folder)).current_state == "DESIGN"
 
 
 @pytest.mark.parametrize("category", ["security", "Security", " SECURITY "])
@@ -309,8 +275,7 @@ def test_a_question_about_security_stays_one_however_it_is_written(tmp_path: Pat
     folder = make_session(tmp_path, "DESIGN", mode="full")
     run.ask(writer(folder), [UserQuestion("Risk?"), UserQuestion("Risk?", category=category)])
     run.answer(writer(folder), {}, is_final=True)
-    status = read_session(folder).status
-    assert status is not None
+    status = status_of(read_session(folder))
     assert [item.status for item in status.user_decisions] == ["cancelled", "pending"]
 
 
@@ -341,10 +306,10 @@ class Protocol(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.root.cleanup()
 
-    def attempt(self, step: Any) -> None:
+    def attempt(self, step: Any, *arguments: Any, **more: Any) -> None:
         before = (self.folder / "status.json").read_bytes()
         try:
-            step()
+            step(writer(self.folder, self.clock, disk=HASTY), *arguments, **more)
         except BrokenContract as broken:
             rules, after = broken.findings, (self.folder / "status.json").read_bytes()
         else:
@@ -354,30 +319,27 @@ class Protocol(RuleBasedStateMachine):
 
     @rule(decision_id=IDS, text=TEXTS, category=st.sampled_from(["", "security"]))
     def asks(self, decision_id: str, text: str, category: str) -> None:
-        question = UserQuestion(f"{text}?", decision_id, category)
-        self.attempt(lambda: run.ask(writer(self.folder, self.clock, disk=HASTY), [question]))
+        self.attempt(run.ask, [UserQuestion(f"{text}?", decision_id, category)])
 
     @rule(decision_id=IDS, text=TEXTS, is_final=st.booleans())
     def answers_one(self, decision_id: str, text: str, is_final: bool) -> None:
-        self.attempt(
-            lambda: run.answer(writer(self.folder, self.clock, disk=HASTY), {decision_id: text}, is_final=is_final)
-        )
+        self.attempt(run.answer, {decision_id: text}, is_final=is_final)
 
     @rule(decision_id=IDS, how=st.sampled_from(["cancelled", "skipped"]), reason=TEXTS)
     def closes(self, decision_id: str, how: Any, reason: str) -> None:
-        self.attempt(lambda: run.close_question(writer(self.folder, self.clock, disk=HASTY), decision_id, how, reason))
+        self.attempt(run.close_question, decision_id, how, reason)
 
     @rule()
     def resumes(self) -> None:
-        self.attempt(lambda: run.resume(writer(self.folder, self.clock, disk=HASTY), agent="Architect"))
+        self.attempt(run.resume, agent="Architect")
 
     @rule()
     def corrects(self) -> None:
-        self.attempt(lambda: run.complete_correction(writer(self.folder, self.clock, disk=HASTY)))
+        self.attempt(run.complete_correction)
 
     @rule(state=st.sampled_from(["DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "IMPLEMENT_LOOP", "BLOCKED"]))
     def moves(self, state: str) -> None:
-        self.attempt(lambda: run.advance(writer(self.folder, self.clock, disk=HASTY), state, role="Orchestrator"))
+        self.attempt(run.advance, state, role="Orchestrator")
 
     @invariant()
     def the_status_is_valid(self) -> None:
@@ -386,8 +348,7 @@ class Protocol(RuleBasedStateMachine):
 
     @invariant()
     def no_answer_is_lost(self) -> None:
-        status = read_session(self.folder).status
-        assert status is not None
+        status = status_of(read_session(self.folder))
         now = {item.decision_id: item.answer or "" for item in status.user_decisions if item.status == "answered"}
         kept = {name: said for name, said in self.answers.items() if name not in (DESIGN, STRATEGY)}
         assert {name: now.get(name) for name in kept} == kept

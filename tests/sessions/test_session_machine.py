@@ -95,12 +95,8 @@ def test_a_task_is_moved_by_the_role_it_belongs_to(role: str) -> None:
     allowed = {move for edge in TASK.edges if not TASK.refusal(*(move := (edge.source, edge.target)), facts)}
     blocked = {(source, "blocked") for source in ("not-started", "in-progress", "implemented")}
     own = {
-        "Coder": {
-            ("not-started", "in-progress"),
-            ("in-progress", "implemented"),
-            ("implemented", "in-progress"),
-            ("blocked", "in-progress"),
-        },
+        "Coder": {(source, "in-progress") for source in ("not-started", "implemented", "blocked")}
+        | {("in-progress", "implemented")},
         "Orchestrator": {("implemented", "completed"), ("blocked", "not-started")},
         "Planner": {("blocked", "not-started")},
     }
@@ -114,8 +110,6 @@ def test_a_refused_completion_names_the_status_that_the_coder_may_set() -> None:
 
 
 OK, FAIL = "OK", "FAIL"
-
-
 R_Q = (("Reviewer", OK), ("QA", OK))
 
 
@@ -140,30 +134,30 @@ R_Q = (("Reviewer", OK), ("QA", OK))
 def test_a_task_needs_every_review_unless_none_is_recorded(
     flags: str, reviews: Sequence[tuple[str, str]], missing: str
 ) -> None:
-    task = {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["x"], "risk_flags": [flags]}
-    gates = open_gates(SessionTask.model_validate(task), read_outputs(outputs(*reviews).encode())[0])
-    assert ", ".join(gates) == missing
+    assert ", ".join(missing_reviews(outputs(*reviews), flags)) == missing
+
+
+def missing_reviews(lines: str, flag: str = "none") -> tuple[str, ...]:
+    task = {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["x"], "risk_flags": [flag]}
+    return open_gates(SessionTask.model_validate(task), read_outputs(lines.encode())[0])
 
 
 @pytest.mark.parametrize(
     ("lines", "missing"),
     [
         (outputs(("Reviewer", OK), concerns=1) + outputs(("QA", OK)), ("Security",)),
-        (outputs(("Coder", OK), concerns=1) + outputs(("Reviewer", OK), ("QA", OK)), ("Security",)),
-        (outputs(("Reviewer", OK), ("QA", OK), task="meta"), ()),
-        (outputs(("Reviewer", OK), ("QA", OK), task="meta") + outputs(("Coder", OK)), ("Reviewer", "QA")),
-        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(("Reviewer", OK), ("QA", OK)), ()),
-        (outputs(("Reviewer", OK), ("QA", OK), task="T-002"), ("Reviewer", "QA")),
-        (outputs(("Reviewer", OK), ("QA", OK)) + outputs(("Coder", OK), task="T-002"), ()),
+        (outputs(("Coder", OK), concerns=1) + outputs(*R_Q), ("Security",)),
+        (outputs(*R_Q, task="meta"), ()),
+        (outputs(*R_Q, task="meta") + outputs(("Coder", OK)), ("Reviewer", "QA")),
+        (outputs(("SpecAgent", OK), task="meta", concerns=1) + outputs(*R_Q), ()),
+        (outputs(*R_Q, task="T-002"), ("Reviewer", "QA")),
+        (outputs(*R_Q) + outputs(("Coder", OK), task="T-002"), ()),
     ],
 )
 def test_a_review_counts_for_the_task_as_it_is_now_and_a_concern_asks_for_security(
     lines: str, missing: tuple[str, ...]
 ) -> None:
-    task = SessionTask.model_validate(
-        {"id": "T-001", "status": "implemented", "goal": "g", "acceptance_checks": ["cmd: x"]}
-    )
-    assert open_gates(task, read_outputs(lines.encode())[0]) == missing
+    assert missing_reviews(lines) == missing
 
 
 def test_a_session_that_is_back_at_a_gate_waits_for_the_answer_again(tmp_path: Path) -> None:

@@ -36,6 +36,14 @@ def without(value: dict[str, Any], *path: str) -> dict[str, Any]:
     return copy
 
 
+def changed(path: str, change_type: str, **more: str) -> dict[str, Any]:
+    return {"session_changed_files": [{"path": path, "change_type": change_type, **more}]}
+
+
+def tracked(approval: dict[str, Any]) -> dict[str, Any]:
+    return {"gate_tracking": {"APPROVE_DESIGN": approval}}
+
+
 def test_valid_documents_have_no_findings() -> None:
     assert found(INPUT, agent_input()) == []
     assert found(OUTPUT, agent_output()) == []
@@ -43,35 +51,24 @@ def test_valid_documents_have_no_findings() -> None:
     assert found(ACCEPTANCE, acceptance()) == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *[("task", key) for key in ("id", "title", "goal", "non_goals", "context_files", "constraints")],
-        *[("task", key) for key in ("acceptance_checks", "risk_flags")],
-        *[("project_type",), ("repo_state",), ("repo_state", "branch"), ("repo_state", "ci_status")],
-        ("tools_available",),
-    ],
-)
-def test_every_required_key_of_an_input_is_missed(path: tuple[str, ...]) -> None:
-    assert found(INPUT, without(agent_input(), *path)) == [("schema", "/" + "/".join(path))]
+INPUT_KEYS = ["task/id", "task/title", "task/goal", "task/non_goals", "task/context_files", "task/constraints"]
+INPUT_KEYS += ["task/acceptance_checks", "task/risk_flags", "project_type", "repo_state", "repo_state/branch"]
+INPUT_KEYS += ["repo_state/ci_status", "tools_available"]
+OUTPUT_KEYS = ["status", "summary", "artifacts", "gates", "next", "artifacts/commands_to_run", "artifacts/notes"]
+OUTPUT_KEYS += ["gates/meets_definition_of_done", "gates/needs_review", "gates/needs_tests", "gates/security_concerns"]
+OUTPUT_KEYS += ["next/recommended_agent", "next/recommended_task_id", "next/reason"]
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("kind", "value", "path"),
     [
-        *[("status",), ("summary",), ("artifacts",), ("gates",), ("next",)],
-        *[("artifacts", key) for key in ("commands_to_run", "notes")],
-        *[("gates", key) for key in ("meets_definition_of_done", "needs_review", "needs_tests", "security_concerns")],
-        *[("next", key) for key in ("recommended_agent", "recommended_task_id", "reason")],
+        *((INPUT, agent_input(), path) for path in INPUT_KEYS),
+        *((OUTPUT, agent_output(), path) for path in OUTPUT_KEYS),
+        *((STATUS, status(), path) for path in status()),
     ],
 )
-def test_every_required_key_of_an_output_is_missed(path: tuple[str, ...]) -> None:
-    assert found(OUTPUT, without(agent_output(), *path)) == [("schema", "/" + "/".join(path))]
-
-
-@pytest.mark.parametrize("key", list(status()))
-def test_every_key_of_the_minimal_status_is_missed(key: str) -> None:
-    assert found(STATUS, without(status(), key)) == [("schema", f"/{key}")]
+def test_every_required_key_is_missed(kind: Any, value: dict[str, Any], path: str) -> None:
+    assert found(kind, without(value, *path.split("/"))) == [("schema", f"/{path}")]
 
 
 @pytest.mark.parametrize(
@@ -84,19 +81,10 @@ def test_every_key_of_the_minimal_status_is_missed(key: str) -> None:
         ({"acceptance_checks": ["run it"]}, ("(check-form)", "/task/acceptance_checks/0")),
         ({"acceptance_checks": [{"cmd": "npm test"}]}, None),
         ({"context_files": ["../secrets"]}, ("path-outside", "/task/context_files/0")),
-        (
-            {"session_changed_files": [{"path": "a", "change_type": "renamed"}]},
-            ("old-path-missing", "/task/session_changed_files/0/old_path"),
-        ),
-        ({"session_changed_files": [{"path": "a", "old_path": "b", "change_type": "renamed"}]}, None),
-        (
-            {"session_changed_files": [{"path": "a", "change_type": "moved"}]},
-            ("schema", "/task/session_changed_files/0/change_type"),
-        ),
-        (
-            {"session_changed_files": [{"path": "/a", "change_type": "added"}]},
-            ("path-outside", "/task/session_changed_files/0"),
-        ),
+        (changed("a", "renamed"), ("old-path-missing", "/task/session_changed_files/0/old_path")),
+        (changed("a", "renamed", old_path="b"), None),
+        (changed("a", "moved"), ("schema", "/task/session_changed_files/0/change_type")),
+        (changed("/a", "added"), ("path-outside", "/task/session_changed_files/0")),
     ],
 )
 def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tuple[str, str] | None) -> None:
@@ -106,10 +94,8 @@ def test_an_input_is_judged_by_its_rules(changes: dict[str, Any], expected: tupl
 @pytest.mark.parametrize("role", ROLES)
 def test_only_the_reviewer_gets_and_needs_the_changed_files(role: str) -> None:
     place = "/task/session_changed_files"
-    without_files, with_files = (
-        agent_input(),
-        agent_input(session_changed_files=[{"path": "a", "change_type": "added"}]),
-    )
+    without_files = agent_input()
+    with_files = agent_input(**changed("a", "added"))
     is_reviewer = role == "Reviewer"
     assert found(INPUT, without_files, role) == ([("changed-files-missing", place)] if is_reviewer else [])
     assert found(INPUT, with_files, role) == ([] if is_reviewer else [("(changed-files-unexpected)", place)])
@@ -138,24 +124,20 @@ def test_json_with_anything_around_it_is_refused(kind: Any, value: Any, text: st
     assert ("text-around", "") in found(kind, text.replace("{}", json.dumps(value)).encode())
 
 
-def test_objects_as_comments_and_findings_are_read() -> None:
-    artifacts = {"commands_to_run": [], "notes": [], "review_comments": [{"path": "a"}, "b"], "findings": [{"x": 1}]}
-    assert found(OUTPUT, agent_output(artifacts={**artifacts, "patch_summary": "more"})) == []
-
-
-@pytest.mark.parametrize("task_id", ["T-001", "T-1234", "meta", "same"])
-def test_the_next_task_may_be_a_task_meta_or_the_same(task_id: str) -> None:
-    following = {**agent_output()["next"], "recommended_task_id": task_id}
-    assert found(OUTPUT, agent_output(next=following)) == []
+NEXT = agent_output()["next"]
 
 
 @pytest.mark.parametrize("name", ["coder", "spec-agent", "Tester", "", None])
 def test_a_name_that_is_not_canonical_is_refused(name: Any) -> None:
-    following = {**agent_output()["next"], "recommended_agent": name}
+    following = {**NEXT, "recommended_agent": name}
     assert found(OUTPUT, agent_output(next=following)) == [("schema", "/next/recommended_agent")]
 
 
-def test_a_summary_of_more_than_three_sentences_is_noticed() -> None:
+def test_texts_of_an_output_are_judged_by_its_rules() -> None:
+    for task_id in ("T-001", "T-1234", "meta", "same"):
+        assert found(OUTPUT, agent_output(next={**NEXT, "recommended_task_id": task_id})) == []
+    artifacts = {"commands_to_run": [], "notes": [], "review_comments": [{"path": "a"}, "b"], "findings": [{"x": 1}]}
+    assert found(OUTPUT, agent_output(artifacts={**artifacts, "patch_summary": "more"})) == []
     assert found(OUTPUT, agent_output(summary="One. Two. Three, v1.2. Four!")) == [("(summary-long)", "/summary")]
     assert found(OUTPUT, agent_output(summary="See src/a.py. It uses v1.2. Done.")) == []
 
@@ -185,12 +167,9 @@ def test_a_summary_of_more_than_three_sentences_is_noticed() -> None:
         ({"runtime_flags": {"copilot_instructions_exists": True}}, ("schema", "/runtime_flags/copilot_checked_at")),
         ({"gate_tracking": {}}, None),
         ({"gate_tracking": {"APPROVE_DESIGN": {"correction_status": None}}}, None),
+        (tracked({"correction_status": "lost"}), ("schema", "/gate_tracking/APPROVE_DESIGN/correction_status")),
         (
-            {"gate_tracking": {"APPROVE_DESIGN": {"correction_status": "lost"}}},
-            ("schema", "/gate_tracking/APPROVE_DESIGN/correction_status"),
-        ),
-        (
-            {"gate_tracking": {"APPROVE_DESIGN": {"last_correction_dispatch": {"agent": "Coder"}}}},
+            tracked({"last_correction_dispatch": {"agent": "Coder"}}),
             ("schema", "/gate_tracking/APPROVE_DESIGN/last_correction_dispatch/agent"),
         ),
         ({"anything": {"else": 1}}, None),
@@ -291,50 +270,30 @@ def test_a_plan_is_judged_by_its_rules(text: str, expected: tuple[str, str] | No
     assert found(TASKS, tasks(text)) == ([expected] if expected else [])
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ({"acceptance_criteria": []}, ("schema", "/acceptance_criteria")),
-        (without(acceptance(), "acceptance_criteria"), ("schema", "/acceptance_criteria")),
-        *[
-            (
-                {"acceptance_criteria": [without(acceptance()["acceptance_criteria"][0], key)]},
-                ("schema", f"/acceptance_criteria/0/{key}"),
-            )
-            for key in ("id", "description", "verify")
-        ],
-        (
-            {"acceptance_criteria": acceptance()["acceptance_criteria"] * 2},
-            ("criterion-repeated", "/acceptance_criteria/1/id"),
-        ),
-        (
-            {"acceptance_criteria": [{**acceptance()["acceptance_criteria"][0], "id": "AC-1"}]},
-            ("(criterion-id)", "/acceptance_criteria/0/id"),
-        ),
-    ],
-)
-def test_acceptance_has_a_criterion_with_id_description_and_verify(value: Any, expected: tuple[str, str]) -> None:
-    assert found(ACCEPTANCE, value) == [expected]
+CRITERION = acceptance()["acceptance_criteria"][0]
 
 
 @pytest.mark.parametrize(
-    ("answer", "approves", "changes"),
+    ("criteria", "expected"),
     [
-        ("approved", True, False),
-        ("approved, but look at the names", True, False),
-        ("approvedish", False, False),
-        ("approved-later", False, False),
-        ("not approved", False, False),
-        ("changes-requested: x", False, True),
-        ("changes-requested:\n- x", False, True),
-        ("changes-requested:", False, False),
-        ("changes requested: x", False, False),
+        ([], ("schema", "/acceptance_criteria")),
+        (None, ("schema", "/acceptance_criteria")),
+        *(([without(CRITERION, key)], ("schema", f"/acceptance_criteria/0/{key}")) for key in CRITERION),
+        ([CRITERION, CRITERION], ("criterion-repeated", "/acceptance_criteria/1/id")),
+        ([{**CRITERION, "id": "AC-1"}], ("(criterion-id)", "/acceptance_criteria/0/id")),
     ],
 )
-def test_an_answer_approves_by_a_word_and_asks_for_changes_with_a_text(
-    answer: str, approves: bool, changes: bool
-) -> None:
-    assert (is_approval(answer), is_change_request(answer)) == (approves, changes)
+def test_acceptance_has_a_criterion_with_id_description_and_verify(criteria: Any, expected: tuple[str, str]) -> None:
+    assert found(ACCEPTANCE, {} if criteria is None else {"acceptance_criteria": criteria}) == [expected]
+
+
+def test_an_answer_approves_by_a_word_and_asks_for_changes_with_a_text() -> None:
+    approvals = ["approved", "approved, but look at the names"]
+    requests = ["changes-requested: x", "changes-requested:\n- x"]
+    neither = ["approvedish", "approved-later", "not approved", "changes-requested:", "changes requested: x"]
+    answers = [*approvals, *requests, *neither]
+    assert [text for text in answers if is_approval(text)] == approvals
+    assert [text for text in answers if is_change_request(text)] == requests
 
 
 @pytest.mark.parametrize(
@@ -356,7 +315,7 @@ VALUES = st.recursive(
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (INPUT, agent_input(session_changed_files=[{"path": "a", "change_type": "added"}])),
+        (INPUT, agent_input(**changed("a", "added"))),
         (OUTPUT, agent_output()),
         (STATUS, status("ASK_USER", user_decisions=[decision(), *GATES], retry_counts={"T-001": {"FIX_TESTS": 1}})),
         (ACCEPTANCE, acceptance()),
