@@ -15,16 +15,7 @@ from hypothesis import strategies as st
 from accord.cli.run_step import summary_page
 from accord.gha.files import OUTPUT_BYTES, utf16_size
 from accord.runner.analysis.analyse import Analysis, ProviderAttempt
-from accord.runner.models import (
-    Category,
-    Classification,
-    Evidence,
-    InternalError,
-    Origin,
-    Recovery,
-    RunOutputs,
-    Source,
-)
+from accord.runner.models import Category, Classification, Evidence, InternalError, Origin, Recovery, RunOutputs, Source
 from accord.runner.outputs import BUDGET, SUMMARY_CHARS, TRUNCATION_NOTICE, RunFacts, outputs_of, safe_line
 from accord.runner.publish import Published
 from accord.runner.transcripts.events import Account, Usage
@@ -76,71 +67,50 @@ AUTH = error(summary="Authentication failed: CODEX_AUTH_JSON is invalid or expir
 PUSH = error("infrastructure", "infrastructure", "retry", summary="The push failed.")
 REFUSED = error("infrastructure", "infrastructure", "manual", summary="A rule protects the branch.")
 
+
+def failure(*words: str) -> dict[str, str]:
+    return dict(zip(("exit-code", "error-category", "error-type", "error-recovery"), words, strict=True))
+
+
 ROWS = {
     "example: a successful run without changes": (
         RunFacts("codex", account=account("Inspected codebase. No changes needed."), analysis=ANSWER),
-        SUCCESS
-        | UNCHANGED
-        | ANALYSED
-        | {
+        SUCCESS | UNCHANGED | ANALYSED | {
             "final-message": base64.b64encode(b"Inspected codebase. No changes needed.").decode(),
             "final-message-summary": "Inspected codebase. No changes needed.",
         },
     ),
     "example: a successful run with changes": (
         RunFacts(
-            "codex",
-            account=account("Committed changes to 3 files."),
-            published=Published("abc123def456789", 3),
+            "codex", account=account("Committed changes to 3 files."), published=Published("abc123def456789", 3),
             analysis=replace(ANSWER, confidence=0.95, completed=("Add unit tests", "Fix typo in README")),
         ),
-        SUCCESS
-        | ANALYSED
-        | {
-            "final-message-summary": "Committed changes to 3 files.",
-            "changes-made": "true",
-            "commit-sha": "abc123def456789",
-            "files-changed": "3",
-            "llm-confidence": "0.95",
-            "llm-completed-tasks": '["Add unit tests", "Fix typo in README"]',
-            "llm-has-completions": "true",
+        SUCCESS | ANALYSED | {
+            "final-message-summary": "Committed changes to 3 files.", "changes-made": "true",
+            "commit-sha": "abc123def456789", "files-changed": "3", "llm-confidence": "0.95",
+            "llm-completed-tasks": '["Add unit tests", "Fix typo in README"]', "llm-has-completions": "true",
         },
     ),
     "example: a run that failed for its credentials": (
         RunFacts("codex", 1, AUTH, account("")),
-        UNCHANGED
-        | NOT_ANALYSED
-        | SILENT
-        | {
-            "exit-code": "1",
-            "error-summary": "Authentication failed: CODEX_AUTH_JSON is invalid or expired",
-            "error-category": "auth",
-            "error-type": "agent",
-            "error-recovery": "manual",
-        },
+        UNCHANGED | NOT_ANALYSED | SILENT | failure("1", "auth", "agent", "manual")
+        | {"error-summary": "Authentication failed: CODEX_AUTH_JSON is invalid or expired"},
     ),
     "edge: an agent that crashes": (
         RunFacts("codex", 1, error("unknown", "unknown"), account("Half of")),
-        UNCHANGED | NOT_ANALYSED | {"exit-code": "1", "error-category": "unknown", "error-type": "unknown"},
+        UNCHANGED | NOT_ANALYSED | failure("1", "unknown", "unknown", "manual"),
     ),
     "edge: a push that fails": (
         RunFacts("codex", 1, PUSH, account(), Published(failure=InternalError(kind="push-unreachable", detail="away"))),
-        UNCHANGED
-        | {
-            "exit-code": "1",
-            "error-category": "infrastructure",
-            "error-type": "infrastructure",
-            "error-recovery": "retry",
-            "final-message-summary": "Done.",
-        },
+        UNCHANGED | failure("1", *["infrastructure"] * 2, "retry") | {"final-message-summary": "Done."},
     ),
     "edge: a push that is refused": (
         RunFacts("codex", 1, REFUSED, account(), Published("abc", 3, InternalError(kind="push-refused", detail="no"))),
-        UNCHANGED | {"exit-code": "1", "error-category": "infrastructure", "error-recovery": "manual"},
+        UNCHANGED | failure("1", *["infrastructure"] * 2, "manual"),
     ),
     "edge: a failed push of a run with a code of its own": (
         RunFacts("codex", 7, PUSH, account(), Published(failure=InternalError(kind="push-conflict", detail="moved"))),
-        {"exit-code": "1", "error-category": "infrastructure", "changes-made": "false"},
+        UNCHANGED | failure("1", *["infrastructure"] * 2, "retry"),
     ),
     "edge: all changes were on the branch already": (
         RunFacts("codex", account=account(), published=Published()), SUCCESS | UNCHANGED,
@@ -162,8 +132,16 @@ ROWS = {
         RunFacts("codex", analysis=Analysis("", "", 0.0, (), (ProviderAttempt("openai", "failed", "410", 3),))),
         NOT_ANALYSED | {"llm-attempts": '[{"provider": "openai", "outcome": "failed", "reason": "410", "ms": 3}]'},
     ),
-    "confidence is a decimal number": (
-        RunFacts("codex", analysis=replace(ANSWER, confidence=1)), {"llm-confidence": "1.0"},
+    **{
+        f"confidence {confidence} is a decimal number": (
+            RunFacts("codex", analysis=replace(ANSWER, confidence=confidence)), {"llm-confidence": text},
+        )
+        for confidence, text in ((1, "1.0"), (0.85, "0.85"), (0.0, "0.0"), (0.123456, "0.12"), (1e-9, "0.0"))
+    },
+    "tasks are a JSON array": (
+        RunFacts("codex", analysis=replace(ANSWER, completed=('Add "tests"', "é"))),
+        {"llm-completed-tasks": '["Add \\"tests\\"", "\\u00e9"]',
+         "llm-attempts": '[{"provider": "github-models", "outcome": "answered", "reason": "", "ms": 12}]'},
     ),
     "numbers as people write them": (
         RunFacts(
@@ -257,19 +235,9 @@ def test_a_summary_that_grew_by_being_made_safe_loses_words_and_no_safety() -> N
 
 @pytest.mark.parametrize(
     "text",
-    [
-        '"; rm -rf ~ #',
-        "$(id)",
-        "`id`",
-        "\\",
-        "${{ secrets.X }}",
-        "'; id; '",
-        "\u201d; id",
-        "a\nb",
-        "::error::x",
-        "@octocat",
-    ],
-)
+    ['"; rm -rf ~ #', "$(id)", "`id`", "\\", "${{ secrets.X }}", "'; id; '", "\u201d; id", "a\nb", "::error::x",
+     "@octocat"],
+)  # fmt: skip
 def test_an_error_summary_can_stand_in_the_script_of_the_contracts_own_example(text: str) -> None:
     summary = written(RunFacts("codex", 1, error(summary=text)))["error-summary"]
     assert not re.search(r"[\"'`$\\\n\u201c\u201d]|^::|@octocat", summary)
@@ -328,70 +296,34 @@ def test_a_secret_at_the_five_hundredth_character_does_not_show_its_half() -> No
 
 
 PIECES = st.sampled_from(
-    [SECRET, ODD_SECRET, ODD_SECRET.replace("\u2019", "'"), "\n", "\0", "\ud800", "::set-output name=x::y",
-     "@octocat", "```",
-     "<!--", "-->", "EOF",
-     " ghp_" + "a1B2" * 9, "é日本😀", "  ", '"', "\\", "$(id)", "closes #1 "]
+    [SECRET, ODD_SECRET, ODD_SECRET.replace("\u2019", "'"), "\n", "\0", "\ud800", "::set-output name=x::y", "@octocat",
+     "```", "<!--", "-->", "EOF", " ghp_" + "a1B2" * 9, "é日本😀", "  ", '"', "\\", "$(id)", "closes #1 "]
 )  # fmt: skip
 TEXTS = st.lists(st.one_of(PIECES, st.text(max_size=10)), max_size=6).map("".join)
+SEVERAL = st.lists(TEXTS, max_size=3).map(tuple)
 NUMBERS = st.one_of(st.none(), st.floats(min_value=0, allow_infinity=False), st.just(float("nan")))
-ERRORS = st.one_of(
-    st.none(),
-    st.builds(
-        Classification,
-        category=st.sampled_from(get_args(Category)),
-        type=st.sampled_from(get_args(Origin)),
-        recovery=st.sampled_from(get_args(Recovery)),
-        summary=TEXTS,
-        retry_after_seconds=NUMBERS,
-        evidence=st.builds(Evidence, rule=TEXTS, source=st.sampled_from(get_args(Source)), line=TEXTS),
-    ),
-)
-ACCOUNTS = st.one_of(
-    st.none(),
-    st.builds(
-        Account,
-        agent=TEXTS,
-        ending=st.just("success"),
-        model=TEXTS,
-        final_message=st.one_of(TEXTS, TEXTS.map(lambda text: text * 9_000)),
-        structured=st.recursive(
-            st.one_of(st.none(), TEXTS), lambda c: st.lists(c) | st.dictionaries(TEXTS, c), max_leaves=4
-        ),
-        usage=st.builds(Usage, st.none() | st.integers(0), st.none() | st.integers(0), NUMBERS),
-        warnings=st.lists(TEXTS, max_size=3).map(tuple),
-    ),
-)
-ANALYSES = st.one_of(
-    st.none(),
-    st.builds(
-        Analysis,
-        provider=st.sampled_from(["", "openai"]),
-        model=TEXTS,
-        confidence=st.floats(0, 1),
-        completed=st.lists(TEXTS, max_size=3).map(tuple),
-        attempts=st.lists(
-            st.builds(ProviderAttempt, st.just("openai"), st.just("failed"), TEXTS, st.integers(0)), max_size=2
-        ).map(tuple),
-    ),
-)
-PUBLISHED = st.one_of(
-    st.none(),
-    st.just(Published()),
-    st.just(Published("a" * 40, 3)),
-    st.just(Published(failure=InternalError(kind="push-refused", detail="no"))),
-)
+ERRORS = st.none() | st.builds(
+    Classification, category=st.sampled_from(get_args(Category)), type=st.sampled_from(get_args(Origin)),
+    recovery=st.sampled_from(get_args(Recovery)), summary=TEXTS, retry_after_seconds=NUMBERS,
+    evidence=st.builds(Evidence, rule=TEXTS, source=st.sampled_from(get_args(Source)), line=TEXTS),
+)  # fmt: skip
+RESULTS = st.recursive(st.none() | TEXTS, lambda c: st.lists(c) | st.dictionaries(TEXTS, c), max_leaves=4)
+ACCOUNTS = st.none() | st.builds(
+    Account, agent=TEXTS, ending=st.just("success"), model=TEXTS, structured=RESULTS, warnings=SEVERAL,
+    final_message=TEXTS | TEXTS.map(lambda text: text * 9_000),
+    usage=st.builds(Usage, st.none() | st.integers(0), st.none() | st.integers(0), NUMBERS),
+)  # fmt: skip
+ATTEMPTS = st.builds(ProviderAttempt, st.just("openai"), st.just("failed"), TEXTS, st.integers(0))
+ANALYSES = st.none() | st.builds(
+    Analysis, provider=st.sampled_from(["", "openai"]), model=TEXTS, confidence=st.floats(0, 1), completed=SEVERAL,
+    attempts=st.lists(ATTEMPTS, max_size=2).map(tuple),
+)  # fmt: skip
+REFUSAL = Published(failure=InternalError(kind="push-refused", detail="no"))
+PUBLISHED = st.sampled_from([None, Published(), Published("a" * 40, 3), REFUSAL])
 FACTS = st.builds(
-    RunFacts,
-    agent=TEXTS,
-    exit_code=st.integers(-1, 255),
-    classification=ERRORS,
-    account=ACCOUNTS,
-    published=PUBLISHED,
-    analysis=ANALYSES,
-    duration_seconds=NUMBERS,
-    warnings=st.lists(TEXTS, max_size=3).map(tuple),
-)
+    RunFacts, agent=TEXTS, exit_code=st.integers(-1, 255), classification=ERRORS, account=ACCOUNTS, published=PUBLISHED,
+    analysis=ANALYSES, duration_seconds=NUMBERS, warnings=SEVERAL,
+)  # fmt: skip
 
 
 @given(FACTS)

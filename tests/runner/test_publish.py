@@ -45,14 +45,20 @@ def publication(agent: Agent, **changed: Any) -> Publication:
     return replace(work, **changed)
 
 
-def publish_new(workshop: Workshop, agent: Agent, **changed: Any) -> Published:
-    """Publish one new file."""
-    (agent.tree / "new.txt").write_text("new\n")
+def publish_new(
+    workshop: Workshop, agent: Agent, path: str = "new.txt", text: str = "new\n", **changed: Any
+) -> Published:
+    """Write one file and publish it."""
+    (agent.tree / path).write_text(text)
     return publish_patch(workshop.remote(), publication(agent, **changed))
 
 
 def kind(published: Published) -> str:
     return published.failure.kind if published.failure else ""
+
+
+def detail(published: Published) -> str:
+    return published.failure.detail if published.failure else ""
 
 
 def test_the_changes_become_one_commit_on_the_branch(workshop: Workshop, agent: Agent) -> None:
@@ -85,8 +91,7 @@ def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> Non
         git(tree, "commit", "-q", change, "-m", f"feat: do the work\n\nAccord-Run: {TOKEN}")
     git(tree, "push", "-q", "origin", "feature")
     forged = workshop.tip()
-    (agent.tree / "src" / "a.py").write_text("a = 2\n")
-    published = publish_patch(workshop.remote(), publication(agent))
+    published = publish_new(workshop, agent, "src/a.py", "a = 2\n")
     assert published == Published(workshop.tip(), 1)
     assert workshop.tip() != forged
     assert publish_patch(workshop.remote(), publication(agent)) == published
@@ -121,21 +126,19 @@ def test_a_branch_that_never_rests_is_given_up_as_it_is(workshop: Workshop, agen
 
 
 def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "src" / "a.py").write_text("a = 2\n")
     tip = workshop.person_commits("src/a.py", "a = 3\n")
-    published = publish_patch(workshop.remote(), publication(agent))
+    published = publish_new(workshop, agent, "src/a.py", "a = 2\n")
     assert kind(published) == "push-conflict"
-    assert "src/a.py" in (published.failure.detail if published.failure else "")
+    assert "src/a.py" in detail(published)
     assert workshop.tip() == tip
 
 
 def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "src" / "a.py").write_text("a = 2\n")
     tree = workshop.clone("rewriter", "main")
     (tree / "README.md").write_text("rewritten\n")
     git(tree, "commit", "-qam", "Rewritten")
     git(tree, "push", "-q", "--force", "origin", "HEAD:feature")
-    published = publish_patch(workshop.remote(), publication(agent))
+    published = publish_new(workshop, agent, "src/a.py", "a = 2\n")
     assert published == Published(workshop.tip(), 1)
     assert workshop.commits()[1] == "Rewritten"
 
@@ -215,7 +218,7 @@ def test_a_ref_that_cannot_be_pushed_to_is_refused_with_the_hint(
 ) -> None:
     published = publish_new(workshop, agent, pr_ref=ref)
     assert kind(published) == "push-refused"
-    assert hint in (published.failure.detail if published.failure else "")
+    assert hint in detail(published)
     assert workshop.stage.server.requests == [] or workshop.tip() == agent.base
 
 
@@ -236,13 +239,12 @@ def test_names_that_look_like_other_refs_are_branches() -> None:
 def test_a_push_that_github_forbids_is_refused_with_the_reason(
     workshop: Workshop, agent: Agent, token: str, branch: str, path: str, said: str
 ) -> None:
-    file = agent.tree / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("on: push\n")
+    (agent.tree / path).parent.mkdir(parents=True, exist_ok=True)
+    (agent.tree / path).write_text("on: push\n")
     before = workshop.tip(branch)
     published = publish_patch(workshop.remote(token), publication(agent, pr_ref=branch))
     assert kind(published) == "push-refused"
-    assert said in (published.failure.detail if published.failure else "")
+    assert said in detail(published)
     assert workshop.tip(branch) == before
 
 
@@ -272,7 +274,7 @@ def test_a_server_that_is_away_is_unreachable(workshop: Workshop, agent: Agent) 
     nowhere = Remote("http://127.0.0.1:1/a/b.git", "http://127.0.0.1:1", "token", workshop.stage.clock)
     published = publish_patch(nowhere, publication(agent))
     assert kind(published) == "push-unreachable"
-    assert "127.0.0.1:1" in (published.failure.detail if published.failure else "")
+    assert "127.0.0.1:1" in detail(published)
 
 
 @pytest.mark.parametrize("fault", ["lost-before", "lost-after", "truncated", "error-503", "error-500-after"])
@@ -334,32 +336,39 @@ def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
     assert git(agent.tree, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("! [rejected] main -> main (fetch first)", "push-conflict"),
-        ("! [rejected] main -> main (non-fast-forward)", "push-conflict"),
-        ("! [remote rejected] x -> x (cannot lock ref 'refs/heads/x': is at a but expected b)", "push-conflict"),
-        ("remote: error: GH006: Protected branch update failed for refs/heads/main.", "push-refused"),
-        ("! [remote rejected] main -> main (protected branch hook declined)", "push-refused"),
-        ("remote: error: GH013: Repository rule violations found", "push-refused"),
-        ("remote: error: GH001: Large files detected.", "push-refused"),
-        ("refusing to allow a GitHub App to update workflow `x` without `workflows` permission", "push-refused"),
-        ("remote: Permission to a/b.git denied.\nfatal: The requested URL returned error: 403", "push-refused"),
-        ("fatal: Authentication failed for 'https://github.com/a/b.git/'", "push-refused"),
-        ("fatal: could not read Username for 'https://github.com': terminal prompts disabled", "push-refused"),
-        ("remote: Repository not found.", "push-refused"),
-        ("git@github.com: Permission denied (publickey).", "push-refused"),
-        ("fatal: unable to access 'https://x/': Could not resolve host: github.com", "push-unreachable"),
-        ("fatal: unable to access 'https://x/': Failed to connect to github.com port 443", "push-unreachable"),
-        ("fatal: unable to access 'https://x/': The requested URL returned error: 429", "push-unreachable"),
-        ("error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502", "push-unreachable"),
-        ("! [remote rejected] x -> x (Internal Server Error)", "push-unreachable"),
-        ("ssh: connect to host github.com port 22: Connection refused", "push-unreachable"),
-        ("fatal: the remote end hung up unexpectedly", "push-unreachable"),
-        ("an unknown error", "push-unreachable"),
-        ("", "push-unreachable"),
+PUSH_ERRORS = {
+    "push-conflict": [
+        "! [rejected] main -> main (fetch first)",
+        "! [rejected] main -> main (non-fast-forward)",
+        "! [remote rejected] x -> x (cannot lock ref 'refs/heads/x': is at a but expected b)",
     ],
-)  # fmt: skip
-def test_a_push_error_is_classified_by_its_words(said: str, expected: str) -> None:
-    assert push_failure(said).kind == expected
+    "push-refused": [
+        "remote: error: GH006: Protected branch update failed for refs/heads/main.",
+        "! [remote rejected] main -> main (protected branch hook declined)",
+        "remote: error: GH013: Repository rule violations found",
+        "remote: error: GH001: Large files detected.",
+        "refusing to allow a GitHub App to update workflow `x` without `workflows` permission",
+        "remote: Permission to a/b.git denied.\nfatal: The requested URL returned error: 403",
+        "fatal: Authentication failed for 'https://github.com/a/b.git/'",
+        "fatal: could not read Username for 'https://github.com': terminal prompts disabled",
+        "remote: Repository not found.",
+        "git@github.com: Permission denied (publickey).",
+    ],
+    "push-unreachable": [
+        "fatal: unable to access 'https://x/': Could not resolve host: github.com",
+        "fatal: unable to access 'https://x/': Failed to connect to github.com port 443",
+        "fatal: unable to access 'https://x/': The requested URL returned error: 429",
+        "error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502",
+        "! [remote rejected] x -> x (Internal Server Error)",
+        "ssh: connect to host github.com port 22: Connection refused",
+        "fatal: the remote end hung up unexpectedly",
+        "an unknown error",
+        "",
+    ],
+}
+
+
+@pytest.mark.parametrize("expected", PUSH_ERRORS)
+def test_a_push_error_is_classified_by_its_words(expected: str) -> None:
+    for message in PUSH_ERRORS[expected]:
+        assert push_failure(message).kind == expected, message

@@ -36,10 +36,7 @@ __all__ = ["bench"]
 
 INSTALLED = Path(__file__).parents[2] / ".accord/agents"
 KEY = "dummy-key-of-the-test"
-pytestmark = [
-    pytest.mark.unmeasured,
-    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH"),
-]
+pytestmark = [pytest.mark.unmeasured, pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on the PATH")]
 
 
 class Cli(NamedTuple):
@@ -75,10 +72,7 @@ CLIS = {
         job={"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "URL", "CLAUDE_CODE_MAX_RETRIES": "0"},
         options=[],
         change=Calls("Write", {"file_path": "WORK/new.txt", "content": "new\n"}),
-        unauthorized=(
-            1,
-            {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}},
-        ),
+        unauthorized=(1, {"type": "error", "error": {"type": "authentication_error", "message": "invalid key"}}),
     ),
     "gemini": Cli(
         entry={"home_files": {".gemini/settings.json": {**GEMINI, "general": {"maxAttempts": 1}}}},
@@ -90,16 +84,12 @@ CLIS = {
 }
 
 
-@pytest.fixture(scope="module")
-def install() -> Any:
-    """Install by accord, once per checkout, with the npm settings of the user."""
-
-    def installed(name: str) -> None:
-        agent = shipped_registry().agents[name]
-        said: list[str] = []
-        install_program(agent, INSTALLED, os.environ, redactor=Redactor(), show=said.append, stop=StopSignals())
-
-    return installed
+@pytest.fixture(params=CLIS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Name an agent, and install it by accord, once per checkout, with the npm settings of the user."""
+    agent, show = shipped_registry().agents[request.param], list[str]().append
+    install_program(agent, INSTALLED, os.environ, redactor=Redactor(), show=show, stop=StopSignals())
+    return str(request.param)
 
 
 @contextmanager
@@ -130,9 +120,7 @@ def words(left: Left) -> tuple[str, str, str]:
     return outputs["error-category"], outputs["error-type"], outputs["error-recovery"]
 
 
-@pytest.mark.parametrize("name", CLIS)
-def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name: str) -> None:
-    install(name)
+def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, name: str) -> None:
     left, served = run(bench, name, CLIS[name].change, Says("I added new.txt."))
     assert left.record["exit_code"] == 0, left.err
     assert left.record["error"] is None
@@ -148,9 +136,7 @@ def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, install: Any, name:
     assert list((bench.top / "temp").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", CLIS)
-def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: Any, name: str) -> None:
-    install(name)
+def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, name: str) -> None:
     code, body = CLIS[name].unauthorized
     left, served = run(bench, name, Fails(401, body))
     assert left.record["exit_code"] == code, left.err
@@ -161,11 +147,7 @@ def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, install: 
     assert KEY not in left.out + left.err + "".join(path.read_text() for path in left.folder.iterdir())
 
 
-@pytest.mark.parametrize("name", CLIS)
-def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(
-    bench: Bench, install: Any, name: str
-) -> None:
-    install(name)
+def test_a_cancelled_agent_ends_with_all_its_processes_and_its_change_is_kept(bench: Bench, name: str) -> None:
     with started(bench, name, CLIS[name].change, Hangs()) as (process, served):
         assert served.hanging.wait(60)
         process.send_signal(signal.SIGINT)
@@ -184,20 +166,15 @@ def _mentions(path: Path, text: str) -> bool:
         return False
 
 
-@pytest.mark.parametrize("name", CLIS)
 def test_an_agent_gets_the_schema_of_its_result_and_an_unchanged_tree_has_an_empty_patch(
-    bench: Bench, install: Any, name: str
+    bench: Bench, name: str
 ) -> None:
-    install(name)
     properties = {"verdict_of_the_test": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
     (bench.top / "schema.json").write_text(json.dumps(schema))
     result = Says('{"verdict_of_the_test": "good"}')
-    if name == "claude":
-        answers: tuple[Answer, ...] = (Calls("StructuredOutput", {"verdict_of_the_test": "good"}), result)
-    else:
-        answers = (result,)
-    left, served = run(bench, name, *answers, more=("--schema", str(bench.top / "schema.json")))
+    calls = [Calls("StructuredOutput", {"verdict_of_the_test": "good"})] if name == "claude" else []
+    left, served = run(bench, name, *calls, result, more=("--schema", str(bench.top / "schema.json")))
     assert left.record["exit_code"] == 0, left.err
     request = served.requests[0][1]
     given = {"codex": request.get("text"), "claude": request.get("tools"), "gemini": request.get("contents")}[name]

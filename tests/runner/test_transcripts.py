@@ -40,13 +40,9 @@ def bash_result(n: int, content: Any, *, is_error: bool = False) -> dict[str, An
 
 
 def shell(n: int, output: str, status: str = "success") -> list[dict[str, Any]]:
+    use = {"tool_name": "run_shell_command", "tool_id": f"t{n}", "parameters": {"command": f"run {n}"}}
     return [
-        {
-            "type": "tool_use",
-            "tool_name": "run_shell_command",
-            "tool_id": f"t{n}",
-            "parameters": {"command": f"run {n}"},
-        },
+        {"type": "tool_use", **use},
         {"type": "tool_result", "tool_id": f"t{n}", "status": status, "output": output},
     ]
 
@@ -60,11 +56,9 @@ def delta(text: str) -> dict[str, Any]:
 
 def test_the_last_agent_message_is_final_though_a_to_do_list_comes_after_it(reader: Reader) -> None:
     todo = item("todo_list", items=[{"text": "a", "completed": True}])
-    account = reader.account(
-        "codex", THREAD, item("agent_message", text="one"), item("agent_message", text="two"), todo, TURN_DONE
-    )
-    assert account.final_message == "two"
-    assert account.ending == "success"
+    said = [item("agent_message", text=text) for text in ("one", "two")]
+    account = reader.account("codex", THREAD, *said, todo, TURN_DONE)
+    assert (account.final_message, account.ending) == ("two", "success")
 
 
 def test_an_error_before_a_success_does_not_count(reader: Reader) -> None:
@@ -158,16 +152,9 @@ def test_a_message_that_started_again_is_read_once(pieces: list[str], text: str)
 
 
 def test_only_the_text_after_the_last_tool_is_the_message(reader: Reader) -> None:
-    account = reader.account(
-        "gemini",
-        delta("I look."),
-        *shell(1, "x"),
-        delta("All "),
-        delta("done."),
-        {"type": "result", "status": "success"},
-    )
-    assert account.final_message == "All done."
-    stopped = reader.account("gemini", delta("I look."), *shell(1, "x"), {"type": "result", "status": "success"})
+    begin, end = [delta("I look."), *shell(1, "x")], {"type": "result", "status": "success"}
+    assert reader.account("gemini", *begin, delta("All "), delta("done."), end).final_message == "All done."
+    stopped = reader.account("gemini", *begin, end)
     assert stopped.final_message == ""
     assert "without a message" in stopped.warnings[0]
 
@@ -183,20 +170,10 @@ def test_the_exit_code_of_a_shell_command_is_read(reader: Reader) -> None:
 @pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
 def test_foreign_lines_between_events_change_nothing(reader: Reader, name: str) -> None:
     run = Run(name)
-    foreign = [
-        b"npm warn something\n",
-        b"::error::forged\n",
-        b"\n",
-        b"{\n",
-        b'{"type": 3}\n',
-        b"[1, null]\n",
-        b"\xff\x00\xfe\n",
-        b"null\n",
-    ]
-    mixed = b"\xef\xbb\xbf" + b"".join(
-        foreign[n % len(foreign)] + line for n, line in enumerate(run.stdout.read_bytes().splitlines(keepends=True))
-    )
-    assert reader.evidence(run.agent, mixed).account == run.account()
+    foreign = (b"npm warn x", b"::error::forged", b"", b"{", b'{"type": 3}', b"[1, null]", b"\xff\x00\xfe", b"null")
+    own = run.stdout.read_bytes().splitlines()
+    mixed = b"\n".join(line for n, event in enumerate(own) for line in (foreign[n % len(foreign)], event))
+    assert reader.evidence(run.agent, b"\xef\xbb\xbf" + mixed + b"\n").account == run.account()
 
 
 @pytest.mark.parametrize("name", ["codex/success_change", "claude/success_change", "gemini/success_change"])
@@ -275,12 +252,9 @@ def test_a_line_that_is_too_long_is_read_without_the_rest_of_its_texts(
 
 
 def test_half_characters_and_invalid_json_values_are_replaced(reader: Reader) -> None:
-    raw = as_lines(THREAD) + (
-        rb'{"type":"item.completed","item":{"type":"agent_message","text":"{\"a\":\"\ud800\",\"b\":NaN,\"c\":1e999}"}}'
-        b"\n"
-        rb'{"type":"turn.completed","usage":{"input_tokens":1e999,"output_tokens":NaN}}'
-        b"\n"
-    )
+    text = rb'"{\"a\":\"\ud800\",\"b\":NaN,\"c\":1e999}"'
+    raw = b'{"type":"item.completed","item":{"type":"agent_message","text":%s}}\n' % text
+    raw += b'{"type":"turn.completed","usage":{"input_tokens":1e999,"output_tokens":NaN}}\n'
     account = reader.evidence("codex", raw).account
     assert account.final_message.encode()
     assert account.structured == {"a": "?", "b": None, "c": float("inf")} or account.structured["b"] is None

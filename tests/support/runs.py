@@ -77,3 +77,8 @@ class Reader:
 
     def classify(self, codec: str, stdout: bytes, **more: Any) -> Classification | None:
         return classify(self.evidence(codec, stdout, **more))
+
+    def failure(self, codec: str, stdout: bytes, **more: Any) -> Classification:
+        found = self.classify(codec, stdout, **more)
+        assert found
+        return found

@@ -20,9 +20,11 @@ from accord.git.patches import extract_patch
 from accord.git.paths import protected_paths
 from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
-from accord.runner.analysis.analyse import TaskEvidence
+from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
+from accord.runner.classify import RunEvidence, classify, contract_exit_code
 from accord.runner.models import InternalError
 from accord.runner.outputs import RunFacts, outputs_of, safe_line, to_valid_text
+from accord.runner.prompt import structured_result
 from accord.runner.publish import (
     Publication,
     Published,
@@ -46,6 +48,8 @@ from accord.runner.record import (
     open_regular,
     read_record,
 )
+from accord.runner.transcripts.events import Account
+from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.text.redaction import redacted, redactor_for
 from accord.text.sanitise import sanitise_plain
 
@@ -57,11 +61,8 @@ if TYPE_CHECKING:
     from accord.git.branches import Remote
     from accord.github.client import GitHub
     from accord.github.models import Pull
-    from accord.runner.analysis.analyse import Analysis
-    from accord.runner.classify import RunEvidence
     from accord.runner.models import RunOutputs
     from accord.runner.publish import FileStat
-    from accord.runner.transcripts.events import Account
     from accord.text.redaction import Redactor
 
 _BODY_CHARS = 500
@@ -98,9 +99,6 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
     A failed run publishes nothing; its patch stays in the folder. ``record`` replaces the folder's own, which the
     agent may have changed. Raises BrokenContract without a record.
     """
-    from accord.runner.classify import contract_exit_code
-    from accord.runner.transcripts.read import read_evidence
-
     record = record or read_record(run_dir)
     if record.is_skipped:
         return outputs_of(RunFacts(record.agent), options.redact)
@@ -137,8 +135,6 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
 
 def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOutputs:
     """Classify a failure and return the outputs. A failed push is a failed run."""
-    from accord.runner.classify import classify, contract_exit_code
-
     if facts.published and facts.published.failure:
         evidence = replace(evidence, error=facts.published.failure)
     facts = replace(facts, classification=classify(evidence), exit_code=contract_exit_code(evidence))
@@ -147,9 +143,6 @@ def conclude(facts: RunFacts, evidence: RunEvidence, redact: Redactor) -> RunOut
 
 def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "") -> RunOutputs:
     """Return the outputs of a run that left no record. ``likely_cause`` also says how to fix it."""
-    from accord.runner.classify import RunEvidence
-    from accord.runner.transcripts.events import Account
-
     error = InternalError(
         kind="record-missing", detail=f"{problem} {likely_cause}".strip(), has_hint=bool(likely_cause)
     )
@@ -158,8 +151,6 @@ def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "
 
 def _with_valid_result(run_dir: Path, account: Account) -> Account:
     """Keep the structured result only if it matches the requested schema; a mismatch is a warning."""
-    from accord.runner.prompt import structured_result
-
     try:
         with open_regular(run_dir / SCHEMA) as file:
             schema = json.loads(file.read())
@@ -309,8 +300,6 @@ def _publication_warnings(published: Published, stats: list[FileStat], ref: str,
 
 def completed_tasks(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
     """Find the tasks of a pull request's body that a run completed."""
-    from accord.runner.analysis.analyse import analyse
-
     commands = tuple(
         f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
         for command in account.commands
@@ -343,9 +332,6 @@ def outputs_of_external_run(
     run: ExternalRun, redact: Redactor, environment: Mapping[str, str], clock: Clock
 ) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
-    from accord.runner.classify import contract_exit_code
-    from accord.runner.transcripts.read import codec_of, read_evidence
-
     codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
     evidence = read_evidence(
         codec, run.agent, run.exit_code, run.stdout, stderr=run.stderr, final_message=run.final_message

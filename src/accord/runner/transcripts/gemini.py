@@ -191,7 +191,10 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
     kind = event["type"]
     if kind == "message":
         if event.get("role") == "assistant":
-            yield from _piece(event, session)
+            yield _WORKED
+            if event.get("delta") is not True:
+                _forget_message(session)
+            _add_piece(text_of(event, "content"), session)
     elif kind == "tool_use":
         yield from _tool_use_events(event, session)
     elif kind == "tool_result":
@@ -207,13 +210,6 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         yield from _result(event, session, line)
     else:
         yield events.RunStarted(text_of(event, "model"))
-
-
-def _piece(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
-    yield _WORKED
-    if event.get("delta") is not True:
-        _forget_message(session)
-    _add_piece(text_of(event, "content"), session)
 
 
 def _add_piece(piece: str | bytes, session: _GeminiSession) -> None:
