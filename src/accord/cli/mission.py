@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -14,18 +15,16 @@ from accord.cli.mission_output import show_answer, show_move, show_status, show_
 from accord.cli.options import Choice, dry_run_option, format_option
 from accord.cli.output import one_line, print_findings, print_json
 from accord.core.errors import BrokenContract
-from accord.missions.models import STATUSES
+from accord.missions.models import STATUSES, ExecutionMode
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from accord.core.findings import Finding
 
-_MODES = ("code_change", "planning_artifact")
-
 legacy_option = click.option(
-    "--legacy-default", type=Choice(_MODES), help="Mode of work packages that declare and imply none."
+    "--legacy-default", type=Choice(get_args(ExecutionMode)), help="Mode of work packages that declare and imply none."
 )
 
 
@@ -79,14 +78,12 @@ def next_(ctx: click.Context, /, slug: str, agent: str | None, output_format: st
     from accord.missions.load import load_mission
     from accord.missions.query import answer_query
 
-    try:
+    with _refusals(ctx, output_format):
         answer = answer_query(load_mission(_root(ctx), slug), agent, SystemClock().now())
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
     if output_format == "json":
         print_json(answer.model_dump())
-        return
-    show_answer(answer)
+    else:
+        show_answer(answer)
 
 
 @mission.command()
@@ -103,14 +100,12 @@ def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, ou
     from accord.missions.load import load_mission
     from accord.missions.workspace import resolve_workspace
 
-    try:
+    with _refusals(ctx, output_format):
         found = resolve_workspace(load_mission(_root(ctx), slug, legacy_default), wp)
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
     if output_format == "json":
         print_json(found.as_json())
-        return
-    show_workspace(wp, found)
+    else:
+        show_workspace(wp, found)
 
 
 @mission.command()
@@ -132,12 +127,10 @@ def stale(
     from accord.missions.load import load_mission
 
     now = SystemClock().now()
-    try:
+    with _refusals(ctx, output_format):
         found = load_mission(_root(ctx), slug, legacy_default)
         git = git_of(found)
         results = {name: stale_of(found, name, git, now, threshold) for name in ([wp] if wp else found.ids)}
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
     for name, result in results.items():
         if result.error:
             click.echo(f"{name}: {one_line(result.error)}", err=True)
@@ -163,10 +156,8 @@ def status(ctx: click.Context, /, slug: str, threshold: float, legacy_default: A
     from accord.missions.load import load_mission
     from accord.missions.query import mission_status
 
-    try:
+    with _refusals(ctx, output_format):
         found = mission_status(load_mission(_root(ctx), slug, legacy_default), SystemClock().now(), threshold)
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
     if output_format == "json":
         print_json(found)
     else:
@@ -199,18 +190,9 @@ def move(ctx: click.Context, /, slug: str, wp: str, target: Any, output_format: 
         is_forced=values["force"],
         **{name: values[name].strip() for name in ("actor", "feedback", "review_ref", "override_reason", "reason")},
     )
-    try:
-        moved = make_move(
-            _root(ctx),
-            slug,
-            request,
-            SystemClock(),
-            redact=redactor_for(os.environ),
-            legacy_default=values["legacy_default"],
-            is_dry_run=values["dry_run"],
-        )
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
+    how = {"legacy_default": values["legacy_default"], "is_dry_run": values["dry_run"]}
+    with _refusals(ctx, output_format):
+        moved = make_move(_root(ctx), slug, request, SystemClock(), redact=redactor_for(os.environ), **how)
     show_move(slug, wp, moved, output_format, is_dry_run=values["dry_run"])
 
 
@@ -233,13 +215,11 @@ def check(ctx: click.Context, /, slugs: Sequence[str], base: str, legacy_default
     from accord.missions.query import mission_status
     from accord.missions.rules import mission_findings
 
-    try:
+    with _refusals(ctx, output_format):
         root = _root(ctx)
         changed = changed_missions(root, base) if base else None
         chosen = slugs or [slug for slug in mission_slugs(root) if changed is None or slug in changed]
         missions = [load_mission(root, slug, legacy_default) for slug in chosen]
-    except BrokenContract as broken:
-        _refuse(ctx, broken, output_format)
     files: dict[str, list[Finding]] = {}
     for path, found in ((path, found) for one in missions for path, found in mission_findings(one).items()):
         known = files.setdefault(path, [])  # missions share the files of their runs
@@ -268,9 +248,13 @@ def _root(ctx: click.Context) -> Path:
     return named_root(Path(named)) if named else find_root(Path.cwd())
 
 
-def _refuse(ctx: click.Context, broken: BrokenContract, output_format: str) -> Any:
-    """End with exit code 1: one sentence for people, one object for programs."""
-    if output_format != "json":
-        raise broken
-    print_json({"error": " ".join(filter(None, (broken.message, broken.hint)))})
-    ctx.exit(BrokenContract.exit_code)
+@contextmanager
+def _refusals(ctx: click.Context, output_format: str) -> Iterator[None]:
+    """End a broken contract with exit code 1: one sentence for people, one object for programs."""
+    try:
+        yield
+    except BrokenContract as broken:
+        if output_format != "json":
+            raise
+        print_json({"error": " ".join(filter(None, (broken.message, broken.hint)))})
+        ctx.exit(BrokenContract.exit_code)

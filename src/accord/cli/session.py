@@ -14,17 +14,17 @@ from accord.cli.output import one_line, print_json
 from accord.cli.session_output import (
     CLOCK,
     ChangeOptions,
+    as_document,
     change_options,
     dry_run_keys,
     folder_argument,
     print_change,
     print_operations,
-    print_refusal,
-    print_session,
+    refusals,
     run_change,
 )
 from accord.cli.session_questions import answer_questions, ask_question, cancel_question, skip_question
-from accord.cli.session_watch import counts, summary_page
+from accord.cli.session_watch import counts, screen, summary_page, watch
 from accord.cli.step import as_output, leave_outputs, leave_summary, redact
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import has_errors
@@ -106,12 +106,8 @@ def new_session(options: ChangeOptions, /, slug: str, lean: bool, root: Path) ->
     """Create a session in .agents-work/YYYY-MM-DD_SLUG."""
     from accord.sessions.run import create_session
 
-    try:
-        name = _slug(slug)
-        writer = create_session(root, name, is_lean=lean, clock=CLOCK, is_dry_run=options.is_dry_run)
-    except BrokenContract as broken:
-        print_refusal(options.ctx, broken, options.output_format, root)
-        return
+    with refusals(options, root):
+        writer = create_session(root, _slug(slug), is_lean=lean, clock=CLOCK, is_dry_run=options.is_dry_run)
     if not options.is_json and not options.is_dry_run:
         click.echo(f"Created {one_line(str(writer.folder))}")
     print_change(options, writer)
@@ -135,7 +131,10 @@ def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> Non
     Exits with 1 where status.json cannot be read.
     """
     found = read_session(folder)
-    print_session(found, output_format)
+    if output_format == "json":
+        print_json(as_document(found))
+    else:
+        click.echo("\n".join(screen(found)))
     ctx.exit(0 if found.status else BrokenContract.exit_code)
 
 
@@ -143,8 +142,6 @@ def show_session(ctx: click.Context, /, folder: Path, output_format: str) -> Non
 @folder_argument
 def watch_session(folder: Path) -> None:
     """Show a session live in the terminal."""
-    from accord.cli.session_watch import watch
-
     watch(folder)
 
 
@@ -159,11 +156,8 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str) -> None:
     from accord.sessions.run import resume
 
     writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
-    try:
+    with refusals(options, folder):
         found = resume(writer, agent=role)
-    except BrokenContract as broken:
-        print_refusal(options.ctx, broken, options.output_format, folder)
-        return
     pending = [decision.model_dump(mode="json", by_alias=True) for decision in found.pending]
     if options.is_json:
         document = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -19,7 +20,7 @@ from accord.sessions.machine import reviews_of
 from accord.sessions.questions import next_step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from accord.sessions.folder import Session
 
@@ -65,11 +66,9 @@ def run_change(
     ``more`` is printed beside the session in JSON; the change may still fill it.
     """
     writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
-    try:
+    with refusals(options, folder):
         change(writer)
         print_change(options, writer, more)
-    except BrokenContract as broken:
-        print_refusal(options.ctx, broken, options.output_format, folder)
 
 
 def print_change(options: ChangeOptions, writer: SessionWriter, more: Mapping[str, Any] | None = None) -> None:
@@ -102,23 +101,19 @@ def print_operations(writer: SessionWriter) -> None:
         click.echo("  none")
 
 
-def print_refusal(ctx: click.Context, broken: BrokenContract, output_format: str, folder: Path) -> None:
+@contextmanager
+def refusals(options: ChangeOptions, folder: Path) -> Iterator[None]:
     """Print the rules that forbid a change, and exit with 1."""
-    if output_format == "json":
-        findings = [found.as_json() for found in broken.findings]
-        print_json({"ok": False, "session": folder.name, "path": str(folder), "findings": findings})
-    else:
-        click.echo(click.style(one_line(broken.message), fg="red"))
-        print_findings(broken.findings, str(folder))
-    ctx.exit(BrokenContract.exit_code)
-
-
-def print_session(session: Session, output_format: str) -> None:
-    """Print a session as it is."""
-    if output_format == "json":
-        print_json(as_document(session))
-    else:
-        click.echo("\n".join(screen(session)))
+    try:
+        yield
+    except BrokenContract as broken:
+        if options.is_json:
+            findings = [found.as_json() for found in broken.findings]
+            print_json({"ok": False, "session": folder.name, "path": str(folder), "findings": findings})
+        else:
+            click.echo(click.style(one_line(broken.message), fg="red"))
+            print_findings(broken.findings, str(folder))
+        options.ctx.exit(BrokenContract.exit_code)
 
 
 def as_document(session: Session) -> dict[str, Any]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.sessions.folder import Session
-    from accord.sessions.models import SessionTask
 
 SIGNS = {"not-started": "○", "in-progress": "◐", "implemented": "◑", "completed": "●", "blocked": "✖"}
 _NEXT = {
@@ -155,11 +154,6 @@ def next_text(session: Session) -> str:
     return "none, the session is done" if session.status.current_state == "DONE" else _NEXT[next_step(session).next]
 
 
-def reviews(session: Session, task: SessionTask) -> str:
-    """Return the last status of each review of a task."""
-    return ", ".join(f"{role} {status}" for role, status in reviews_of(task, session.outputs).items())
-
-
 def summary_page(session: Session, redact: Callable[[str], str]) -> str:
     """Return a session as Markdown for a step summary; ``redact`` removes secrets from its texts first."""
 
@@ -176,10 +170,10 @@ def summary_page(session: Session, redact: Callable[[str], str]) -> str:
     parts.append(_mermaid(session))
     if tasks:
         parts.append(progress(session) + " tasks completed")
-        rows = [
-            [task.id, f"{SIGNS[task.status]} {task.status}", reviews(session, task), cell(task.title or task.goal)]
-            for task in tasks.tasks
-        ]
+        rows = []
+        for task in tasks.tasks:
+            reviews = ", ".join(f"{role} {result}" for role, result in reviews_of(task, session.outputs).items())
+            rows.append([task.id, f"{SIGNS[task.status]} {task.status}", reviews, cell(task.title or task.goal)])
         parts.append(table(["Task", "Status", "Reviews", "What"], rows[:_ROWS]) + _rest(len(rows)))
     if status.pending:
         waiting = [[item.decision_id, cell(item.question), cell(item.asked_at)] for item in status.pending]

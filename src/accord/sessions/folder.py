@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, WrongUsage
@@ -17,9 +17,7 @@ from accord.core.findings import Finding, Severity
 from accord.core.kinds import KINDS
 from accord.git.program import Git, split_nul
 from accord.sessions.folder_rules import (
-    ARCHITECTURE,
-    REPORT,
-    SPEC,
+    TEXTS,
     folder_findings,
     read_history,
     read_outputs,
@@ -46,9 +44,6 @@ if TYPE_CHECKING:
 STATUS_FILE = "status.json"
 TASKS_FILE = "tasks.yaml"
 ACCEPTANCE_FILE = "acceptance.json"
-SPEC_FILE = "spec.md"
-ARCHITECTURE_FILE = "architecture.md"
-REPORT_FILE = "report.md"
 HISTORY_FILE = "approve-design-history.jsonl"
 OUTPUTS_FILE = "outputs.jsonl"
 
@@ -57,9 +52,8 @@ _DOCUMENTS = {
     TASKS_FILE: KINDS["session-tasks"],
     ACCEPTANCE_FILE: KINDS["session-acceptance"],
 }
-_TEXTS = {SPEC_FILE: SPEC, ARCHITECTURE_FILE: ARCHITECTURE, REPORT_FILE: REPORT}
 _LINES = {HISTORY_FILE: ("session-history", read_history), OUTPUTS_FILE: ("session-outputs", read_outputs)}
-FILES: tuple[str, ...] = (*_DOCUMENTS, *_TEXTS, *_LINES)
+FILES: tuple[str, ...] = (*_DOCUMENTS, *TEXTS, *_LINES)
 
 
 @dataclass(frozen=True)
@@ -118,8 +112,8 @@ class Part:
 @lru_cache(maxsize=2 * len(FILES))
 def _parsed(name: str, raw: bytes) -> tuple[Any, Any, Sequence[Finding]]:
     """Return value, model and findings of a file; one change parses the same bytes many times."""
-    if name in _TEXTS:
-        return None, None, text_findings(raw, _TEXTS[name])
+    if name in TEXTS:
+        return None, None, text_findings(raw, TEXTS[name])
     if name in _LINES:
         return None, *_LINES[name][1](raw)
     try:
@@ -149,14 +143,12 @@ class Session:
     @property
     def status(self) -> SessionStatus | None:
         """``status.json``, None where it is missing or has another shape."""
-        model: SessionStatus | None = self.parts[STATUS_FILE].model
-        return model
+        return cast("SessionStatus | None", self.parts[STATUS_FILE].model)
 
     @property
     def tasks(self) -> SessionTasks | None:
         """``tasks.yaml``, None where it is missing or has another shape."""
-        model: SessionTasks | None = self.parts[TASKS_FILE].model
-        return model
+        return cast("SessionTasks | None", self.parts[TASKS_FILE].model)
 
     def task(self, task_id: str) -> SessionTask | None:
         """Return the task with this id, None also where ``tasks.yaml`` has no shape."""
@@ -165,8 +157,7 @@ class Session:
     @property
     def acceptance(self) -> Acceptance | None:
         """``acceptance.json``, None where it is missing or has another shape."""
-        model: Acceptance | None = self.parts[ACCEPTANCE_FILE].model
-        return model
+        return cast("Acceptance | None", self.parts[ACCEPTANCE_FILE].model)
 
     @property
     def history(self) -> Sequence[DecisionHistoryEntry]:
@@ -185,7 +176,7 @@ class Session:
         if status and status.mode:
             return status.mode
         state = (working_state(status) or status.current_state) if status else "INTAKE"
-        has_design = self.parts[ARCHITECTURE_FILE].raw is not None or bool(status and status.has_gates)
+        has_design = self.parts["architecture.md"].raw is not None or bool(status and status.has_gates)
         is_before_tasks = state in ("INTAKE", "DESIGN", "APPROVE_DESIGN", "PLAN", "REVIEW_STRATEGY", "RELEASE")
         return "full" if state != "INTAKE_LEAN" and (has_design or is_before_tasks) else "lean"
 
@@ -199,8 +190,7 @@ def status_of(session: Session) -> SessionStatus:
 
 def status_value(session: Session) -> dict[str, Any]:
     """Return a copy of ``status.json`` with all its keys, to be changed and returned by a step."""
-    value: dict[str, Any] = copy.deepcopy(dict(session.parts[STATUS_FILE].value))
-    return value
+    return copy.deepcopy(dict(session.parts[STATUS_FILE].value))
 
 
 def read_session(folder: Path) -> Session:

@@ -120,19 +120,24 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
                 yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
 
 
-SPEC = {
-    "Goals": re.compile(r"(?!non\b)(\w+ )?goals?\b"),
-    "Acceptance Criteria": re.compile(r"acceptance criteria\b"),
-    "Definition of Done": re.compile(r"definition of done\b|dod\b"),
+TEXTS = {
+    "spec.md": {
+        "Goals": re.compile(r"(?!non\b)(\w+ )?goals?\b"),
+        "Acceptance Criteria": re.compile(r"acceptance criteria\b"),
+        "Definition of Done": re.compile(r"definition of done\b|dod\b"),
+    },
+    "architecture.md": {
+        "Overview": re.compile(r"(\w+ )?overview\b"),
+        "Modules": re.compile(r".*\b(modules?|components?)\b"),
+    },
+    "report.md": {
+        "What was done": re.compile(r".*\b(done|summary|changes|implemented|delivered)\b"),
+        "How to run": re.compile(r".*\b(run|usage|use)\b"),
+        "How to test": re.compile(r".*\b(test|tests|testing|verify|verification)\b"),
+        "Known issues": re.compile(r".*\b(issues|limitations)\b"),
+    },
 }
-ARCHITECTURE = {"Overview": re.compile(r"(\w+ )?overview\b"), "Modules": re.compile(r".*\b(modules?|components?)\b")}
-REPORT = {
-    "What was done": re.compile(r".*\b(done|summary|changes|implemented|delivered)\b"),
-    "How to run": re.compile(r".*\b(run|usage|use)\b"),
-    "How to test": re.compile(r".*\b(test|tests|testing|verify|verification)\b"),
-    "Known issues": re.compile(r".*\b(issues|limitations)\b"),
-}
-"""Required sections, each with the headings that count, in lower case and without numbering."""
+"""Required sections of each text, with the headings that count, in lower case and without numbering."""
 
 Line = TypeVar("Line", DecisionHistoryEntry, OutputEntry)
 

@@ -26,12 +26,7 @@ ORDER: dict[str, tuple[str, ...]] = {
 }
 """The states of a session that needs no fixes and no questions."""
 
-LOOP_BASE = {
-    "FIX_REVIEW": "IMPLEMENT_LOOP",
-    "FIX_TESTS": "IMPLEMENT_LOOP",
-    "FIX_SECURITY": "IMPLEMENT_LOOP",
-    "FIX_BUILD": "INTEGRATE",
-}
+LOOP_BASE = {**dict.fromkeys(("FIX_REVIEW", "FIX_TESTS", "FIX_SECURITY"), "IMPLEMENT_LOOP"), "FIX_BUILD": "INTEGRATE"}
 """The fix loops, each with the state that it leaves and returns to."""
 
 _FIRST_NEEDED = {
@@ -42,12 +37,7 @@ _FIRST_NEEDED = {
         "tasks.yaml": "REVIEW_STRATEGY",
         "report.md": "DONE",
     },
-    "lean": {
-        "spec.md": "IMPLEMENT_LOOP",
-        "acceptance.json": "IMPLEMENT_LOOP",
-        "tasks.yaml": "IMPLEMENT_LOOP",
-        "report.md": "DONE",
-    },
+    "lean": {**dict.fromkeys(("spec.md", "acceptance.json", "tasks.yaml"), "IMPLEMENT_LOOP"), "report.md": "DONE"},
 }
 
 
@@ -165,12 +155,8 @@ def _has_question(source: str) -> Callable[[SessionFacts], str]:
 
 
 def _came_from(target: str) -> Callable[[SessionFacts], str]:
-    def guard(facts: SessionFacts) -> str:
-        if facts.returns_to == target:
-            return ""
-        return f"The questions came up in {facts.returns_to or 'no state'}. The session can only return there."
-
-    return guard
+    text = "The questions came up in {}. The session can only return there."
+    return lambda facts: "" if facts.returns_to == target else text.format(facts.returns_to or "no state")
 
 
 def _blocked_in(target: str) -> Callable[[SessionFacts], str]:
@@ -190,10 +176,8 @@ def _budget(loop: str) -> Callable[[SessionFacts], str]:
             return f"{loop} needs a task. Name it with `--task`."
         if facts.retries.get(loop, 0) < MOST_RETRIES:
             return ""
-        return (
-            f"{facts.task} went through {loop} {MOST_RETRIES} times, which is the limit. Go to ASK_USER and ask "
-            "whether to try another approach, accept it with known issues, simplify it, or give guidance."
-        )
+        how = "whether to try another approach, accept it with known issues, simplify it, or give guidance"
+        return f"{facts.task} went through {loop} {MOST_RETRIES} times, the limit. Go to ASK_USER and ask {how}."
 
     return guard
 
@@ -290,9 +274,7 @@ TASK: Machine[TaskFacts] = Machine(
         Edge("in-progress", "implemented", "Coder", _by("Coder")),
         Edge("implemented", "completed", "Orchestrator, all gates passed", _passed),
         Edge("implemented", "in-progress", "Coder, to fix", _by("Coder")),
-        Edge("not-started", "blocked"),
-        Edge("in-progress", "blocked"),
-        Edge("implemented", "blocked"),
+        *(Edge(source, "blocked") for source in ("not-started", "in-progress", "implemented")),
         Edge("blocked", "in-progress", "Coder, dependencies implemented", _started),
         Edge("blocked", "not-started", "Orchestrator or Planner", _by("Orchestrator", "Planner")),
     ),
