@@ -233,16 +233,6 @@ def locate(change: FileDiff, lines: LineRange) -> DiffLocation:
     return DiffLocation(lines, last.position, _hunk_excerpt(hunk, last))
 
 
-def range_at_position(change: FileDiff, position: int) -> LineRange | None:
-    """Return the line at a position of the file's patch, the older way to give lines."""
-    for hunk in change.hunks:
-        for line in hunk.lines:
-            if line.position == position and line.mark in " +-":
-                side, number = ("LEFT", line.old) if line.mark == "-" else ("RIGHT", line.new)
-                return None if number is None else LineRange(side, number)
-    return None
-
-
 def relocate(db: Connection, bare: BareRepository, issue_id: int) -> None:
     """Find the line comments of a pull request in its current diff; the others become outdated."""
     pull = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()

@@ -112,13 +112,6 @@ def set_labels(call: Call) -> ApiResponse:
     return _relabel(call, _requested_names(call))
 
 
-@route("DELETE", "issues/{number:int}/labels", "issues/labels#remove-all-labels-from-an-issue")
-def clear_labels(call: Call) -> ApiResponse:
-    """Remove all labels from an issue."""
-    _relabel(call, [])
-    return ApiResponse(204)
-
-
 @route("DELETE", "issues/{number:int}/labels/{name:path}", "issues/labels#remove-a-label-from-an-issue")
 def remove_label(call: Call) -> ApiResponse:
     """Remove a label from an issue; a 404 unless the issue has it."""

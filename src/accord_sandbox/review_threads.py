@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
 from accord_sandbox.database import insert
-from accord_sandbox.diffs import (
-    SIDES,
-    DiffLocation,
-    LineRange,
-    NotInDiff,
-    fork_point,
-    locate,
-    pull_diff,
-    range_at_position,
-)
+from accord_sandbox.diffs import SIDES, DiffLocation, LineRange, NotInDiff, fork_point, locate, pull_diff
 from accord_sandbox.responses import Fields, schema_violation
 
 if TYPE_CHECKING:
@@ -34,11 +25,11 @@ _OF_THREAD = (
 
 @dataclass(frozen=True)
 class Remark:
-    """A comment from a client; ``lines`` is None for one on a whole file, a number for a position."""
+    """A comment from a client; ``lines`` is None for one on a whole file."""
 
     path: str
     body: str
-    lines: LineRange | int | None
+    lines: LineRange | None
 
 
 @dataclass(frozen=True)
@@ -61,8 +52,7 @@ def read_remark(document: Any) -> Remark:
     side = fields.choice("side", SIDES) or "RIGHT"
     start_side = fields.choice("start_side", (*SIDES, "side"))
     if line is None:
-        position = _number(fields, "position")
-        return Remark(path, body, -1 if position is None else position)
+        line = 0  # on no line of a diff; the older ``position`` is not supported
     if start is None:
         return Remark(path, body, LineRange(side, line))
     return Remark(path, body, LineRange(side, line, side if start_side in (None, "side") else start_side, start))
@@ -76,10 +66,7 @@ def anchor_remark(call: Call, pull: Row, remark: Remark, commit: str) -> ThreadA
         raise NotInDiff("path", "is invalid")
     if remark.lines is None:
         return ThreadAnchor(remark.path, commit, None)
-    lines = range_at_position(change, remark.lines) if isinstance(remark.lines, int) else remark.lines
-    if lines is None:
-        raise NotInDiff("line", "must be part of the diff")
-    return ThreadAnchor(remark.path, commit, locate(change, lines))
+    return ThreadAnchor(remark.path, commit, locate(change, remark.lines))
 
 
 def insert_review_comment(call: Call, pull: Row, review_id: int, anchor: ThreadAnchor, body: str) -> int:

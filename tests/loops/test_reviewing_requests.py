@@ -76,7 +76,7 @@ def test_the_page_tells_what_answering_bots_costs(kept: tuple[Stage, Callable[[]
         return ended(stage, "bot-comments", OPEN, DONE, **TOKEN)
 
     def not_asked_for() -> Turn:
-        stage.send("DELETE", f"/repos/{stage.repository}/issues/{OPEN}/labels")
+        stage.send("PUT", f"/repos/{stage.repository}/issues/{OPEN}/labels", labels=[])
         return begin()
 
     turns: dict[str, tuple[Callable[[], Turn], ...]] = {

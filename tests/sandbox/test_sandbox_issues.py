@@ -116,7 +116,6 @@ def test_labels_on_an_issue_follow_every_verb(client: Client) -> None:
         assert answer.status_code == 200, answer.text
         assert names(answer.json()) == expected
         assert names(client("GET", "issues/2").json()["labels"]) == expected
-    assert client("DELETE", "issues/2/labels").status_code == 204
 
 
 def test_a_renamed_label_stays_on_its_issues(client: Client) -> None:

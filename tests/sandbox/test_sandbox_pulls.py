@@ -187,13 +187,7 @@ def test_merging_closes_the_issues_in_the_body(client: Client, git: Git, method:
         ("other", {"draft": True}, {}, ADMIN, (405, "Pull Request is still a draft")),
         ("rival", {"base": "feature"}, {}, ADMIN, (405, "Pull Request is not mergeable")),
         ("other", {}, {}, STRANGER, (403, "Must have admin rights to Repository.")),
-        (
-            "other",
-            {},
-            {},
-            "writer",
-            (405, "At least 1 approving review is required by reviewers with write access."),
-        ),
+        ("other", {}, {}, "writer", (405, "At least 1 approving review is required by reviewers with write access.")),
     ],
 )
 def test_refused_merges_change_nothing(

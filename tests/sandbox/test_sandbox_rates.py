@@ -35,8 +35,7 @@ def test_every_answer_has_the_remaining_budget(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "resource"),
-    [(RateLimits(user_per_hour=2), "core"), (RateLimits(search_per_minute=2), "search")],
+    ("limits", "resource"), [(RateLimits(user_per_hour=2), "core"), (RateLimits(search_per_minute=2), "search")]
 )
 def test_a_used_up_budget_is_refused_until_its_reset(tmp_path: Path, limits: RateLimits, resource: str) -> None:
     clock = ManualClock(START)
@@ -57,11 +56,7 @@ def test_a_used_up_budget_is_refused_until_its_reset(tmp_path: Path, limits: Rat
 
 @pytest.mark.parametrize(
     ("limits", "allowed", "wait"),
-    [
-        (RateLimits(), 80, 60),
-        (RateLimits(content_per_hour=20), 20, 3600),
-        (RateLimits(points_per_minute=14), 2, 60),
-    ],
+    [(RateLimits(), 80, 60), (RateLimits(content_per_hour=20), 20, 3600), (RateLimits(points_per_minute=14), 2, 60)],
 )
 def test_writing_too_fast_is_a_secondary_limit(tmp_path: Path, limits: RateLimits, allowed: int, wait: int) -> None:
     clock = ManualClock(START)

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 ADMIN = "accord-sandbox-token"
 INSTALLATION = "accord-sandbox-installation-token"
 STRANGER = "accord-sandbox-stranger-token"
+NO_NEW_LABELS = "You do not have permission to create labels on this repository."
+ARCHIVED = "Repository was archived so is read-only."
+LOCKED = "Unable to create comment because issue is locked."
+NO_ROLES = "Must have push access to view collaborator permission."
+NOT_BY_INTEGRATION = "Resource not accessible by integration"
 MANY = [f"label {number}" for number in range(101)]
 BLOCKED_BY = "issues/2/dependencies/blocked_by"
 DEPENDENCY = "An error occurred while adding the blocking issue to the issue. Validation failed: "
@@ -111,15 +116,8 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         ("wrong", "GET", "issues", None, 401, "Bad credentials"),
         (None, "POST", "issues", {"title": "x"}, 401, "Requires authentication"),
         (None, "GET", "/user", None, 401, "Requires authentication"),
-        (INSTALLATION, "GET", "/user", None, 403, "Resource not accessible by integration"),
-        (
-            INSTALLATION,
-            "POST",
-            "/repos/octo/old/issues",
-            {"title": "x"},
-            403,
-            "Repository was archived so is read-only.",
-        ),
+        (INSTALLATION, "GET", "/user", None, 403, NOT_BY_INTEGRATION),
+        (INSTALLATION, "POST", "/repos/octo/old/issues", {"title": "x"}, 403, ARCHIVED),
         (INSTALLATION, "GET", "/repos/octo/secret", None, 404, "Not Found"),
         ("fine-grained", "POST", "issues", {"title": "x"}, 403, "Resource not accessible by personal access token"),
         ("fine-grained", "PATCH", "issues/2", {"title": "x"}, 403, "Resource not accessible by personal access token"),
@@ -129,43 +127,15 @@ def test_bodies_outside_the_schema_are_refused(client: Client, method: str, path
         (STRANGER, "DELETE", "labels/bug", None, 404, "Not Found"),
         (STRANGER, "GET", "/repos/octo/secret/issues", None, 404, "Not Found"),
         (STRANGER, "GET", "/repos/octo/nothing", None, 404, "Not Found"),
-        (
-            STRANGER,
-            "POST",
-            "issues/4/comments",
-            {"body": "x"},
-            403,
-            "Unable to create comment because issue is locked.",
-        ),
-        (
-            STRANGER,
-            "GET",
-            "collaborators/stranger/permission",
-            None,
-            403,
-            "Must have push access to view collaborator permission.",
-        ),
+        (STRANGER, "POST", "issues/4/comments", {"body": "x"}, 403, LOCKED),
+        (STRANGER, "GET", "collaborators/stranger/permission", None, 403, NO_ROLES),
         ("triage", "PATCH", "issues/2", {"body": "x"}, 403, "Must have admin rights to Repository."),
-        (
-            "triage",
-            "POST",
-            "issues/2/labels",
-            ["unheard-of"],
-            403,
-            "You do not have permission to create labels on this repository.",
-        ),
-        (
-            "pulls-only",
-            "POST",
-            "issues/3/labels",
-            ["unheard-of"],
-            403,
-            "You do not have permission to create labels on this repository.",
-        ),
-        ("pulls-only", "POST", "issues/2/labels", ["bug"], 403, "Resource not accessible by integration"),
-        ("pulls-only", "POST", "issues/2/comments", {"body": "x"}, 403, "Resource not accessible by integration"),
-        (ADMIN, "POST", "/repos/octo/old/issues", {"title": "x"}, 403, "Repository was archived so is read-only."),
-        (ADMIN, "PATCH", "/repos/octo/old/issues/1", {"title": "x"}, 403, "Repository was archived so is read-only."),
+        ("triage", "POST", "issues/2/labels", ["unheard-of"], 403, NO_NEW_LABELS),
+        ("pulls-only", "POST", "issues/3/labels", ["unheard-of"], 403, NO_NEW_LABELS),
+        ("pulls-only", "POST", "issues/2/labels", ["bug"], 403, NOT_BY_INTEGRATION),
+        ("pulls-only", "POST", "issues/2/comments", {"body": "x"}, 403, NOT_BY_INTEGRATION),
+        (ADMIN, "POST", "/repos/octo/old/issues", {"title": "x"}, 403, ARCHIVED),
+        (ADMIN, "PATCH", "/repos/octo/old/issues/1", {"title": "x"}, 403, ARCHIVED),
         (ADMIN, "GET", "/repos/octo/code/issues", None, 410, "Issues are disabled for this repo"),
         (ADMIN, "POST", "/repos/octo/code/issues", {"title": "x"}, 410, "Issues are disabled for this repo"),
         (ADMIN, "GET", "/repos/octo/code/issues/2", None, 410, "Issues are disabled for this repo"),
