@@ -29,7 +29,6 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     pulls,
     repositories,
     reviews,
-    search,
     workflow_runs,
 )
 from accord_sandbox.calls import Call, authenticate

@@ -1,14 +1,17 @@
-"""Issues and their dependencies, and the text and state that pull requests share with them.
+"""Issues, their dependencies and the search for them, and the text and state that pull requests share with them.
 
-Docs: https://docs.github.com/rest/issues/issues, …/issue-dependencies
+Docs: https://docs.github.com/rest/issues/issues, …/issue-dependencies, https://docs.github.com/rest/search/search
 
-A server without dependencies (an older GHES) answers all their paths with 404.
+A server without dependencies (an older GHES) answers all their paths with 404. Search finds an item once it is older
+than ``SandboxSettings.search_lag_seconds``. It knows words, phrases in quotes and four qualifiers: ``repo:``,
+``is:issue``, ``is:pr``, and ``in:title,body``. It refuses GitHub's other qualifiers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
 from accord_sandbox.calls import MOST_DIGITS, AccessLevel, grant_of
@@ -16,6 +19,7 @@ from accord_sandbox.comments import BODY_LIMIT, issue_reference, record_event, s
 from accord_sandbox.database import insert, words
 from accord_sandbox.labels import replace_labels
 from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
+from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
 from accord_sandbox.routing import route
 
@@ -30,6 +34,48 @@ MOST_PER_DIRECTION = 50
 """Source: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/creating-issue-dependencies"""
 
 _REFUSED = "An error occurred while adding the blocking issue to the issue. Validation failed: "
+MOST_RESULTS = 1000
+MOST_CHARACTERS = 256
+"""Characters of the search words; qualifiers do not count."""
+
+_TERM = re.compile(r'(?P<not>-?)(?:(?P<key>[A-Za-z-]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
+_TYPES = {"issue": "is_pull = 0", "pr": "is_pull = 1", "pull-request": "is_pull = 1"}
+_SOURCES = ("title", "body")
+_NOT_HERE = frozenset(
+    [
+        "archived",
+        "assignee",
+        "author",
+        "base",
+        "closed",
+        "commenter",
+        "comments",
+        "created",
+        "draft",
+        "head",
+        "involves",
+        "label",
+        "language",
+        "linked",
+        "mentions",
+        "merged",
+        "milestone",
+        "no",
+        "org",
+        "project",
+        "reactions",
+        "reason",
+        "review",
+        "sha",
+        "state",
+        "status",
+        "team",
+        "type",
+        "updated",
+        "user",
+    ]
+)
+"""Qualifiers that GitHub has and the sandbox does not."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +96,14 @@ class NewIssue:
 def list_issues(call: Call) -> ApiResponse:
     """List issues and pull requests."""
     call.check_issues()
-    conditions, values = ["repository_id = ?"], [call.repository["id"]]
+    conditions = ["repository_id = ?", "updated_at >= ?"]
+    values: list[Any] = [call.repository["id"], since_seconds(call) or 0.0]
     state = call.query.get("state", "open")
     if state not in ("open", "closed", "all"):
         raise invalid("Issue", "state", value=state)
     if state != "all":
         conditions.append("state = ?")
         values.append(state)
-    start = since_seconds(call)
-    if start is not None:
-        conditions.append("updated_at >= ?")
-        values.append(start)
     for name in filter(None, call.query.get("labels", "").split(",")):
         conditions.append(
             "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
@@ -128,21 +171,14 @@ def insert_issue(db: Connection, repository_id: int, new: NewIssue) -> int:
     number = db.execute(statement, (repository_id,)).fetchone()[0]
     is_closed = new.state == "closed"
     values = {
+        **vars(new),
         "repository_id": repository_id,
         "number": number,
-        "is_pull": new.is_pull,
-        "title": new.title,
-        "body": new.body,
         "title_words": words(new.title),
         "body_words": words(new.body),
-        "state": new.state,
-        "state_reason": new.state_reason,
-        "author_id": new.author_id,
-        "created_at": new.created_at,
         "updated_at": new.created_at,
         "closed_at": new.created_at if is_closed else None,
         "closed_by_id": new.author_id if is_closed else None,
-        "locked": new.locked,
     }
     return insert(db, "issues", values)
 
@@ -223,10 +259,9 @@ def add_blocked_by(call: Call) -> ApiResponse:
     _check_has_dependencies(call)
     call.require_on_issue(AccessLevel.TRIAGE)
     blocked, blocker = call.issue, _issue_by_id(call, call.fields.integer("issue_id"))
-    if blocked["is_pull"]:
-        raise Refusal(422, f"{_REFUSED}Source issue may only be an issue")
-    if blocker["is_pull"]:
-        raise Refusal(422, f"{_REFUSED}Target issue may only be an issue")
+    for end, row in (("Source", blocked), ("Target", blocker)):
+        if row["is_pull"]:
+            raise Refusal(422, f"{_REFUSED}{end} issue may only be an issue")
     if blocker["id"] == blocked["id"]:
         raise Refusal(422, f"{_REFUSED}Target issue cannot be the same as the source issue")
     edge = (blocked["id"], blocker["id"])
@@ -276,3 +311,90 @@ def _record_dependency(call: Call, edge: tuple[int, int], change: str) -> None:
     record_event(call, blocked, f"blocked_by_{change}", {"blocked_by": issue_reference(blocker)})
     record_event(call, blocker, f"blocking_{change}", {"blocking": issue_reference(blocked)})
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, blocked, blocker))
+
+
+@dataclass
+class _SearchQuery:
+    """A parsed search."""
+
+    types: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    repositories: list[int] = field(default_factory=list)
+    phrases: list[str] = field(default_factory=list)
+
+
+@route("GET", "/search/issues", "search/search#search-issues", resource="search")
+def search_issues(call: Call) -> ApiResponse:
+    """Search for issues or pull requests, newest first."""
+    text = call.query.get("q", "").strip()
+    if not text:
+        raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
+    query = _parse_query(call, text)
+    if call.page.offset >= MOST_RESULTS:
+        raise Refusal(422, "Only the first 1000 search results are available")
+    conditions = [*query.types, "created_at <= ?"]
+    values: list[Any] = [call.now - call.settings.search_lag_seconds]
+    for phrase in query.phrases:
+        columns = [f"{name}_words LIKE ?" for name in query.sources or _SOURCES]  # words contain neither % nor _
+        conditions.append(f"({' OR '.join(columns)})")
+        values += [f"%{phrase}%"] * len(columns)
+    visible = query.repositories or [
+        row["id"] for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees
+    ]
+    conditions.append(f"repository_id IN ({', '.join('?' * len(visible))})")
+    values += visible
+    table = f"issues WHERE {' AND '.join(conditions)}"
+    total = call.count(table, *values)
+    size = min(call.page.size, MOST_RESULTS - call.page.offset)
+    statement = f"SELECT * FROM {table} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
+    rows = call.fetch_all(statement, *values, size, call.page.offset)
+    items = [{**payload, "body": payload["body"] or "", "score": 1.0} for payload in payloads.issues(call, rows)]
+    document = {"total_count": total, "incomplete_results": False, "search_type": "lexical", "items": items}
+    return ApiResponse(200, document, call.links(min(total, MOST_RESULTS)))
+
+
+def _parse_query(call: Call, text: str) -> _SearchQuery:
+    query, length = _SearchQuery(), 0
+    for term in _TERM.finditer(text):
+        value = term["plain"] if term["quoted"] is None else term["quoted"]
+        names = value.lower().split(",")
+        if term["not"] or term["key"] in _NOT_HERE:
+            raise _unsupported(term[0])
+        if term["key"] == "repo":
+            query.repositories.append(_repository_id(call, value))
+        elif term["key"] == "is":
+            if value not in _TYPES:
+                raise _unsupported(term[0])
+            query.types.append(_TYPES[value])
+        elif term["key"] == "in":
+            if not set(names) <= set(_SOURCES):
+                raise _unsupported(term[0])
+            query.sources += names
+        else:
+            written = f"{term['key']}:{value}" if term["key"] else value
+            length += len(written)
+            query.phrases += [found] if (found := words(written)).strip() else []
+    if not query.types:
+        raise Refusal(422, "Query must include 'is:issue' or 'is:pull-request'")
+    if length > MOST_CHARACTERS:
+        raise _invalid("The search is longer than 256 characters.")
+    return query
+
+
+def _repository_id(call: Call, name: str) -> int:
+    row = find_repository(call.db, name)
+    if row is None or not grant_of(call.db, call.actor, row).sees:
+        raise _invalid(
+            "The listed users and repositories cannot be searched either because the resources do not exist "
+            "or you do not have permission to view them."
+        )
+    return int(row["id"])
+
+
+def _unsupported(term: str) -> Refusal:
+    return _invalid(f"The sandbox does not support `{term}`. Use words, repo:, is:issue, is:pr and in:title,body.")
+
+
+def _invalid(message: str) -> Refusal:
+    error = {"message": message, "resource": "Search", "field": "q", "code": "invalid"}
+    return Refusal(422, "Validation Failed", errors=[error])
