@@ -5,5 +5,6 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 home=$(bash "$here/home.sh")
 [ -e "$home/ready" ] || { echo "accord is not set up in this job: use accord-ci/accord/actions/setup before." >&2; exit 2; }
 unset "${!PYTHON@}"
-export PYTHONPATH=${here%/*/*}/src PYTHONPYCACHEPREFIX=$home/bytecode # not beside the sources
+src=$(cd -P -- "$here/../../src" && pwd)
+export PYTHONPATH=$src PYTHONPYCACHEPREFIX=$home/bytecode # not beside the sources
 exec "$home/env/bin/python" -P -m accord "$@"

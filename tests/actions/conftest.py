@@ -29,9 +29,14 @@ ASTRAY = {"PYTHONPATH": ".", "PYTHONHOME": "/nowhere", "PIP_TARGET": "/nowhere",
 def bench(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Bench:
     own = tmp_path_factory.mktemp("bench")
     shared = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
-    bench = Bench(publish(own / "published"), stand_ins(own / "stand-ins"), shared / "accord-home")
+    bench = Bench(shared / "published", stand_ins(own / "stand-ins"), shared / "accord-home")
     with (shared / "accord-home.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        if bench.home.exists():
+            return bench
+        sources = publish(shared / "sources") / "src"
+        publish(bench.published, sources=sources)
+        publish(bench.with_own_tokens.published, sources=sources, own_tokens=True)
         workspace = own / "workspace"
         make_consumer(workspace, dict.fromkeys(PLANTED, "raise SystemExit('hijacked')\n"))
         environment = {**os.environ, **ASTRAY, "ACCORD_HOME": str(bench.home)}

@@ -226,8 +226,10 @@ def test_an_action_leaves_path_environment_and_workspace_as_they_were(apply: Any
 
 def test_neither_set_up_nor_run_leaves_anything_in_the_actions_folder(bench: Bench, apply: Any, tmp_path: Path) -> None:
     apply(EXAMPLE)
+    sources = bench.published.with_name("sources")
     untouched = publish(tmp_path / "untouched")
-    assert listing(bench.published) == listing(untouched)
+    assert listing(sources) == listing(untouched)
+    assert listing(bench.published) == listing(publish(tmp_path / "linked", sources=sources / "src"))
 
 
 def listing(folder: Path) -> list[Path]:

@@ -18,7 +18,7 @@ import requests
 import yaml
 from actions.test_act_loops import CHANGES, GREEN, WORK_ITEMS
 from actions.test_act_loops import PULLS as LOOP_PULLS
-from support.act import CONSUMER, PUBLISHED, ROOT, Bench, Run, job_token, job_tokens, publish, workflow_files
+from support.act import CONSUMER, PUBLISHED, ROOT, Bench, Run, job_token, job_tokens, workflow_files
 from support.consumers import OLD, PLAN, installed, older_kit
 from support.loop_calls import AGENT, REGISTRY
 
@@ -83,8 +83,7 @@ class Installed:
     """The repository on a local GitHub, and its workflows under act, each job with a token of its own."""
 
     def __init__(self, bench: Bench, github: RunningSandbox, home: Path, files: Mapping[str, str]) -> None:
-        published = publish(home / "published", own_tokens=True)
-        self.bench = Bench(published, bench.stand_ins, bench.home)
+        self.bench = bench.with_own_tokens
         self.github, self.home, self.files = github, home, files
 
     def run(self, name: str, workflow: str, secrets: Mapping[str, str] | None = None, **inputs: str) -> Run:

@@ -20,7 +20,6 @@ from support.act import (
     job_token,
     job_tokens,
     make_consumer,
-    publish,
     template,
     with_own_tokens,
     workflow_files,
@@ -58,8 +57,7 @@ class Loop:
     """Runs the examples one after the other, each as a workflow run of its own."""
 
     def __init__(self, bench: Bench, github: RunningSandbox, home: Path) -> None:
-        published = publish(home / "published-with-own-tokens", own_tokens=True)
-        self.bench = Bench(published, bench.stand_ins, bench.home)
+        self.bench = bench.with_own_tokens
         self.github, self.home, self.runs = github, home, 0
 
     def __call__(self, name: str, **inputs: str) -> Run:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.loop_calls import Consumer, seed, with_own_tokens
+from support.loop_calls import Consumer, seed
 
 from accord.loops.state import HistoryLine
 from accord_sandbox.planting import BOT
@@ -113,7 +113,7 @@ def consumer(bench: Bench, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     document = seed({"README.md": "# Demo\n"}, branches=branches, issues=issues, workflow_runs=runs)
     (home / "seed.json").write_text(json.dumps(document))
     with serving(home / "sandbox", seed=home / "seed.json") as github:
-        consumer = Consumer(with_own_tokens(bench, home), github, home)
+        consumer = Consumer(bench.with_own_tokens, github, home)
         for name in ("kept", "lost"):
             consumer.api("PUT", f"pulls/{NUMBERS[name]}/merge", json={})
         began = consumer.accord(

@@ -39,6 +39,7 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.root = directory / "action"
         shutil.copytree(ROOT / "actions", self.root / "actions")
+        (self.root / "src").mkdir()
         for name in ("uv.lock", "pyproject.toml"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "actions/setup/uv.sh").write_text(UV_SH)

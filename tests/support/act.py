@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,11 @@ class Bench:
     stand_ins: Mapping[str, Path]
     home: Path
 
+    @property
+    def with_own_tokens(self) -> Bench:
+        """The same bench with a copy in which each job has a token of its own."""
+        return replace(self, published=self.published.with_name("published-with-own-tokens"))
+
     def run(
         self,
         workflow: str,
@@ -204,15 +209,21 @@ def make_consumer(directory: Path, files: Mapping[str, str]) -> Path:
     return directory
 
 
-def publish(directory: Path, *, own_tokens: bool = False) -> Path:
-    """Copy what a tag of this repository would hold, as act takes it; see ``with_own_tokens``."""
+def publish(directory: Path, *, own_tokens: bool = False, sources: Path | None = None) -> Path:
+    """Copy the files of a tag of this repository, in the words of act; see ``with_own_tokens``.
+
+    With ``sources``, ``src`` is a link to it. act copies the folder for each action of each run, and Python compiles
+    the modules of a linked folder only once.
+    """
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
     names = ["--", "action.yml", "actions", ".github", "src", "templates", "pyproject.toml", "uv.lock"]
     found = subprocess.run([*listed, *names], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in found.split("\0"):
-        if (ROOT / name).is_file():
+        if (ROOT / name).is_file() and not (sources and name.startswith("src/")):
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, directory / name)
+    if sources:
+        (directory / "src").symlink_to(sources)
     for path in (directory / ".github/workflows").glob("*.yml"):
         text = rewritten(path.read_text(encoding="utf-8"))
         path.write_text(with_own_tokens(text) if own_tokens else text, encoding="utf-8")

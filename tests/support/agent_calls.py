@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, publish
+from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens
 
 from accord_sandbox.database import Database
 from accord_sandbox.git_storage import GitStorage
@@ -179,9 +179,8 @@ def make_calls(
     """Make all of the calls in one workflow run."""
     seed = folder / "seed.json"
     seed.write_text(json.dumps(seed_of(calls, files or {}, protected or {})))
-    own = Bench(publish(folder / "published", own_tokens=True), bench.stand_ins, bench.home)
     with serving(folder / "sandbox", seed=seed) as github:
-        run = own.run(caller(calls), folder, api_url=github.url, token=POWERLESS, **given)
+        run = bench.with_own_tokens.run(caller(calls), folder, api_url=github.url, token=POWERLESS, **given)
     told = run.artifacts / "needs.json"
     assert told.exists(), run.trouble
     kept = {"exit_code": run.exit_code, "events": run.events, "told": json.loads(told.read_text())}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import requests
-from support.act import CONSUMER, PUBLISHED, ROOT, Bench, job_token, job_tokens, permissions_of, publish
+from support.act import CONSUMER, PUBLISHED, ROOT, Bench, job_token, job_tokens, permissions_of
 
 from accord_sandbox.show import document
 
@@ -159,8 +159,3 @@ def token_of(loop: str, job: str) -> str:
     """Name the token of a job of a loop's workflow."""
     workflow = (ROOT / f".github/workflows/reusable-{loop}.yml").read_text(encoding="utf-8")
     return job_token(permissions_of(workflow)[job])
-
-
-def with_own_tokens(bench: Bench, home: Path) -> Bench:
-    """Publish this checkout with a token of its own for each job."""
-    return Bench(publish(home / "published", own_tokens=True), bench.stand_ins, bench.home)
