@@ -78,18 +78,31 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(
     bench: Bench, github: RunningSandbox, tmp_path: Path
 ) -> None:
     canary = tmp_path / "canary"
-    run = run_hostile(bench, github, tmp_path, hostile_plan(canary))
+    result = hostile_plan(canary)
+    leaking = {"title": f"Use {INSTALLATION_TOKEN}", "context": f"The token is {INSTALLATION_TOKEN}."}
+    result["create"].append(task("leak", **leaking, in_scope="- src/leak.py"))
+    run = run_hostile(bench, github, tmp_path, result)
 
     assert run.exit_code == 0, run.trouble
+    assert run.forged == []
     outputs = run.outputs("apply")
     assert outputs["outcome"] == "applied"
     assert set(outputs) == {"outcome", "items", "run-key", "receipt", "revision", "review"}
-    assert set(json.loads(outputs["items"])) == {f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))}
+    assert set(json.loads(outputs["items"])) == {
+        "leak",
+        *(f"t{i} {text}"[:80] for i, text in enumerate(texts(canary))),
+    }
     titles = [" ".join(text.replace("\x1b[2J", "").replace("\x1b", "").split()) for text in texts(canary)]
-    assert sorted(issue["title"] for issue in document(tmp_path / "sandbox")["issues"]) == sorted(titles)
-    assert {mark.title for mark in run.annotations} <= {"label-not-there"}
-    assert "Sanitised before posting: hidden " in run.summary
+    found = [issue["title"] for issue in document(tmp_path / "sandbox")["issues"]]
+    assert sorted(title for title in found if not title.startswith("Use ")) == sorted(titles)
+    assert {mark.title for mark in run.annotations} <= {"label-not-there", "secret-redacted"}
+    assert "Sanitised before posting: " in run.summary
     assert not canary.exists()
+
+    shown = [event for event in run.events if not str(event.get("stepID")).startswith("['result")]
+    ours = json.dumps([event for event in shown if event.get("jobID") != "agent"])
+    kept = "".join(path.read_text() for path in run.artifacts.iterdir())
+    assert INSTALLATION_TOKEN not in "".join([run.summary, json.dumps(outputs), ours, kept])
 
 
 def test_hostile_texts_in_findings_make_no_other_annotations(
@@ -100,34 +113,8 @@ def test_hostile_texts_in_findings_make_no_other_annotations(
     result["create"][0]["labels"].append("\n::error::forged")
     run = run_hostile(bench, github, tmp_path, result)
 
+    assert run.forged == []
     assert run.outputs("apply")["outcome"] == "rejected"
     assert {mark.title for mark in run.annotations} <= {"unknown-reference", "label-unknown", "more findings"}
     assert all(mark.message != "forged" for mark in run.annotations)
     assert not canary.exists()
-
-
-@pytest.mark.parametrize("is_valid", [True, False])
-def test_no_line_of_the_log_is_one_that_githubs_runner_obeys(
-    is_valid: bool, bench: Bench, github: RunningSandbox, tmp_path: Path
-) -> None:
-    canary = tmp_path / "canary"
-    result = hostile_plan(canary)
-    if not is_valid:
-        result = plan(*(task(f"t{i}", text, in_scope=f"- src/t{i}.py") for i, text in enumerate(texts(canary))))
-    run = run_hostile(bench, github, tmp_path, result)
-
-    assert run.forged == []
-
-
-def test_the_token_appears_in_no_log_no_summary_and_no_output(
-    bench: Bench, github: RunningSandbox, tmp_path: Path
-) -> None:
-    leaking = plan(task("leak", title=f"Use {INSTALLATION_TOKEN}", context=f"The token is {INSTALLATION_TOKEN}."))
-    run = run_hostile(bench, github, tmp_path, leaking)
-    told = [event for event in run.events if not str(event.get("stepID")).startswith("['result")]
-    ours = [event for event in told if event.get("jobID") != "agent"]
-
-    assert INSTALLATION_TOKEN not in run.summary
-    assert INSTALLATION_TOKEN not in json.dumps(run.outputs("apply"))
-    assert INSTALLATION_TOKEN not in json.dumps(ours)
-    assert INSTALLATION_TOKEN not in "".join(path.read_text() for path in run.artifacts.iterdir())

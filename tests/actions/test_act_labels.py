@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, template
+from support.act import CHECKOUT, CONSUMER, ROOT, Bench, Run, read_yaml, steps_with, template
 from support.plans import plan, task
 
 from accord_sandbox.planting import INSTALLATION_TOKEN, TOKEN, ensure_repository
@@ -24,6 +24,16 @@ FILE = """
 - {name: "kind:task", description: Work, color: "112233"}
 - {name: "good first issue", description: Start here, color: "7057ff"}
 """
+STEPS = {
+    "broken": {"file": "broken.yml"},
+    "dry": {"file": "labels.yml", "dry-run": True},
+    "check": {"file": "labels.yml", "command": "check"},
+    "sync": {"file": "labels.yml", "record": "${{ runner.temp }}/created.json"},
+    "prune": {"file": "fewer.yml", "record": "${{ runner.temp }}/created.json", "prune": True},
+}
+"""The inputs of every step, by its id; the first that writes is ``sync``."""
+
+USES = steps_with("accord-ci/accord/actions/labels@v0", STEPS, failing=("broken", "check"))
 LABELS = f"""
 on: workflow_dispatch
 jobs:
@@ -31,10 +41,9 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: {CHECKOUT}
-      - id: labels
-        uses: accord-ci/accord/actions/labels@v0
-        with:
-          file: labels.yml
+{USES}
+      - id: ends
+        run: printf 'of=%s\\n' "${{{{ steps.broken.outcome }}}} ${{{{ steps.check.outcome }}}}" >> "$GITHUB_OUTPUT"
 """
 MANY = """
 on: workflow_dispatch
@@ -42,7 +51,7 @@ jobs:
   call:
     uses: accord-ci/accord/.github/workflows/reusable-label-sync.yml@v0
     with:
-      repositories: '["octo/consumer", "octo/other"]'
+      repositories: '["octo/consumer", "octo/nowhere", "octo/other"]'
       file: labels.yml
     secrets:
       token: ${{ secrets.GITHUB_TOKEN }}
@@ -96,77 +105,32 @@ def labels(tmp_path: Path) -> Any:
 
 
 def test_labels_follow_the_file_and_the_outputs_say_how(run: Any, labels: Any) -> None:
-    ended = run(LABELS)
+    before = labels()
+    other = '- {name: "kind:other", description: Other, color: "445566"}\n'
+    ended = run(LABELS, files={"broken.yml": "- {name: x, color: red}\n", "fewer.yml": other})
 
     assert ended.exit_code == 0, ended.trouble
-    outputs = ended.outputs("labels")
+    assert ended.outputs("ends")["of"] == "failure failure"
+    outcomes = {name: ended.outputs(name).get("outcome") for name in STEPS if name != "broken"}
+    assert outcomes == {"dry": "planned", "check": "drift", "sync": "applied", "prune": "applied"}
+    outputs = ended.outputs("sync")
     assert set(outputs) == set(read_yaml(ROOT / "actions/labels/action.yml")["outputs"])
-    assert outputs["outcome"] == "applied"
     actions = {label["name"]: label["action"] for label in json.loads(outputs["labels"])}
     assert actions == {"kind:task": "created", "good first issue": "updated"}
-    assert labels()["kind:task"] == "112233"
+    assert set(labels()) == {*before, "kind:other"}  # pruning deletes only what a sync created
     assert "### accord labels: applied" in ended.summary
 
 
-def test_a_dry_run_changes_no_label(run: Any, labels: Any) -> None:
-    before = labels()
-    ended = run(LABELS + "          dry-run: true\n")
-
-    assert ended.outputs("labels")["outcome"] == "planned"
-    assert labels() == before
-
-
-def test_labels_out_of_step_fail_the_check_and_are_left_alone(run: Any, labels: Any) -> None:
-    before = labels()
-    ended = run(LABELS + "          command: check\n")
-
-    assert ended.exit_code != 0
-    assert ended.outputs("labels")["outcome"] == "drift"
-    assert labels() == before
-
-
-def test_a_broken_label_file_changes_nothing(run: Any, labels: Any) -> None:
-    before = labels()
-    ended = run(LABELS, files={"labels.yml": "- {name: x, color: red}\n"})
-
-    assert ended.exit_code != 0
-    assert labels() == before
-
-
-def test_pruning_deletes_what_a_sync_created_and_nothing_else(run: Any, labels: Any) -> None:
-    again = """
-      - uses: accord-ci/accord/actions/labels@v0
-        with:
-          file: fewer.yml
-          record: ${{ runner.temp }}/created.json
-          prune: true
-"""
-    before = labels()
-    workflow = LABELS + "          record: ${{ runner.temp }}/created.json\n" + again
-    ended = run(workflow, files={"fewer.yml": '- {name: "kind:other", description: Other, color: "445566"}\n'})
-
-    assert ended.exit_code == 0, ended.trouble
-    assert set(labels()) == {*before, "kind:other"}
-
-
-def test_labels_of_many_repositories_are_synced_each_in_its_own_job(
+def test_each_repository_is_synced_in_its_own_job_and_one_that_fails_does_not_stop_the_others(
     run: Any, labels: Any, github: RunningSandbox
 ) -> None:
     with github.database.writing() as connection:
         ensure_repository(connection, OTHER, 0.0)
     ended = run(MANY, token=TOKEN)
 
-    assert ended.exit_code == 0, ended.trouble
-    assert list(ended.jobs.values()) == ["success", "success"]
+    assert ended.exit_code != 0
     assert labels()["kind:task"] == labels(OTHER)["kind:task"] == "112233"
     assert ended.summary.count("### accord labels: applied") == 2
-
-
-def test_a_repository_that_fails_does_not_stop_the_others(run: Any, labels: Any) -> None:
-    ended = run(MANY.replace(OTHER, "octo/nowhere"), token=TOKEN)
-
-    assert ended.exit_code != 0
-    assert labels()["kind:task"] == "112233"
 
 
 def test_the_kits_workflow_for_labels_works_as_it_is(run: Any, labels: Any) -> None:

@@ -324,6 +324,16 @@ def stand_ins(directory: Path) -> dict[str, Path]:
     return folders
 
 
+def steps_with(uses: str, inputs: Mapping[str, Mapping[str, Any]], failing: Sequence[str] = ()) -> str:
+    """Write a step for each id with the inputs of an action, for a job; those in ``failing`` do not fail the job."""
+    parts = (
+        f"      - id: {name}\n        continue-on-error: {str(name in failing).lower()}\n"
+        f"        uses: {uses}\n        with: {json.dumps(given)}\n"
+        for name, given in inputs.items()
+    )
+    return "".join(parts).rstrip("\n")
+
+
 def workflow_files() -> list[Path]:
     """All workflows of this repository, and those for a consumer to copy."""
     return sorted([*(ROOT / ".github/workflows").glob("*.yml"), *TEMPLATES.glob("*.yml")])

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import requests
-from support.act import CONSUMER, PUBLISHED, ROOT, Bench, job_token, job_tokens, permissions_of
+import yaml
+from support.act import CONSUMER, ROOT, Bench, job_token, job_tokens, permissions_of, template
 
 from accord_sandbox.show import document
 
@@ -26,13 +27,8 @@ if TYPE_CHECKING:
 
     from accord_sandbox.server import RunningSandbox
 
-LOOPS = {
-    "keepalive": {"dispatch_workflow": "accord-keepalive.yml"},
-    "autofix": {"dispatch_workflow": "accord-autofix.yml"},
-    "verifier": {},
-    "bot-comments": {"dispatch_workflow": "accord-bot-comments.yml"},
-}
-"""The loops by the names of their workflows, and what a consumer passes besides the pull request."""
+LOOPS = ("keepalive", "autofix", "verifier", "bot-comments")
+"""The loops by the names of their workflows."""
 
 AGENT = Path(__file__).with_name("looping_agent.py")
 POWERLESS = job_token({})
@@ -46,16 +42,15 @@ REGISTRY = {
 
 
 def call(loop: str, pull: str) -> dict[str, Any]:
-    """Write the job of a consumer that calls a loop's workflow."""
-    owner, ref = PUBLISHED.split("@")
-    workflow = f"{owner}/.github/workflows/reusable-{loop}.yml@{ref}"
-    return {"uses": workflow, "with": {"pr_number": pull, **LOOPS[loop]}}
+    """Return the job of the kit's workflow for a loop, for the pull request of that expression."""
+    (job,) = yaml.safe_load(template(loop).replace("inputs.pr_number", pull))["jobs"].values()
+    return dict(job)
 
 
 def caller(loop: str) -> str:
-    """Write the workflow of a consumer that is started for one pull request."""
+    """Write the kit's workflow for a loop, with a job that keeps its outputs."""
     on = {"workflow_dispatch": {"inputs": {"pr_number": {"type": "string", "required": True}}}}
-    jobs = {"loop": call(loop, "${{ inputs.pr_number }}"), "told": told(["loop"])}
+    jobs = {"loop": call(loop, "inputs.pr_number"), "told": told(["loop"])}
     return json.dumps({"on": on, "jobs": jobs}, indent=1)
 
 
@@ -68,7 +63,7 @@ def told(jobs: list[str]) -> dict[str, Any]:
 FILES = {
     ".github/agents/registry.yml": json.dumps(REGISTRY),
     ".github/agents/looping.py": AGENT.read_text(encoding="utf-8"),
-    **{f".github/workflows/accord-{loop}.yml": caller(loop) for loop in LOOPS if LOOPS[loop]},
+    **{f".github/workflows/accord-{loop}.yml": caller(loop) for loop in LOOPS},
 }
 """Files of every consumer of the loops."""
 
@@ -108,7 +103,7 @@ class Consumer:
 
     def calls(self, name: str, calls: Mapping[str, tuple[str, object]], run_id: int) -> Run:
         """Call workflows of loops on pull requests, by the names of the jobs, all in one workflow run."""
-        jobs: dict[str, Any] = {job: call(loop, str(pull)) for job, (loop, pull) in calls.items()}
+        jobs: dict[str, Any] = {job: call(loop, f"'{pull}'") for job, (loop, pull) in calls.items()}
         jobs["told"] = told([*jobs])
         return self.run(name, json.dumps({"on": "workflow_dispatch", "jobs": jobs}, indent=1), run_id)
 
