@@ -112,8 +112,11 @@ def option_row(option: click.Option, context: click.Context) -> list[str]:
     names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     if not (option.is_flag or option.count):
         names += f" `{option.make_metavar(context)}`"
+    meaning = option.help or ""
+    if isinstance(option.type, click.Choice) and "[" not in option.make_metavar(context):
+        meaning += f" One of {', '.join(f'`{value}`' for value in option.type.choices)}."
     shown = f"`{option.default}`" if option.show_default and option.default is not None else ""
-    return [plain(names), "required" if option.required else shown, plain(option.help or "")]
+    return [plain(names), "required" if option.required else shown, plain(meaning)]
 
 
 def exit_codes() -> str:

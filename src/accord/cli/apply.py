@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, Lines, dry_run_option, format_option, repository_options, root_option, together
+from accord.cli.options import (
+    Choice,
+    Lines,
+    dry_run_option,
+    format_option,
+    pull_option,
+    repository_options,
+    root_option,
+    together,
+    work_item_option,
+)
 from accord.cli.output import Progress, print_json
 from accord.cli.receipts import print_receipt, report_receipt
 from accord.cli.sources import github_for, read_bytes
@@ -19,7 +29,6 @@ from accord.core.errors import WrongUsage
 from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
 from accord.results.operations import Receipt, RunOptions
-from accord.results.planner.rules import item_number
 from accord.results.run import RUNS, apply_result, read_result, with_patch
 from accord.text.redaction import redacted, redactor_for
 
@@ -31,8 +40,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RUN_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 kind_options = together(
-    click.option("--work-item", metavar="N", help="The work item of an implementor result."),
-    click.option("--pull", metavar="N", help="The pull request of a reviewer result."),
+    work_item_option("The work item of an implementor result."),
+    pull_option("The pull request of a reviewer result."),
     click.option("--commit", default="", metavar="SHA", help="The commit that a reviewer read. Default: the head."),
     click.option("--base", default="", metavar="BRANCH", help="The base branch of a new pull request."),
     click.option(
@@ -105,6 +114,10 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
     from accord.core.clock import SystemClock
 
     work_item, pull, commit = options.pop("work_item"), options.pop("pull"), options.pop("commit").strip().lower()
+    needed = {"implementor-result": ("--work-item", work_item), "reviewer-result": ("--pull", pull)}
+    option, number = needed.get(checked.kind, ("", 0))
+    if number is None:
+        raise WrongUsage(f"This result needs `{option}`.", hint=f"Pass `{option} 42`.")
     is_implementor = checked.kind == "implementor-result"
     git = {name: options.pop(name) for name in ("base", "checkout", "author", "co_author", "commit_type", "protect")}
     progress = Progress()
@@ -117,8 +130,8 @@ def _apply(checked: CheckedResult, run_key: str, dry_run: bool, options: dict[st
             run_key,
             dry_run,
             lambda entry, ended, total: progress.show(f"{entry.op} {entry.key}", ended, total),
-            work_item=_number(work_item, "--work-item", is_needed=is_implementor),
-            pull=_number(pull, "--pull", is_needed=checked.kind == "reviewer-result"),
+            work_item=work_item,
+            pull=pull,
             commit=commit,
             remote=connection.remote(clock) if is_implementor else None,
             base=git["base"],
@@ -145,16 +158,6 @@ def _check_git_options(options: RunOptions) -> None:
     path_patterns(options.protected)
 
 
-def _number(text: str | None, option: str, *, is_needed: bool) -> int | None:
-    if not text and not is_needed:
-        return None
-    number = item_number(text or "")
-    if number is None:
-        message = f"`{text[:80]}` is not a number for {option}." if text else f"This result needs {option}."
-        raise WrongUsage(message, hint=f"Pass `{option} 42`.")
-    return number
-
-
 @click.command()
 @click.option("--base", required=True, metavar="REF", help="The branch or commit from which the agent started.")
 @root_option
@@ -166,7 +169,6 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     agent artifacts are left out. With --into, the patch replaces the one in an implementor result, and a completed
     result without a change becomes a validation failure. That file is never part of the patch.
     """
-    from accord.cli.step import report_patch
     from accord.git.patches import extract_patch
 
     if into is None:
@@ -176,4 +178,12 @@ def patch(base: str, root: Path, into: Path | None) -> None:
     result = with_patch(raw, extract_patch(root, base, without=into), str(into))
     write_whole(into, json.dumps(result, indent=2) + "\n")
     files = sum(line.startswith("diff --git ") for line in str(result["patch"] or "").split("\n"))
-    report_patch(str(result["outcome"]), files)
+    _report_step(str(result["outcome"]), files)
+
+
+def _report_step(outcome: str, files: int) -> None:
+    """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
+    from accord.cli.step import leave_redacted, leave_summary, redacted_cell
+
+    leave_redacted({"outcome": outcome})
+    leave_summary(f"### accord patch: {redacted_cell(outcome)}\n\nFiles in the patch: {files}.")

@@ -32,14 +32,13 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     The folder appears complete or not at all. Links, paths outside the folder and archive bombs are refused. The token
     needs `actions: read`.
     """
-    from accord.cli.step import report_artifact
     from accord.github.workflows import fetch_artifact
 
     run = run_id or _current_run()
     with github_for(**access) as way:
         fetched = fetch_artifact(way.github, name, run, into, wanted)
     file = str(into / fetched.file) if fetched.file else ""
-    report_artifact(fetched, into, file)
+    _report_step(fetched, into, file)
     if output_format == "json":
         print_json(_as_json(fetched, run, into, file))
         return
@@ -64,3 +63,14 @@ def _as_json(fetched: Fetched, run: int, into: Path, file: str) -> dict[str, Any
         "file": file,
         "files": [{"path": member.path, "bytes": member.size} for member in fetched.members],
     }
+
+
+def _report_step(fetched: Fetched, into: Path, file: str) -> None:
+    """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
+    from accord.cli.step import MOST_ROWS, leave_redacted, leave_summary, redacted_cell, rest_line
+    from accord.text.markdown import table
+
+    leave_redacted({"path": str(into), "file": file})
+    rows = [[redacted_cell(member.path), f"{member.size:,}"] for member in fetched.members]
+    parts = [f"### accord artifact: {redacted_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:MOST_ROWS])]
+    leave_summary("\n\n".join(parts) + rest_line(len(rows), MOST_ROWS, "in the artifact"))

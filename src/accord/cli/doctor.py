@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from accord.github.models import Label
 
 _COLORS = {"ok": "green", "warning": "yellow", "error": "red", "skipped": "bright_black"}
+_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 ZIZMOR = "For permissions, triggers, pins and scripts of all workflows, run `zizmor .github`."
 
 
@@ -37,8 +38,6 @@ def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any)
     Checks labels, agents, secrets, names and agent-runner workflows, and writes nothing. Compares the labels with
     GitHub when there is a token and a repository. Exits 1 when there is an error.
     """
-    from accord.cli.step import report_doctor
-
     owner = str(access["repo"] or os.environ.get("GITHUB_REPOSITORY", "")).partition("/")[0]
     has_access = access["sandbox"] is not None or os.environ.get("GITHUB_TOKEN", "").strip()
 
@@ -56,7 +55,7 @@ def doctor(ctx: click.Context, /, root: Path, output_format: str, **access: Any)
         print_json({"ok": is_ok, "checks": shown, "documents": listed})
     else:
         _print(checks, documents)
-    report_doctor(is_ok, [(check.name, check.status, check.note) for check in checks], documents)
+    _report_step(is_ok, checks, documents)
     ctx.exit(0 if is_ok else 1)
 
 
@@ -86,3 +85,20 @@ def _print(checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Findi
 def counted(number: int, word: str) -> str:
     """Return a number with its noun."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[str, Sequence[Finding]]) -> None:
+    """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
+    from accord.cli.step import annotate_file, findings_table, hints, leave_redacted, leave_summary, redacted_cell
+    from accord.text.markdown import table
+
+    leave_redacted({"ok": str(is_ok).lower()})
+    rows = [
+        [redacted_cell(check.name), f"{_SIGNS[check.status]} {check.status}", redacted_cell(check.note)]
+        for check in checks
+    ]
+    parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
+    for path, findings in documents.items():
+        parts += [f"#### {redacted_cell(path)}", findings_table(findings), *hints(findings)]
+        annotate_file(findings, path)
+    leave_summary("\n\n".join(parts))

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, format_option, reading_options, repository_options, together
+from accord.cli.options import (
+    Choice,
+    dry_run_option,
+    format_option,
+    pull_option,
+    reading_options,
+    repository_options,
+    together,
+    work_item_option,
+)
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes
 from accord.core.clock import SystemClock, timestamp
@@ -23,7 +32,7 @@ from accord.handoffs.stages import HANDOFF
 from accord.text.redaction import redacted, redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from accord.core.findings import Finding
     from accord.github.client import GitHub
@@ -43,11 +52,12 @@ def _changer(path: str, number: int | None, github: GitHub | None, *, adopts: bo
     return lambda decide, writes: store.decide(decide) if writes else decide(store.load().value)
 
 
+_issue_option = work_item_option("The handoff of work item N, instead of a file.", "issue")
+
+
 @click.command()
-@click.option("--pull", required=True, type=click.IntRange(min=1), metavar="N", help="Pull request to judge.")
-@click.option(
-    "--work-item", type=click.IntRange(min=1), metavar="N", help="Its work item; by default the one that it closes."
-)
+@pull_option("Pull request to judge.", required=True)
+@work_item_option("Its work item; by default the one that it closes.")
 @click.option(
     "--to",
     "target",
@@ -74,7 +84,6 @@ def gate(
 
     Judges the handoff of its work item. Exits 1 when a reason blocks it.
     """
-    from accord.cli.step import report_handoff
     from accord.github.pulls import closing_references
     from accord.handoffs.gate import judge_pull, publish_check
 
@@ -97,7 +106,7 @@ def gate(
         "blockingReasons": [as_reason(reason) for reason in judged.reasons],
         "check": {"kind": shown.kind, "url": shown.url} if shown else None,
     }
-    report_handoff(document, judged.reasons)
+    _report_step(document, judged.reasons)
     if output_format == "json":
         print_json(document)
     else:
@@ -109,13 +118,7 @@ def gate(
 
 @click.command()
 @click.argument("file", required=False, metavar="[TASK.json]")
-@click.option(
-    "--work-item",
-    "issue",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="The handoff of work item N, instead of a file.",
-)
+@_issue_option
 @click.option("--again", is_flag=True, help="Send again what GitHub refused before.")
 @dry_run_option
 @repository_options
@@ -174,15 +177,6 @@ def _send(github: GitHub, action: dict[str, Any], change: Changer, issue: int | 
 def _action_document(sent: SentAction) -> dict[str, Any]:
     status = "sent" if sent.error is None else "stopped" if isinstance(sent.error, Stopped) else "refused"
     return {"id": sent.id, "type": sent.type, "status": status, **({"error": sent.error.message} if sent.error else {})}
-
-
-_issue_option = click.option(
-    "--work-item",
-    "issue",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="The handoff of work item N, instead of a file.",
-)
 
 
 _writing_options = together(
@@ -373,6 +367,28 @@ def _print(
 def _as_json(finding: Finding) -> dict[str, Any]:
     """Return a finding as a blocking reason, with its line where the file has one."""
     return {**as_reason(finding), **({"line": finding.line} if finding.line else {})}
+
+
+def _report_step(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
+    """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
+    from accord.cli.step import annotate_file, as_output, findings_table, leave_redacted, leave_summary
+
+    leave_redacted(
+        {
+            "ok": str(document["ok"]).lower(),
+            "status": document["status"] or "",
+            "blocking-reasons": as_output(document["blockingReasons"]),
+        }
+    )
+    item = f" of #{document['workItem']}" if document["workItem"] else ""
+    verdict = "✅ open" if document["ok"] else "❌ blocked"
+    parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]
+    if document["outcome"] == "not-allowed":
+        parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
+    if reasons:
+        parts.append(findings_table(reasons))
+    leave_summary("\n\n".join(parts))
+    annotate_file(reasons, None)
 
 
 handoff.add_command(gate)

@@ -53,7 +53,6 @@ def init(ctx: click.Context, /, root: Path, ref: str | None, yes: bool, dry_run:
     Shows the difference first. Edited files are merged or stay, and other files of the repository never change. A
     second run changes nothing.
     """
-    from accord.cli.step import report_kit
     from accord.kit.install import install_kit, plan_folder
     from accord.kit.manifest import pin_for, shipped_kit
 
@@ -70,7 +69,7 @@ def init(ctx: click.Context, /, root: Path, ref: str | None, yes: bool, dry_run:
         click.echo(outcome)
         if outcome == "applied" and plan.before is None:
             click.echo(f"\n{_NEXT}")
-    report_kit("init", outcome, [("", plan.files)])
+    _report_step("init", outcome, [("", plan.files)])
 
 
 def _require_consent(yes: bool, output_format: str) -> None:
@@ -147,7 +146,6 @@ def sync(
     the kit needs `accord init` first. The token needs contents, pull requests and workflows to write; the token of a
     workflow's job cannot write workflows.
     """
-    from accord.cli.step import report_kit
     from accord.core.clock import SystemClock
     from accord.kit.manifest import pin_for, shipped_kit
     from accord.kit.sync import overall_outcome, sync_repositories, sync_repository
@@ -172,7 +170,7 @@ def sync(
         for synced in ended:
             _show_sync(synced)
         click.echo(outcome)
-    report_kit(
+    _report_step(
         "sync", outcome, [(f"{s.repository}: {s.outcome}", s.plan.files if s.plan else ()) for s in ended], ended
     )
     ctx.exit({"stopped": 3, "refused": 4}.get(outcome, 0))
@@ -196,3 +194,23 @@ def _show_sync(synced: SyncResult) -> None:
         click.echo(f"  {one_line(synced.error.message)}\n  {one_line(synced.error.hint)}")
     elif synced.plan:
         show_files([file for file in synced.plan.files if file.action.value != "up-to-date"], "  ")
+
+
+def _report_step(
+    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[SyncResult] = ()
+) -> None:
+    """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
+    from accord.cli.step import MOST_ROWS, as_output, leave_redacted, leave_summary, redacted_cell
+    from accord.text.markdown import table
+
+    leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
+    shown = [f"### accord {command}: {outcome}"]
+    for head, files in parts:
+        rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files[:MOST_ROWS]]
+        shown += [
+            *([f"#### {redacted_cell(head)}"] if head else []),
+            *([table(["File", "Action", "Why"], rows)] if rows else []),
+        ]
+    errors = [(entry.repository, entry.error) for entry in synced if entry.error]
+    shown += [f"{redacted_cell(name)}: {redacted_cell(str(error))}" for name, error in errors]
+    leave_summary("\n\n".join(shown))

@@ -170,7 +170,6 @@ def _report(
     output_format: str,
     problem: AccordError | None = None,
 ) -> None:
-    from accord.cli.step import report_labels
 
     if output_format == "json":
         document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
@@ -191,7 +190,7 @@ def _report(
         click.echo(f"{outcome}: {changes} of {len(actions)} labels differ" if outcome == "drift" else outcome)
         if problem:
             click.echo(f"{one_line(problem.message)}\n  {one_line(problem.hint)}", err=True)
-    report_labels(outcome, actions)
+    _report_step(outcome, actions)
 
 
 def _as_json(action: LabelAction) -> dict[str, Any]:
@@ -201,3 +200,19 @@ def _as_json(action: LabelAction) -> dict[str, Any]:
     if action.error:
         record["error"] = action.error
     return record
+
+
+def _report_step(outcome: str, actions: Sequence[LabelAction]) -> None:
+    """Report ``accord labels check|sync``: outputs and a table of what changed."""
+    from accord.cli.step import MOST_ROWS, as_output, leave_redacted, leave_summary, redacted_cell
+    from accord.text.markdown import table
+
+    labels = [{"name": action.name, "action": action.action} for action in actions]
+    leave_redacted({"outcome": outcome, "labels": as_output(labels)})
+    changed = [
+        [redacted_cell(action.name), action.description(outcome), redacted_cell(action.error)]
+        for action in actions
+        if action.is_change
+    ]
+    shown = table(["Label", "Action", "Problem"], changed[:MOST_ROWS]) if changed else "All labels are up to date."
+    leave_summary(f"### accord labels: {outcome}\n\n{shown}")

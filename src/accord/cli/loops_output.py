@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, together
+from accord.cli.options import Choice, dry_run_option, pull_option, together
 from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.gha.commands import command
@@ -50,7 +50,7 @@ def print_decision(decision: LoopDecision) -> None:
 HISTORY = "loop-history.ndjson"
 _FILE = click.Path(path_type=Path)
 turn_options = together(
-    click.option("--pull", type=click.IntRange(min=1), metavar="N", help="Pull request; all open ones by default."),
+    pull_option("Pull request; all open ones by default."),
     click.option(
         "--phase",
         type=Choice(["all", "begin", "end"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,19 @@ class Choice(click.Choice[str]):
             self.fail(f"{error.message} {suggestion}".rstrip(), param, ctx)
 
 
+class Number(click.ParamType):
+    """The number of an issue or pull request, as ``42`` or ``#42``."""
+
+    name = "n"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number. Raises BadParameter for anything else."""
+        match = re.fullmatch(r"#?([1-9][0-9]{0,9})", str(value))
+        if match is None:
+            self.fail(f"`{str(value)[:80]}` is not a number. Use `42` or `#42`.", param, ctx)
+        return int(match[1])
+
+
 class Lines(click.types.StringParamType):
     """A text that may hold blanks: an environment variable holds several, one per line."""
 
@@ -72,6 +86,17 @@ root_option = click.option(
     show_default=True,
     help="The repository's directory.",
 )
+
+
+def pull_option(meaning: str, *, required: bool = False) -> Decorator:
+    """Return the option ``--pull`` with its meaning for a command."""
+    return click.option("--pull", type=Number(), required=required, metavar="N", help=meaning)
+
+
+def work_item_option(meaning: str, name: str = "work_item") -> Decorator:
+    """Return the option ``--work-item`` with its meaning for a command."""
+    return click.option("--work-item", name, type=Number(), metavar="N", help=meaning)
+
 
 _repo = click.option("--repo", metavar="OWNER/NAME", help="The repository. Default: `GITHUB_REPOSITORY`.")
 _sandbox = click.option(

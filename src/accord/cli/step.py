@@ -23,11 +23,6 @@ from accord.text.redaction import redacted, redactor_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from accord.github.workflows import Fetched
-    from accord.kit.plan import FilePlan
-    from accord.kit.sync import SyncResult
-    from accord.results.label_sync import LabelAction
-
 
 def leave_outputs(values: Mapping[str, str]) -> None:
     """Write outputs for the steps after this one, redacted already: JSON or base64 would hide a secret by now."""
@@ -61,7 +56,6 @@ def redacted_cell(text: str) -> str:
     return markdown.cell(redact(text))
 
 
-_CHECK_SIGNS = {"ok": "✅", "warning": "⚠️", "error": "❌", "skipped": "⏭️"}
 _HANDED_ON_BYTES = 128 * 1024 - 64
 """The most that a later step can take in a variable: Linux gives one 128 KiB, with its name."""
 MOST_ROWS = 200
@@ -81,85 +75,6 @@ def report_checks(
     leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:
         annotate_file(findings, path)
-
-
-def report_doctor(
-    is_ok: bool, checks: Sequence[tuple[str, str, str]], documents: Mapping[str, Sequence[Finding]]
-) -> None:
-    """Report ``accord doctor``: output ``ok``, a table of the checks, and the findings file by file."""
-    leave_redacted({"ok": str(is_ok).lower()})
-    rows = [
-        [redacted_cell(name), f"{_CHECK_SIGNS[status]} {status}", redacted_cell(note)] for name, status, note in checks
-    ]
-    parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
-    for path, findings in documents.items():
-        parts += [f"#### {redacted_cell(path)}", findings_table(findings), *_hints(findings)]
-        annotate_file(findings, path)
-    leave_summary("\n\n".join(parts))
-
-
-def report_artifact(fetched: Fetched, into: Path, file: str) -> None:
-    """Report ``accord artifact``: outputs ``path`` and ``file``, and what is in it."""
-    leave_redacted({"path": str(into), "file": file})
-    rows = [[redacted_cell(member.path), f"{member.size:,}"] for member in fetched.members]
-    parts = [f"### accord artifact: {redacted_cell(fetched.artifact.name)}", table(["File", "Bytes"], rows[:MOST_ROWS])]
-    leave_summary("\n\n".join(parts) + rest_line(len(rows), MOST_ROWS, "in the artifact"))
-
-
-def report_handoff(document: Mapping[str, Any], reasons: Sequence[Finding]) -> None:
-    """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
-    leave_redacted(
-        {
-            "ok": str(document["ok"]).lower(),
-            "status": document["status"] or "",
-            "blocking-reasons": as_output(document["blockingReasons"]),
-        }
-    )
-    item = f" of #{document['workItem']}" if document["workItem"] else ""
-    verdict = "✅ open" if document["ok"] else "❌ blocked"
-    parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]
-    if document["outcome"] == "not-allowed":
-        parts.append("This token may set no check, as on a pull request from a fork. This step says it alone.")
-    if reasons:
-        parts.append(findings_table(reasons))
-    leave_summary("\n\n".join(parts))
-    annotate_file(reasons, None)
-
-
-def report_patch(outcome: str, files: int) -> None:
-    """Report ``accord patch --into``: the output ``outcome``, and how many files the patch touches."""
-    leave_redacted({"outcome": outcome})
-    leave_summary(f"### accord patch: {redacted_cell(outcome)}\n\nFiles in the patch: {files}.")
-
-
-def report_labels(outcome: str, actions: Sequence[LabelAction]) -> None:
-    """Report ``accord labels check|sync``: outputs and a table of what changed."""
-    labels = [{"name": action.name, "action": action.action} for action in actions]
-    leave_redacted({"outcome": outcome, "labels": as_output(labels)})
-    changed = [
-        [redacted_cell(action.name), action.description(outcome), redacted_cell(action.error)]
-        for action in actions
-        if action.is_change
-    ]
-    shown = table(["Label", "Action", "Problem"], changed[:MOST_ROWS]) if changed else "All labels are up to date."
-    leave_summary(f"### accord labels: {outcome}\n\n{shown}")
-
-
-def report_kit(
-    command: str, outcome: str, parts: Sequence[tuple[str, Sequence[FilePlan]]], synced: Sequence[SyncResult] = ()
-) -> None:
-    """Report ``accord init|sync``: outputs, and a table of the files, one for each repository."""
-    leave_redacted({"outcome": outcome, "repositories": as_output([entry.as_json() for entry in synced])})
-    shown = [f"### accord {command}: {outcome}"]
-    for head, files in parts:
-        rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files[:MOST_ROWS]]
-        shown += [
-            *([f"#### {redacted_cell(head)}"] if head else []),
-            *([table(["File", "Action", "Why"], rows)] if rows else []),
-        ]
-    errors = [(entry.repository, entry.error) for entry in synced if entry.error]
-    shown += [f"{redacted_cell(name)}: {redacted_cell(str(error))}" for name, error in errors]
-    leave_summary("\n\n".join(shown))
 
 
 def _one_line(document: object) -> str:
@@ -204,10 +119,10 @@ def _verdict(findings: Sequence[Finding]) -> str:
 
 
 def _details(document: tuple[str, str | None, list[Finding]]) -> str:
-    return "\n\n".join([findings_table(document[2]), *_hints(document[2])]) if document[2] else ""
+    return "\n\n".join([findings_table(document[2]), *hints(document[2])]) if document[2] else ""
 
 
-def _hints(findings: Sequence[Finding]) -> list[str]:
+def hints(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
         f"{redacted_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(redact(finding.hint), 'yaml')}"
