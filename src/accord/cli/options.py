@@ -40,7 +40,7 @@ class Choice(click.Choice[str]):
             self.fail(f"{error.message} {suggestion}".rstrip(), param, ctx)
 
 
-class Number(click.ParamType):
+class Number(click.ParamType[int]):
     """The number of an issue or pull request, as ``42`` or ``#42``."""
 
     name = "n"
