@@ -23,16 +23,14 @@ def read(message: str, body: str = BODY, todos: tuple[Todo, ...] = ()) -> tuple[
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("- [x] Add tests", [0]),
-        ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0]),
-        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]),
-        ("> - [x] Add tests", [0]),
+        ("- [x] Add tests", [0]), ("Done.\n\n* [X] Add tests\n* [ ] Fix docs", [0]),
+        ("1. [x] Fix docs\n2. [x] Add   tests", [0, 1]), ("> - [x] Add tests", [0]),
         ("- [ ] Add tests\n\nWorked on it.\n\n- [x] Add tests", [0]),
         ("I could not run the linter. State of the tasks:\n\n- [x] Add tests", [0]),
         ("## Done\n\n- [x] Add tests\n\n## Not done\n\n- [x] Fix docs", [0]),
         ("- [x] Add tests\n- Not touched: Windows", [0]),
     ],
-)
+)  # fmt: skip
 def test_checked_boxes_of_exactly_these_words_are_strong_evidence(message: str, expected: list[int]) -> None:
     assert read(message) == (expected, 0.7)
 
@@ -40,20 +38,14 @@ def test_checked_boxes_of_exactly_these_words_are_strong_evidence(message: str, 
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("- [x] add tests.", [0]),
-        ("- [x] **Add tests** (tests/test_a.py)", [0]),
-        ("- [x] [Add tests](tests/test_a.py): all pass", [0]),
-        ("- [x] Add tests\n- [x] fix docs", [0, 1]),
-        ("Add tests: done.", [0]),
-        ("Completed: Add tests", [0]),
-        ("I have finished “Add tests”, and it passes.", [0]),
-        ("✅ Add tests\n✅ Fix docs", [0, 1]),
-        ("Completed:\n\n- Add tests\n- Fix docs", [0, 1]),
-        ("1. **Add tests** ✅\n2. **Fix docs** ❌", [0]),
-        ("Add tests is done. Fix docs is not done.", [0]),
+        ("- [x] add tests.", [0]), ("- [x] **Add tests** (tests/test_a.py)", [0]),
+        ("- [x] [Add tests](tests/test_a.py): all pass", [0]), ("- [x] Add tests\n- [x] fix docs", [0, 1]),
+        ("Add tests: done.", [0]), ("Completed: Add tests", [0]), ("I have finished “Add tests”, and it passes.", [0]),
+        ("✅ Add tests\n✅ Fix docs", [0, 1]), ("Completed:\n\n- Add tests\n- Fix docs", [0, 1]),
+        ("1. **Add tests** ✅\n2. **Fix docs** ❌", [0]), ("Add tests is done. Fix docs is not done.", [0]),
         ("Add tests and Fix docs are both implemented.", [0, 1]),
     ],
-)
+)  # fmt: skip
 def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) -> None:
     assert read(message) == (expected, 0.5)
 
@@ -61,48 +53,22 @@ def test_other_plain_words_are_weak_evidence(message: str, expected: list[int]) 
 @pytest.mark.parametrize(
     "message",
     [
-        "Add tests: 0% done",
-        "Add tests: 99.5 % done",
-        "Add tests hardly done",
-        "Add tests: barely done.",
-        "Add tests: almost done.",
-        "Add tests: half done.",
-        "Add tests: to be done.",
-        "Add tests will be done.",
-        "",
-        "All good.",
-        "I worked on Add tests.",
-        "- [ ] Add tests",
-        "- [x] Add tests\n- [ ] Add tests",
-        "- [x] Add tests for the API",
-        "- [x] More: Add tests",
-        "- [x] Old thing",
-        "```\n- [x] Add tests\n```",
-        "<!--\n- [x] Add tests\n-->",
-        "Add tests: not done.",
-        "Not done: Add tests",
-        "Add tests. It is not done.",
-        "I haven't completed Add tests.",
-        "I haven\u2019t completed Add tests.",
-        "Add tests is incomplete, Fix docs as well.",
-        "- [x] Add tests (not done for Windows)",
-        "- [x] Add tests\n\n  This is not done on Windows.",
-        "- [x] Add tests\n  - not done: Windows",
-        "- [x] Add tests\n\nNote that Add tests is not done for Windows.",
-        "## Not done\n\n- [x] Add tests",
-        "Still to do:\n\n- [x] Add tests\n- Fix docs",
-        "- Not completed:\n  - Add tests\n  - [x] Fix docs",
-        "Everything is done except Add tests.",
-        "I will add tests once Fix docs is done.",
-        "Is Add tests done?",
-        "Next: get Add tests done.",
-        "To complete Add tests, run pytest.",
-        "> Add tests is done",
-        "`Add tests` failed and was reverted, the rest is done.",
-        "Please mark Add tests as done.",
+        "Add tests: 0% done", "Add tests: 99.5 % done", "Add tests hardly done", "Add tests: barely done.",
+        "Add tests: almost done.", "Add tests: half done.", "Add tests: to be done.", "Add tests will be done.", "",
+        "All good.", "I worked on Add tests.", "- [ ] Add tests", "- [x] Add tests\n- [ ] Add tests",
+        "- [x] Add tests for the API", "- [x] More: Add tests", "- [x] Old thing", "```\n- [x] Add tests\n```",
+        "<!--\n- [x] Add tests\n-->", "Add tests: not done.", "Not done: Add tests", "Add tests. It is not done.",
+        "I haven't completed Add tests.", "I haven\u2019t completed Add tests.",
+        "Add tests is incomplete, Fix docs as well.", "- [x] Add tests (not done for Windows)",
+        "- [x] Add tests\n\n  This is not done on Windows.", "- [x] Add tests\n  - not done: Windows",
+        "- [x] Add tests\n\nNote that Add tests is not done for Windows.", "## Not done\n\n- [x] Add tests",
+        "Still to do:\n\n- [x] Add tests\n- Fix docs", "- Not completed:\n  - Add tests\n  - [x] Fix docs",
+        "Everything is done except Add tests.", "I will add tests once Fix docs is done.", "Is Add tests done?",
+        "Next: get Add tests done.", "To complete Add tests, run pytest.", "> Add tests is done",
+        "`Add tests` failed and was reverted, the rest is done.", "Please mark Add tests as done.",
         "Add\u200b tests: d\u200bone. Not.",
     ],
-)
+)  # fmt: skip
 def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) -> None:
     assert read(message) == ([], 0.0)
 

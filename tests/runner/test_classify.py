@@ -228,22 +228,13 @@ def test_a_try_that_failed_counts_on_stderr_only_before_any_work(reader: Reader)
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("Please try again in 1.2s", 1.2),
-        ("try again in 20ms.", 0.02),
-        ("Please try again in 6m0s", 360.0),
-        ("try again in 2 hours 5 minutes", 7500.0),
-        ("try again in 1 day, 2 hours and 3 minutes", 93780.0),
-        ("Suggested retry after 1s.", 1.0),
-        ("Retry-After: 30", 30.0),
-        ("retry after 5 seconds", 5.0),
-        ("retryDelayMs: 1500,", 1.5),
-        ('"retryDelay": "7s"', 7.0),
-        ("try again later", None),
-        ("try again in 999999999999 days", None),
-        ("try again in May", None),
-        ("retried after 3 tests", None),
+        ("Please try again in 1.2s", 1.2), ("try again in 20ms.", 0.02), ("Please try again in 6m0s", 360.0),
+        ("try again in 2 hours 5 minutes", 7500.0), ("try again in 1 day, 2 hours and 3 minutes", 93780.0),
+        ("Suggested retry after 1s.", 1.0), ("Retry-After: 30", 30.0), ("retry after 5 seconds", 5.0),
+        ("retryDelayMs: 1500,", 1.5), ('"retryDelay": "7s"', 7.0), ("try again later", None),
+        ("try again in 999999999999 days", None), ("try again in May", None), ("retried after 3 tests", None),
     ],
-)
+)  # fmt: skip
 def test_a_delay_is_read_in_seconds(text: str, seconds: float | None) -> None:
     assert delay_in(text) == seconds
 
@@ -251,17 +242,12 @@ def test_a_delay_is_read_in_seconds(text: str, seconds: float | None) -> None:
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("unexpected status 401 Unauthorized: x", 401),
-        ("last status: 429 Too Many Requests", 429),
-        ("API Error: 500 Internal", 500),
-        ("API Error: Request rejected (429) · x", 429),
-        ("Error code: 404 - x", 404),
-        ("HTTP 502", 502),
-        ("limit of 429 tokens", None),
-        ("the request is ~208310 tokens (limit 200000)", None),
+        ("unexpected status 401 Unauthorized: x", 401), ("last status: 429 Too Many Requests", 429),
+        ("API Error: 500 Internal", 500), ("API Error: Request rejected (429) · x", 429), ("Error code: 404 - x", 404),
+        ("HTTP 502", 502), ("limit of 429 tokens", None), ("the request is ~208310 tokens (limit 200000)", None),
         ("line 401 of main.py", None),
     ],
-)
+)  # fmt: skip
 def test_a_status_is_read_only_where_it_is_called_one(text: str, status: int | None) -> None:
     assert status_in(text) == status
 

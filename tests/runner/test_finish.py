@@ -147,15 +147,6 @@ def test_a_failed_run_publishes_nothing_and_says_where_its_changes_are(
     assert run.workshop.tip() == run.agent.base
 
 
-def test_a_conflict_may_be_tried_again(run: Run) -> None:
-    run.leave(transcript(DONE), files={"src/a.py": "a = 2\n"})
-    tip = run.workshop.person_commits("src/a.py", "a = 3\n")
-    outputs = run.outputs()
-    assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
-    assert "src/a.py" in outputs["error-summary"]
-    assert run.workshop.tip() == tip
-
-
 def test_a_pull_request_of_a_fork_gets_no_branch_here(run: Run) -> None:
     run.leave(transcript(DONE))
     outputs = run.outputs(repository="somebody/else")

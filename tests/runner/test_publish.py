@@ -61,8 +61,9 @@ def detail(published: Published) -> str:
     return published.failure.detail if published.failure else ""
 
 
-def test_the_changes_become_one_commit_on_the_branch(workshop: Workshop, agent: Agent) -> None:
+def test_the_changes_and_the_agents_commits_become_one_commit(workshop: Workshop, agent: Agent) -> None:
     (agent.tree / "src" / "a.py").write_text("a = 2\n")
+    git(agent.tree, "commit", "-qam", "The agent's own")
     (agent.tree / "new.txt").write_text("new\n")
     published = publish_patch(workshop.remote(), publication(agent))
     assert published == Published(workshop.tip(), 2)
@@ -71,9 +72,11 @@ def test_the_changes_become_one_commit_on_the_branch(workshop: Workshop, agent: 
     assert git(agent.tree, "rev-parse", "origin/feature^") == agent.base
 
 
-@pytest.mark.parametrize("ref", ["feature", "refs/heads/feature"])
-def test_a_branch_is_named_with_or_without_its_prefix(workshop: Workshop, agent: Agent, ref: str) -> None:
-    assert publish_new(workshop, agent, pr_ref=ref).commit_sha == workshop.tip() != agent.base
+def test_the_branch_may_have_no_prefix_and_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
+    published = publish_new(workshop, agent, pr_ref="feature", author="Robo <robo@example.org>")
+    assert published.commit_sha == workshop.tip() != agent.base
+    git(agent.tree, "fetch", "-q")
+    assert git(agent.tree, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
 
 
 def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent) -> None:
@@ -161,14 +164,6 @@ def test_every_kind_of_file_arrives_byte_for_byte(workshop: Workshop, agent: Age
     expected = git(tree, "write-tree")
     git(tree, "fetch", "-q")
     assert git(tree, "rev-parse", "origin/feature^{tree}") == expected
-
-
-def test_the_agents_own_commits_count(workshop: Workshop, agent: Agent) -> None:
-    (agent.tree / "one.txt").write_text("1\n")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "The agent's own")
-    (agent.tree / "two.txt").write_text("2\n")
-    assert publish_patch(workshop.remote(), publication(agent)).files_changed == 2
 
 
 def test_nothing_of_the_callers_checkout_changes(workshop: Workshop, agent: Agent) -> None:
@@ -328,12 +323,6 @@ def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Works
     git(agent.tree, "fetch", "-q")
     trailers = git(agent.tree, "log", "-1", "--format=%(trailers:key=Accord-Run,valueonly)", "origin/feature")
     assert trailers.split() == [TOKEN]
-
-
-def test_the_author_can_be_chosen(workshop: Workshop, agent: Agent) -> None:
-    publish_new(workshop, agent, author="Robo <robo@example.org>")
-    git(agent.tree, "fetch", "-q")
-    assert git(agent.tree, "log", "-1", "--format=%an <%ae>", "origin/feature") == "Robo <robo@example.org>"
 
 
 PUSH_ERRORS = {

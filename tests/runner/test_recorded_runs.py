@@ -10,6 +10,7 @@ from support.runs import CHOICES, EXPECTED, LOGS, Run, as_lines, words_of
 
 from accord.files.yaml import read_yaml
 from accord.runner.classify import classify, contract_exit_code
+from accord.runner.transcripts.events import Todo
 from accord.runner.transcripts.read import read_evidence, recognise
 
 if TYPE_CHECKING:
@@ -104,10 +105,7 @@ def test_the_same_work_gives_the_same_account_for_every_agent(agent: str) -> Non
     account = Run(f"{agent}/success_change").account()
     assert account.ending == "success"
     assert account.final_message.startswith("Created tests/test_demo.py with one test.\n\nProgress:\n- [x] Add tests")
-    assert [(todo.text, todo.is_done) for todo in account.todos] == [
-        ("Add tests", True),
-        ("Update documentation", False),
-    ]
+    assert account.todos == (Todo("Add tests", is_done=True), Todo("Update documentation", is_done=False))
     assert account.files[0].path.endswith("tests/test_demo.py")
     assert account.files[0].kind == "add"
     (command,) = account.commands

@@ -48,15 +48,6 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     assert sorted(path.name for path in (bench.top / "temp").iterdir()) == []
 
 
-def test_the_agents_own_commits_are_in_the_patch(bench: Bench) -> None:
-    program = (
-        "import subprocess\nopen('new.txt', 'w').write('new')\n"
-        "for words in (['add', '-A'], ['-c', 'user.name=B', '-c', 'user.email=b@x', 'commit', '-qm', 'mine']):\n"
-        "    subprocess.run(['git', *words], check=True)"
-    )
-    assert "+new" in bench.script(program).text("changes.patch")
-
-
 def test_a_failing_agent_hands_its_exit_code_on_and_keeps_its_changes(bench: Bench) -> None:
     program = "import sys; open('new.txt', 'w').write('new'); sys.exit(42)"
     left = bench.script(program, "--fail")

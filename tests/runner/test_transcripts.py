@@ -123,13 +123,9 @@ def test_a_task_that_was_deleted_is_no_longer_to_do(reader: Reader) -> None:
             {**bash_result(n, "ok"), "tool_use_result": told},
         ]
 
-    account = reader.account(
-        "claude",
-        INIT,
-        *task(1, "TaskCreate", {"subject": "a"}, {"task": {"id": "1"}}),
-        *task(2, "TaskCreate", {"subject": "b"}, {"task": {"id": "2"}}),
-        *task(3, "TaskUpdate", {"taskId": "1", "status": "deleted"}, {}),
-    )
+    made = [*task(1, "TaskCreate", {"subject": "a"}, {"task": {"id": "1"}})]
+    made += task(2, "TaskCreate", {"subject": "b"}, {"task": {"id": "2"}})
+    account = reader.account("claude", INIT, *made, *task(3, "TaskUpdate", {"taskId": "1", "status": "deleted"}, {}))
     assert [todo.text for todo in account.todos] == ["b"]
 
 

@@ -127,15 +127,11 @@ def inputs_of(name: str, call: Call, number: int) -> dict[str, Any]:
 def seed_of(calls: Mapping[str, Call], files: Mapping[str, str], protected: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the local GitHub."""
     branches = {call.branch or f"work/{name}": {"notes.txt": f"{name}\n"} for name, call in calls.items()}
+    permissions = {"contents": "read", "pull_requests": "read"}
     return {
         "tokens": [
             *job_tokens([WORKFLOW.read_text(), "jobs: {none: {}}"]),
-            {
-                "token": READER,
-                "login": "rita",
-                "kind": "fine-grained",
-                "permissions": {"contents": "read", "pull_requests": "read"},
-            },
+            {"token": READER, "login": "rita", "kind": "fine-grained", "permissions": permissions},
         ],
         "repositories": [
             {

@@ -11,40 +11,17 @@ from accord.workflows.rules import runner_findings
 SHA = "3d3c42e5aac5ba805825da76410c181273ba90b1"
 
 INPUTS = {
-    "skip": "boolean",
-    "prompt_file": "string",
-    "mode": "string",
-    "pr_number": "string",
-    "pr_ref": "string",
-    "base_ref": "string",
-    "workflows_ref": "string",
-    "max_runtime_minutes": "number",
-    "environment": "string",
-    "sandbox": "string",
-    "safety_strategy": "string",
-    "appendix": "string",
-    "iteration": "string",
-}
+    "skip": "boolean", "prompt_file": "string", "mode": "string", "pr_number": "string", "pr_ref": "string",
+    "base_ref": "string", "workflows_ref": "string", "max_runtime_minutes": "number", "environment": "string",
+    "sandbox": "string", "safety_strategy": "string", "appendix": "string", "iteration": "string",
+}  # fmt: skip
 """The contract's table once more, so that a slip in the code is not repeated by its test."""
 
 OUTPUTS = [
-    "final-message",
-    "final-message-summary",
-    "exit-code",
-    "changes-made",
-    "commit-sha",
-    "files-changed",
-    "error-summary",
-    "error-category",
-    "error-type",
-    "error-recovery",
-    "llm-analysis-run",
-    "llm-provider",
-    "llm-model",
-    "llm-confidence",
-    "llm-completed-tasks",
-    "llm-has-completions",
-]
+    "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
+    "error-summary", "error-category", "error-type", "error-recovery",
+    "llm-analysis-run", "llm-provider", "llm-model", "llm-confidence", "llm-completed-tasks", "llm-has-completions",
+]  # fmt: skip
 
 
 def _trigger(job: str) -> str:
