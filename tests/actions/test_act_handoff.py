@@ -50,7 +50,7 @@ jobs:
 """
 
 
-def test_the_action_sets_the_check_and_says_what_blocks(bench: Bench, tmp_path: Path) -> None:
+def test_the_action_sets_the_check_and_lists_the_blocking_reasons(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "seed.yml").write_text(SEED)
     with serving(tmp_path / "sandbox", seed=tmp_path / "seed.yml", repository=CONSUMER) as github:
         adapter = GitHub(Access(CONSUMER, github.token, github.url), SystemClock(), lambda *_: None)

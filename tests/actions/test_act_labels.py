@@ -133,14 +133,16 @@ def test_each_repository_is_synced_in_its_own_job_and_one_that_fails_does_not_st
     assert ended.summary.count("### accord labels: applied") == 2
 
 
-def test_the_kits_workflow_for_labels_works_as_it_is(run: Any, labels: Any) -> None:
+def test_the_kits_workflow_for_labels_works_unchanged(run: Any, labels: Any) -> None:
     ended = run(template("labels"), files={".github/labels.yml": FILE})
 
     assert ended.exit_code == 0, ended.trouble
     assert labels()["kind:task"] == "112233"
 
 
-def test_checked_documents_get_marks_and_later_steps_can_call_the_command(run: Any, github: RunningSandbox) -> None:
+def test_checked_documents_get_annotations_and_later_steps_can_call_the_command(
+    run: Any, github: RunningSandbox
+) -> None:
     bad = json.dumps(plan(task("one", "gone")), indent=1)
     ended = run(CHECK, files={"good.json": json.dumps(plan(task("one"))), "plans/bad.json": bad})
 

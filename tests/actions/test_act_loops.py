@@ -161,7 +161,7 @@ def files(consumer: Consumer, name: str) -> dict[str, str]:
     return {file["filename"]: file["patch"] for file in changed}
 
 
-def test_runs_end_well_whatever_the_loops_decide(consumer: Consumer) -> None:
+def test_every_run_succeeds_whatever_the_loops_decide(consumer: Consumer) -> None:
     for run in consumer.runs.values():
         assert run.exit_code == 0, run.trouble
         assert set(run.jobs.values()) == {"success"}
@@ -183,7 +183,7 @@ def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
     ]
 
 
-def test_a_run_that_died_costs_its_iteration_and_is_followed_by_a_retry(consumer: Consumer) -> None:
+def test_a_run_that_died_uses_up_its_iteration_and_is_retried(consumer: Consumer) -> None:
     (comment,) = ours(consumer, "tasks")
     assert "| 1 | ❌ infrastructure, retry | none | 0 |" in comment
     began = [run["tasks"] for run in (consumer.outputs["all"], consumer.outputs["race"]) if run["tasks"]["exit-code"]]
@@ -207,7 +207,7 @@ def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Cons
     assert consumer.outputs["restarted"]["loop"]["iteration"] == "4"
 
 
-def test_the_history_is_kept_as_an_artifact_a_line_a_run(consumer: Consumer) -> None:
+def test_the_history_artifact_has_one_line_per_run(consumer: Consumer) -> None:
     kept = (consumer.runs["restarted"].artifacts / "loop-history.ndjson").read_text().splitlines()
     lines = [HistoryLine.model_validate_json(line) for line in kept]
     assert [(line.pull, line.loop, line.iteration.number) for line in lines] == [
@@ -215,7 +215,7 @@ def test_the_history_is_kept_as_an_artifact_a_line_a_run(consumer: Consumer) -> 
     ]
 
 
-def test_the_summary_says_that_pushes_of_the_jobs_own_token_start_no_workflow(consumer: Consumer) -> None:
+def test_the_summary_warns_that_pushes_with_the_jobs_token_start_no_workflow(consumer: Consumer) -> None:
     assert "A push with this token starts no workflow" in consumer.runs["swept"].summary
 
 
@@ -232,7 +232,7 @@ def test_a_pull_request_that_a_person_paused_is_left_alone(consumer: Consumer) -
     assert not of(consumer, "paused")["comments"]
 
 
-def test_autofix_fixes_the_check_that_fails_by_its_log(consumer: Consumer) -> None:
+def test_autofix_fixes_a_failing_check_from_its_log(consumer: Consumer) -> None:
     told = consumer.outputs["all"]["failing"]
     assert (told["action"], told["reason"], told["exit-code"]) == ("fix", "checks-failing", "0")
     assert "+    return sum(numbers)" in files(consumer, "failing")["src/total.py"]
@@ -258,7 +258,7 @@ def test_the_verifier_opens_one_work_item_for_remaining_work(consumer: Consumer)
     assert f"The remaining work is in #{left['number']}." in verdict
 
 
-def test_an_agent_that_judges_leaves_the_commit_that_it_judged_as_it_was(consumer: Consumer) -> None:
+def test_an_agent_that_judges_does_not_change_the_commit(consumer: Consumer) -> None:
     for name in ("kept", "lost"):
         assert consumer.outputs["all"][name]["changes-made"] != "true"
         assert of(consumer, name)["merge_commit"][:12] in ours(consumer, name)[1]
@@ -277,7 +277,7 @@ def test_each_thread_of_a_bot_gets_one_reply(consumer: Consumer) -> None:
     }
 
 
-def test_a_valid_point_of_a_bot_is_fixed_and_a_thread_that_a_person_answered_is_left(consumer: Consumer) -> None:
+def test_a_bots_valid_comment_is_fixed_and_a_thread_with_a_persons_reply_is_left_alone(consumer: Consumer) -> None:
     changed = files(consumer, "bots")["lines.txt"]
     assert "+The first line." in changed
     assert "+The third line." in changed

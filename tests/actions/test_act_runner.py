@@ -172,12 +172,12 @@ def test_the_outputs_of_the_contract_say_how_the_run_went(calls: Calls, name: st
     assert len(outputs["error-summary"]) <= 500
 
 
-def test_the_callers_workflow_goes_on_however_the_runs_ended(calls: Calls) -> None:
+def test_the_calling_workflow_continues_however_the_runs_end(calls: Calls) -> None:
     assert calls.run.exit_code == 0, calls.run.trouble
     assert set(calls.results.values()) == {"success"}
 
 
-def test_only_a_run_that_ended_well_is_on_its_branch(calls: Calls) -> None:
+def test_only_a_successful_run_is_pushed_to_its_branch(calls: Calls) -> None:
     pushed = {name for name in CALLS if calls.git("rev-list", "--count", f"main..work/{name}").strip() != "1"}
     assert pushed == {"with-changes"}
     changed = calls.git("diff", "--name-only", "work/with-changes^", "work/with-changes").split()
@@ -200,7 +200,7 @@ def test_measurements_are_outputs(calls: Calls) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if "exit-code" in EXPECTED[name]])
-def test_a_failure_names_its_evidence_in_the_outputs_and_on_the_page(calls: Calls, name: str) -> None:
+def test_a_failure_shows_its_evidence_in_the_outputs_and_the_summary(calls: Calls, name: str) -> None:
     outputs = calls.outputs[name]
     assert set(json.loads(outputs["error-evidence"])) == {"rule", "source", "line"}
     assert any(mark.kind == "error" and mark.message == outputs["error-summary"] for mark in calls.run.annotations)

@@ -110,14 +110,14 @@ def calls(bench: Bench, canary: Path) -> Calls:
     return once(folder, make)
 
 
-def test_nothing_of_it_is_carried_out(calls: Calls, canary: Path) -> None:
+def test_hostile_text_is_never_executed(calls: Calls, canary: Path) -> None:
     assert calls.run.exit_code == 0, calls.run.trouble
     assert not canary.exists()
     assert calls.run.forged == []
     assert not any("forged" in mark.message for mark in calls.run.annotations if mark.file or mark.message == "forged")
 
 
-def test_texts_of_an_agent_are_outputs_as_they_are_and_change_no_other_output(calls: Calls, canary: Path) -> None:
+def test_an_agents_text_is_an_unchanged_output_and_changes_no_other_output(calls: Calls, canary: Path) -> None:
     outputs = calls.outputs["hostile-agent"]
     assert message_of(outputs) == "\n\n".join(texts(canary))
     told = (outputs["exit-code"], outputs["changes-made"], outputs["error-category"], outputs["agent-name"])
@@ -133,7 +133,7 @@ def test_a_branch_with_a_script_for_its_name_is_pushed_to(calls: Calls, canary: 
     assert sum("touch" in name for name in names.split("\0")) >= 5
 
 
-def test_inputs_that_mean_nothing_start_nothing(calls: Calls) -> None:
+def test_invalid_inputs_start_no_agent(calls: Calls) -> None:
     outputs = calls.outputs["hostile-inputs"]
     assert (outputs["exit-code"], outputs["error-category"]) == ("1", "logic")
     assert "Unknown agent" in outputs["error-summary"]
@@ -147,7 +147,7 @@ def test_the_agent_gets_the_inputs_as_text(calls: Calls, canary: Path) -> None:
     assert "- Mode: $(touch" in prompt
 
 
-def test_the_agent_has_its_own_secrets_and_nothing_by_which_it_could_act_as_the_job(calls: Calls) -> None:
+def test_the_agent_has_its_own_secrets_and_no_credentials_of_the_job(calls: Calls) -> None:
     seen = set(json.loads(calls.git("show", "work/leaking:seen.json")))
     assert {"OPENAI_API_KEY", "PATH", "HOME", "TMPDIR"} <= seen
     forbidden = re.compile(
@@ -156,7 +156,7 @@ def test_the_agent_has_its_own_secrets_and_nothing_by_which_it_could_act_as_the_
     assert [name for name in seen if forbidden.fullmatch(name)] == []
 
 
-def test_the_agent_did_tell_all_that_it_had(calls: Calls) -> None:
+def test_the_agent_tried_to_leak_everything_that_it_had(calls: Calls) -> None:
     outputs = calls.outputs["leaking"]
     assert (outputs["exit-code"], outputs["changes-made"], outputs["llm-provider"]) == ("0", "true", "anthropic")
     message = message_of(outputs)

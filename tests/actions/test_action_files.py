@@ -125,7 +125,7 @@ def test_every_option_is_an_input_and_every_input_reaches_its_option(path: Path)
 
 
 @pytest.mark.parametrize("path", EVERY_ACTION)
-def test_an_input_left_out_means_what_the_option_left_out_means(path: Path) -> None:
+def test_an_input_has_the_default_of_its_option(path: Path) -> None:
     inputs = given_inputs(read_yaml(path))
     for command in COMMANDS[str(path.relative_to(ROOT))]:
         for name, _, parameter in parameters(command):
@@ -181,7 +181,7 @@ def test_the_defaults_of_a_reusable_workflow_are_those_of_its_action(path: Path)
 
 
 @pytest.mark.parametrize("workflow", APPLYING)
-def test_outputs_of_a_reusable_workflow_come_all_the_way_from_the_action(workflow: str) -> None:
+def test_outputs_of_a_reusable_workflow_come_from_the_action(workflow: str) -> None:
     document = read_yaml(ROOT / ".github/workflows" / workflow)
     action = read_yaml(ROOT / "actions/apply/action.yml")["outputs"]
     offered = document["on"]["workflow_call"]["outputs"]
@@ -193,7 +193,7 @@ def test_outputs_of_a_reusable_workflow_come_all_the_way_from_the_action(workflo
 
 
 @pytest.mark.parametrize("name", APPLYING)
-def test_a_workflow_that_applies_takes_one_kind_of_result_and_no_other_that_an_agent_may_write(name: str) -> None:
+def test_a_workflow_that_applies_accepts_one_kind_of_result(name: str) -> None:
     (step,) = [step for step in steps_of(read_yaml(ROOT / ".github/workflows" / name)) if step.get("id") == "apply"]
     assert step["with"]["kind"] == APPLYING[name][0]
 
@@ -236,7 +236,7 @@ def test_a_patch_without_a_target_is_not_written_to_the_log() -> None:
 
 
 @pytest.mark.parametrize("path", EVERY_FILE)
-def test_every_input_output_and_secret_says_what_it_is(path: Path) -> None:
+def test_every_input_output_and_secret_has_a_description(path: Path) -> None:
     document = read_yaml(path)
     # the contract of runners spells inputs with underscores, providers their keys so
     loop = path.stem.removeprefix("reusable-").removeprefix("accord-")
@@ -260,7 +260,7 @@ def test_third_party_actions_are_pinned_to_a_commit_with_their_version(path: Pat
 
 
 @pytest.mark.parametrize("path", [path for path in EVERY_FILE if "workflows" in str(path.values[0])])
-def test_no_job_has_more_rights_or_time_than_it_says(path: Path) -> None:
+def test_every_job_limits_its_permissions_and_time(path: Path) -> None:
     document = read_yaml(path)
     assert document["permissions"] == {}
     for job in document["jobs"].values():
@@ -272,7 +272,7 @@ def test_no_job_has_more_rights_or_time_than_it_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [param for param in EVERY_FILE if "actions" in str(param.id).split("/")])
-def test_the_readme_of_an_action_shows_a_way_to_use_it(path: Path) -> None:
+def test_the_readme_of_an_action_shows_how_to_use_it(path: Path) -> None:
     readme = (path.parent / "README.md").read_text(encoding="utf-8")
     assert f"uses: accord-ci/accord/actions/{path.parent.name}@<sha> # v" in readme
     for part in ("inputs", "outputs"):

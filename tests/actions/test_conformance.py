@@ -40,13 +40,13 @@ def test_every_runner_that_the_documentation_names_is_there() -> None:
 
 
 @pytest.mark.parametrize("path", RUNNERS)
-def test_a_runner_of_ours_keeps_the_contract(path: Path) -> None:
+def test_our_runners_keep_the_contract(path: Path) -> None:
     at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
     assert runner_findings(typed(path), at_hand) == []
 
 
 @pytest.mark.parametrize("path", RUNNERS)
-def test_a_runner_of_ours_gives_every_output_that_it_has_and_no_other(path: Path) -> None:
+def test_our_runners_offer_exactly_their_outputs(path: Path) -> None:
     assert list(call_of(path)["outputs"]) == list(described_outputs())
 
 
@@ -96,7 +96,7 @@ def test_each_thin_runner_asks_for_the_permissions_that_the_called_jobs_need() -
         assert job["permissions"] == needed
 
 
-def test_a_run_without_a_word_of_its_publisher_still_has_outputs() -> None:
+def test_a_run_whose_publisher_failed_still_has_outputs() -> None:
     values = {name: given["value"] for name, given in call_of(ALL)["outputs"].items()}
     for name in ("exit-code", "changes-made", "files-changed", "llm-completed-tasks", "error-category"):
         assert re.search(r"\|\| '.+'|&& '.+'", values[name]), name

@@ -74,7 +74,7 @@ def test_a_loop_publishes_as_the_runner_workflow_does(name: str) -> None:
 
 
 @EVERY_WORKFLOW
-def test_the_job_that_runs_an_agent_reads_and_the_jobs_that_write_run_none(name: str) -> None:
+def test_the_agents_job_only_reads_and_the_writing_jobs_run_no_agent(name: str) -> None:
     jobs = WORKFLOWS[name]["jobs"]
     assert jobs["agent"]["permissions"] == {"contents": "read"}
     assert "secrets.token" not in str(jobs["agent"])
@@ -92,7 +92,7 @@ def test_the_job_that_runs_an_agent_reads_and_the_jobs_that_write_run_none(name:
 
 
 @EVERY_WORKFLOW
-def test_inputs_and_secrets_mean_what_they_mean_to_the_runner_workflow(name: str) -> None:
+def test_inputs_and_secrets_are_those_of_the_runner_workflow(name: str) -> None:
     own, runner = call_of(WORKFLOWS[name]), call_of(RUNNER)
     for word in ("model", "sandbox", "safety_strategy", "max_runtime_minutes"):
         assert own["inputs"][word] == runner["inputs"][word], word
@@ -104,7 +104,7 @@ def test_inputs_and_secrets_mean_what_they_mean_to_the_runner_workflow(name: str
 
 
 @EVERY_WORKFLOW
-def test_a_loop_knows_the_checks_of_its_own_jobs_by_their_names(name: str) -> None:
+def test_a_loop_recognises_the_checks_of_its_own_jobs_by_name(name: str) -> None:
     for job in WORKFLOWS[name]["jobs"].values():
         own = Check(f"Caller / {job['name']}", "pending", app="github-actions")
         assert is_own(own, "1"), job["name"]
@@ -137,7 +137,7 @@ def test_runs_for_one_pull_request_wait_for_each_other_and_none_is_dropped(name:
 
 
 @EVERY_WORKFLOW
-def test_an_agent_whose_answer_is_read_by_a_program_knows_its_shape(name: str) -> None:
+def test_an_agent_whose_answer_is_parsed_gets_its_schema(name: str) -> None:
     found = steps(WORKFLOWS[name], "agent")
     shape = found.get("Choose the schema", {}).get("run", "")
     kind = re.findall(r" schema ([\w-]+) --strict > \"\$RUNNER_TEMP/accord-schema.json\"", shape)

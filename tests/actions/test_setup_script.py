@@ -83,7 +83,7 @@ def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
     assert site.asked_of_uv() == ["export", "venv", "pip"]
 
 
-def test_two_set_ups_at_once_are_one(site: Site) -> None:
+def test_concurrent_set_ups_install_once(site: Site) -> None:
     with site.start("setup.sh") as one, site.start("setup.sh") as two:
         assert (one.wait(60), two.wait(60)) == (0, 0)
     assert site.asked_of_uv() == ["export", "venv", "pip"]
@@ -91,7 +91,7 @@ def test_two_set_ups_at_once_are_one(site: Site) -> None:
 
 
 @pytest.mark.parametrize("step", ["export", "venv", "pip"])
-def test_a_failed_set_up_says_what_to_do_and_is_tried_again(step: str, site: Site) -> None:
+def test_a_failed_set_up_explains_itself_and_can_be_repeated(step: str, site: Site) -> None:
     code, _, err = site.run("setup.sh", FAIL=step)
     assert code == 7
     assert err.startswith("::error::accord could not be set up.")
@@ -100,7 +100,7 @@ def test_a_failed_set_up_says_what_to_do_and_is_tried_again(step: str, site: Sit
     assert site.run("accord.sh", "--version")[0] == 0
 
 
-def test_another_version_of_accord_in_the_same_job_has_tools_of_its_own(site: Site) -> None:
+def test_another_version_of_accord_in_the_same_job_has_its_own_tools(site: Site) -> None:
     site.run("setup.sh")
     with (site.root / "uv.lock").open("a") as lock:
         lock.write("# another version\n")
@@ -109,7 +109,7 @@ def test_another_version_of_accord_in_the_same_job_has_tools_of_its_own(site: Si
     assert len(list(site.temp.iterdir())) == 2
 
 
-def test_the_callers_variables_lead_neither_uv_nor_python_astray(site: Site) -> None:
+def test_the_callers_variables_do_not_affect_uv_or_python(site: Site) -> None:
     redirecting = {
         "UV_PROJECT_ENVIRONMENT": "/nowhere",
         "UV_PYTHON": "2.7",
@@ -134,7 +134,7 @@ def test_the_callers_variables_lead_neither_uv_nor_python_astray(site: Site) -> 
     assert python == {f"PYTHONPATH={site.root}/src", f"PYTHONPYCACHEPREFIX={home}/bytecode"}
 
 
-def test_a_companys_way_to_its_index_is_kept(site: Site) -> None:
+def test_settings_for_a_companys_package_index_are_kept(site: Site) -> None:
     way = {
         "UV_INDEX_COMPANY_PASSWORD": "open sesame",
         "UV_SYSTEM_CERTS": "1",

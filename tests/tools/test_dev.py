@@ -27,7 +27,7 @@ def checkout(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_file_named_to_dev_accord_is_looked_for_where_the_user_stands(checkout: Path, tmp_path: Path) -> None:
+def test_dev_accord_reads_files_relative_to_the_callers_folder(checkout: Path, tmp_path: Path) -> None:
     mine = tmp_path / "my repository"
     mine.mkdir()
     command = [str(checkout / "dev"), "accord", "check", "my plan.json"]

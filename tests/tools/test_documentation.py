@@ -73,7 +73,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", pages())
-def test_relative_links_lead_somewhere(name: str) -> None:
+def test_relative_links_have_targets(name: str) -> None:
     page = ROOT / name
     for target in targets(page):
         if re.match(r"[a-z]+:", target):
@@ -161,7 +161,7 @@ def test_agents_texts_are_posted_as_the_page_says(kind: str, before: str, after:
     assert list(made.counts) == ([kind] if kind else [])
 
 
-def test_the_page_shows_an_example_of_everything_that_is_counted() -> None:
+def test_the_page_has_an_example_of_everything_that_is_counted() -> None:
     shown = [kind for kind, _, _ in examples_of_sanitising() if kind]
     assert list(dict.fromkeys(shown)) == [kind for kind in KINDS if kind != "unreadable"]
 

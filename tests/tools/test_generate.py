@@ -50,7 +50,7 @@ def copy(tmp_path: Path, fresh: Path) -> Path:
     return shutil.copytree(fresh, tmp_path / "copy")
 
 
-def test_newly_written_parts_are_up_to_date(copy: Path) -> None:
+def test_generated_parts_are_up_to_date(copy: Path) -> None:
     before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
     assert generate.main(["--check"], copy) == 0
     assert generate.main([], copy) == 0
@@ -87,7 +87,7 @@ def test_a_difference_is_shown_with_the_command_that_fixes_it(
     assert generate.main(["--check"], copy) == 0
 
 
-def test_a_schema_of_no_kind_is_found_and_deleted(copy: Path) -> None:
+def test_a_schema_without_a_kind_is_deleted(copy: Path) -> None:
     stale = copy / "schemas" / "gone.schema.json"
     stale.write_text("{}")
     assert generate.main(["--check"], copy) == 1
@@ -130,7 +130,7 @@ def test_codes_are_collected_from_calls(source: str, codes: list[tuple[str, str]
     assert list(codes_in(source, "module.py")) == codes
 
 
-def test_a_code_that_is_put_together_is_a_problem() -> None:
+def test_a_computed_code_is_a_problem() -> None:
     with pytest.raises(Problem, match=r"module\.py:1"):
         list(codes_in('Finding("label-" + name, "text")', "module.py"))
 

@@ -47,7 +47,7 @@ STARTS = [
 
 
 @pytest.mark.parametrize("script", STARTS)
-def test_an_agent_is_found_behind_whatever_starts_it(script: str) -> None:
+def test_an_agent_is_recognised_behind_wrappers(script: str) -> None:
     assert starts_agent(script, shipped_programs())
 
 
@@ -76,7 +76,7 @@ NAMES_ONLY = [
 
 
 @pytest.mark.parametrize("script", NAMES_ONLY)
-def test_a_script_that_names_an_agent_starts_none(script: str) -> None:
+def test_a_script_that_only_mentions_an_agent_does_not_start_it(script: str) -> None:
     assert not starts_agent(script, shipped_programs())
 
 
@@ -90,5 +90,5 @@ def test_the_programs_are_those_of_the_registry() -> None:
 
 
 @given(st.text("claude -pc'\"$(`){}\\\n;|&<>#sudo", max_size=80))
-def test_no_script_breaks_the_reader(script: str) -> None:
+def test_every_script_can_be_read(script: str) -> None:
     starts_agent(script, shipped_programs())

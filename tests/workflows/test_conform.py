@@ -124,7 +124,7 @@ UNWIRED = [
 
 
 @pytest.mark.parametrize(("old", "new", "reason"), UNWIRED)
-def test_an_output_that_comes_from_nowhere_is_found_where_its_way_ends(old: str, new: str, reason: str) -> None:
+def test_an_output_without_a_source_is_reported_at_the_last_link(old: str, new: str, reason: str) -> None:
     (finding,) = found(edited(RUNNER, (old, new)))
     assert finding.code == "output-unwired"
     assert reason in finding.message
@@ -134,7 +134,7 @@ def test_an_output_that_comes_from_nowhere_is_found_where_its_way_ends(old: str,
     assert "exit-code" in finding.hint or "exit_code" in finding.hint
 
 
-def test_a_step_without_its_id_unwires_every_output() -> None:
+def test_removing_a_steps_id_disconnects_every_output() -> None:
     assert codes(edited(RUNNER, (STEP, "      - name: run\n"))) == ["output-unwired"] * len(OUTPUTS)
 
 
@@ -163,7 +163,7 @@ def test_a_value_may_fall_back_and_be_computed(old: str, new: str) -> None:
         (JOB_VALUE, "      exit-code: ${{ steps.run.outputs.changes-made }}\n", "/jobs/agent/outputs/exit-code"),
     ],
 )
-def test_an_output_that_holds_what_another_one_means_is_found(old: str, new: str, path: str) -> None:
+def test_an_output_with_the_value_of_another_is_found(old: str, new: str, path: str) -> None:
     (finding,) = found(edited(RUNNER, (old, new)))
     assert (finding.code, finding.path) == ("output-unwired", path)
     assert "steps.run.outputs.changes-made is the source of the output `changes-made`" in finding.message
@@ -206,14 +206,14 @@ def test_jobs_that_name_each_other_do_not_hang_the_check() -> None:
 # Thin runners
 
 
-def test_a_thin_runner_must_hand_on_what_it_takes() -> None:
+def test_a_thin_runner_must_pass_on_its_inputs() -> None:
     text = edited(THIN, ("      appendix: ${{ inputs.appendix }}\n", ""))
     (finding,) = found(text, agent=RUNNER)
     assert (finding.code, finding.path) == ("input-unused", "/jobs/run/with")
     assert found(text) == []
 
 
-def test_a_thin_runner_must_give_what_is_required() -> None:
+def test_a_thin_runner_must_pass_required_inputs() -> None:
     (finding,) = found(edited(THIN, ("      prompt_file: ${{ inputs.prompt_file }}\n", "")), agent=RUNNER)
     assert (finding.code, finding.path) == ("missing-input", "/jobs/run/with")
 
@@ -304,7 +304,7 @@ STEPS = [
 
 
 @pytest.mark.parametrize(("step", "severity"), STEPS)
-def test_other_places_for_scripts_are_looked_into(step: str, severity: str) -> None:
+def test_scripts_in_other_places_are_checked(step: str, severity: str) -> None:
     text = edited(RUNNER, (STEP, f"      - {step}\n{STEP}"))
     assert [(finding.code, finding.severity) for finding in found(text)] == [("unsafe-interpolation", severity)]
 
@@ -336,7 +336,7 @@ def test_other_inputs_of_actions_accept_any_text() -> None:
         (f"docker://alpine@sha256:{SHA}", False),
     ],
 )
-def test_only_what_cannot_move_is_pinned(uses: str, is_pinned: bool) -> None:
+def test_only_a_full_commit_counts_as_pinned(uses: str, is_pinned: bool) -> None:
     findings = found(edited(RUNNER, (f"actions/checkout@{SHA} # v7.0.1", uses)))
     assert [finding.code for finding in findings] == ([] if is_pinned else ["unpinned-action"])
     assert all(finding.path == "/jobs/agent/steps/0/uses" for finding in findings)
@@ -356,13 +356,13 @@ def test_a_runner_must_be_callable(trigger: str) -> None:
 
 
 @pytest.mark.parametrize("trigger", ["workflow_call", "[workflow_call]", "{workflow_call: }"])
-def test_a_workflow_that_takes_nothing_lacks_everything(trigger: str) -> None:
+def test_a_workflow_without_inputs_lacks_all_of_them(trigger: str) -> None:
     expected = ["missing-input"] * len(INPUTS) + ["missing-output"] * len(OUTPUTS)
     assert codes(f"on: {trigger}\njobs: {{}}\n") == expected
 
 
 @given(st.lists(st.sampled_from([*INPUTS, *OUTPUTS]), unique=True))
-def test_findings_are_exactly_what_was_taken_out(gone: list[str]) -> None:
+def test_findings_are_exactly_the_removed_parts(gone: list[str]) -> None:
     text = RUNNER
     for name in gone:
         required = str(name == "prompt_file").lower()
@@ -430,7 +430,7 @@ def test_only_changes_that_break_callers_are_found(
     assert broken(RUNNER, edited(RUNNER, change)) == expected
 
 
-def test_a_version_breaks_nothing_of_itself() -> None:
+def test_a_version_does_not_break_itself() -> None:
     assert broken(RUNNER, RUNNER) == []
     assert broken(THIN, THIN) == []
 
@@ -465,7 +465,7 @@ def test_a_renamed_output_is_called_renamed() -> None:
     assert "renamed to `exit-status`" in message
 
 
-def test_secrets_of_callers_are_kept_too() -> None:
+def test_secrets_of_callers_are_compared_too() -> None:
     secrets = (
         "    secrets:\n      KEY:\n        required: REQUIRED\n      OLD:\n        required: false\npermissions: {}\n"
     )
@@ -475,12 +475,12 @@ def test_secrets_of_callers_are_kept_too() -> None:
     assert [code for code, *_ in broken(optional, RUNNER)] == ["breaking-change", "deprecation-missing"] * 2
 
 
-def test_a_workflow_that_can_no_longer_be_called_breaks_everybody() -> None:
+def test_a_workflow_that_can_no_longer_be_called_breaks_every_caller() -> None:
     assert broken(RUNNER, "on: push\njobs: {}\n") == [("breaking-change", "error", "/on")]
     assert broken("on: push\njobs: {}\n", RUNNER) == []
 
 
-def test_the_schema_takes_what_the_check_takes() -> None:
+def test_the_schema_accepts_what_the_check_accepts() -> None:
     schema = jsonschema_rs.validator_for(json_schema(Workflow))
     for text in (RUNNER, THIN):
         assert schema.is_valid(read_yaml(text.encode()).value)
