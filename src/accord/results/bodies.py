@@ -279,19 +279,14 @@ def update_limit(issue: Issue, token: str) -> int:
     return BODY_CHARS - COPY_ROOM - len(replace(kept, content="", copy=None).join()) - 2
 
 
-def item_id(body: str, token: str) -> str | None:
-    """Return the tempID under which this run created the item, by the marker in its body."""
-    return next((fields.get("id") for fields in find_markers(body, ITEM) if fields.get("run") == token), None)
+def item_marker(body: str, token: str) -> Mapping[str, str]:
+    """Return the fields of the marker by which this run created an item: tempID and digest; empty without one."""
+    return next((fields for fields in find_markers(body, ITEM) if fields.get("run") == token), {})
 
 
 def content_digest(title: str, content: str, labels: Sequence[str]) -> str:
     """Return a digest of a planned item, which shows later that the plan changed under one run key."""
     return hashlib.sha256("\0".join([title, content, *labels]).encode()).hexdigest()[:_DIGEST_CHARS]
-
-
-def digest_of(body: str, token: str) -> str:
-    """Return the digest in the marker by which this run made an item; empty without one."""
-    return next((fields.get("sum", "") for fields in find_markers(body, ITEM) if fields.get("run") == token), "")
 
 
 def has_marker(body: str, name: str, token: str) -> bool:

@@ -14,7 +14,7 @@ from accord.results.bodies import (
     BodyParts,
     closing_body,
     content_digest,
-    item_id,
+    item_marker,
     name_owners,
     split_body,
     updated_body,
@@ -106,7 +106,7 @@ def _create(github: GitHub, operation: CreateWorkItem, ledger: Ledger, options: 
         for issue in github.issues():
             if issue.created_at < horizon:
                 break
-            if item_id(issue.body, token) == operation.key:
+            if item_marker(issue.body, token).get("id") == operation.key:
                 recent.append(issue)
         return own_items(recent, token, identity)[0].get(operation.key)
 

@@ -10,7 +10,7 @@ from accord.core.errors import Refused
 from accord.core.findings import Finding, warning
 from accord.github.limits import SEARCH_LAG_SECONDS
 from accord.github.models import NotThere
-from accord.results.bodies import item_id, split_body
+from accord.results.bodies import item_marker, split_body
 from accord.results.planner.rules import item_number
 from accord.results.status import require_writable
 
@@ -91,7 +91,7 @@ def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tu
     items: dict[str, Issue] = {}
     findings = []
     for issue in sorted(candidates, key=lambda issue: issue.number):
-        key = item_id(issue.body, token)
+        key = item_marker(issue.body, token).get("id")
         if key is None or issue.is_pull:
             continue
         if identity.counts(issue.author):

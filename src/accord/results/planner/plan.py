@@ -16,8 +16,8 @@ from accord.results.bodies import (
     closing_body,
     content_digest,
     content_limit,
-    digest_of,
     has_marker,
+    item_marker,
     likely_kind,
     longest_length,
     name_owners,
@@ -187,7 +187,7 @@ def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterat
     """Warn where an earlier run made an item from another text: it is adopted without a change."""
     for operation in operations:
         if isinstance(operation, CreateWorkItem) and operation.adopted:
-            digest = digest_of(operation.adopted.body, token)
+            digest = item_marker(operation.adopted.body, token).get("sum")
             if digest and digest != content_digest(operation.title, operation.content, operation.labels):
                 message = (
                     f"#{operation.adopted.number} is `{operation.key}` of this run key, made from another text, "

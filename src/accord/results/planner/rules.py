@@ -44,8 +44,17 @@ class Plan:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The findings of the rules."""
-        return planner_findings(self)
+        """The findings of every rule."""
+        found = [*_check_temp_ids(self)]
+        for i, item in enumerate(self.result.create):
+            found += _check_item(item, self, i)
+        return [
+            *found,
+            *_check_references(self),
+            *_check_dependency_counts(self),
+            *_check_order(self),
+            *_check_changes(self.result),
+        ]
 
     def blockers(self, position: int) -> list[int]:
         """Return the positions in ``create`` that block this item, each once, without itself."""
@@ -81,23 +90,6 @@ def with_texts(plan: Plan, result: PlannerResult) -> Plan:
 def result_findings(result: PlannerResult) -> list[Finding]:
     """Check a planner result."""
     return read_plan(result).findings
-
-
-def planner_findings(plan: Plan) -> list[Finding]:
-    """Check every rule of a planner result."""
-    found = [*_check_temp_ids(plan)]
-    for i, item in enumerate(plan.result.create):
-        found += _check_item(item, plan, i)
-    found += _check_references(plan)
-    found += _check_dependency_counts(plan)
-    cycle = find_cycle({i: plan.blockers(i) for i in range(len(plan.result.create))})
-    if cycle:
-        names = [plan.result.create[i].temp_id for i in cycle]
-        message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
-        found.append(Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy")))
-    else:
-        found += _check_shared_scope(plan)
-    return [*found, *_check_changes(plan.result)]
 
 
 def _check_temp_ids(plan: Plan) -> Iterator[Finding]:
@@ -265,6 +257,17 @@ def _check_changes(result: PlannerResult) -> Iterator[Finding]:
 
 def _not_a_number(reference: str, path: str) -> Finding:
     return Finding("unknown-reference", f"`{reference}` is not a work item number. Use `42` or `#42`.", path)
+
+
+def _check_order(plan: Plan) -> Iterator[Finding]:
+    """Find a cycle; without one, find tasks that may run at the same time and have the same file in scope."""
+    cycle = find_cycle({i: plan.blockers(i) for i in range(len(plan.result.create))})
+    if not cycle:
+        yield from _check_shared_scope(plan)
+        return
+    names = [plan.result.create[i].temp_id for i in cycle]
+    message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
+    yield Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy"))
 
 
 def _check_shared_scope(plan: Plan) -> Iterator[Finding]:

@@ -45,8 +45,8 @@ REVIEW = "review"
 COMMENT = "review-comment"
 PART = "review-part"
 
-_COMMENTED = "comment"
-_EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", _COMMENTED: "COMMENT"}
+COMMENT_ONLY = "comment"
+_EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", COMMENT_ONLY: "COMMENT"}
 _VERDICTS = {"approve": "approve", "needs-changes": "needs changes"}
 _MOST_PARTS = 9_999
 _LONGEST_LINK = 300
@@ -250,7 +250,7 @@ def _marker(draft: DraftReview, verdict: str, marks: ReviewMarks) -> str:
 def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     """Distribute texts over the body and its follow-ups, in order, each within GitHub's limit."""
     texts = []
-    if marks.verdict == _COMMENTED:
+    if marks.verdict == COMMENT_ONLY:
         verdict = _VERDICTS[draft.verdict]
         texts.append(
             BodyText(f"**Verdict: {verdict}.** It is posted as a comment, because GitHub accepts no other review here.")

@@ -16,6 +16,7 @@ from accord.github.models import InlineComment, NewReview
 from accord.results.operations import MoveWorkItem, Operation, OperationStatus, adopted_if, move_operation
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
+    COMMENT_ONLY,
     REVIEW,
     Placement,
     ReviewMarks,
@@ -96,8 +97,6 @@ ReviewOperation = (
 
 OPPOSABLE = ("APPROVED", "CHANGES_REQUESTED")
 """The states of reviews that can be dismissed; GitHub refuses all others with 422."""
-
-COMMENT_ONLY = "comment"
 
 
 @dataclass(frozen=True)
