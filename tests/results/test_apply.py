@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
 from support.stage import Stage, staged
 
 from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 STRANGER = "accord-sandbox-stranger-token"
 INSTALLATION = "accord-sandbox-installation-token"
@@ -47,32 +52,28 @@ def test_an_item_carries_title_body_and_labels_as_planned(stage: Stage) -> None:
     assert "task:refinement" in second["labels"]
 
 
-def test_owners_named_by_temp_id_become_numbers_also_when_they_come_later(stage: Stage) -> None:
-    body = task_body(out_of_scope="- src/b.py (owned by #b)\n- src/c.py (Owned by #c)\n\n```\nowned by #b\n```")
-    stage.apply(plan(task("a", body=body), task("b", out_of_scope="- src/a.py (owned by #a)"), task("c")))
-    text = str(one(stage, 1)["body"])
-    assert "src/b.py (owned by #2)" in text
-    assert "src/c.py (Owned by #3)" in text
-    assert "```\nowned by #b\n```" in text
-    assert "owned by #1" in str(one(stage, 2)["body"])
+OWNERS = {
+    "names that come later": (
+        "- src/b.py (owned by #b)\n- src/c.py (Owned by #c)\n\n```\nowned by #b\n```",
+        ["b", "c"],
+        ["src/b.py (owned by #2)", "src/c.py (Owned by #3)", "```\nowned by #b\n```"],
+    ),
+    "names with blanks": (
+        "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)\n- e (owned by #c c)",
+        ["b b", "the c, d", "b"],
+        ["src/b.py (owned by #2)", "src/c.py (owned by #3)", "src/d.py (owned by #4)", "e (owned by #c c)"],
+    ),
+    "a name like a number": ("- src/b.py (owned by #7)", ["7"], ["src/b.py (owned by #7)"]),
+}
 
 
-def test_an_owner_whose_name_has_blanks_gets_its_number_too(stage: Stage) -> None:
-    scope = "- src/b.py (owned by #b b)\n- src/c.py (owned by #the c, d)\n- src/d.py (owned by #b)\n- e (owned by #c c)"
-    work = plan(
-        task("a", out_of_scope=scope), task("b b"), task("the c, d", out_of_scope="- a (owned by #a)"), task("b")
-    )
+@pytest.mark.parametrize(("scope", "others", "shown"), OWNERS.values(), ids=OWNERS)
+def test_owners_named_by_temp_id_become_numbers(stage: Stage, scope: str, others: list[str], shown: list[str]) -> None:
+    work = plan(task("a", out_of_scope=scope), *(task(name, out_of_scope="- a (owned by #a)") for name in others))
     stage.apply(work)
-    text = str(one(stage, 1)["body"])
-    for shown in ("src/b.py (owned by #2)", "src/c.py (owned by #3)", "src/d.py (owned by #4)", "e (owned by #c c)"):
-        assert shown in text
+    assert [text for text in shown if text not in str(one(stage, 1)["body"])] == []
+    assert "owned by #1" in str(one(stage, 2)["body"])
     assert stage.apply(work).writes == 0
-
-
-def test_an_owner_that_looks_like_a_number_stays_a_number(stage: Stage) -> None:
-    stage.apply(plan(task("7", out_of_scope="- src/b.py (owned by #7)")))
-    assert "owned by #7" in str(one(stage, 1)["body"])
-    assert stage.apply(plan(task("7", out_of_scope="- src/b.py (owned by #7)"))).writes == 0
 
 
 def test_a_dropped_item_is_closed_as_not_planned_without_a_status(stage: Stage) -> None:
@@ -132,7 +133,26 @@ def test_a_dependency_that_is_missing_is_the_only_thing_sent(stage: Stage) -> No
     assert one(stage, 3)["blocked_by"] == [1, 2]
 
 
-REFUSED = {
+SEED = """
+tokens:
+- {token: reader-token, login: 'reader[bot]', kind: installation, permissions: {issues: read}}
+repositories:
+- name: accord/sandbox
+  issues: [{title: An issue, body: Text}, {title: A pull request, body: Text, pull_request: true}]
+- {name: accord/archived, archived: true}
+- {name: accord/quiet, has_issues: false}
+"""
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder = tmp_path_factory.mktemp("seeded")
+    (folder / "seed.yml").write_text(SEED)
+    with staged(folder / "data", seed=folder / "seed.yml") as stage:
+        yield stage
+
+
+UNKNOWN = {
     "a blocker that is not there": plan(task("a", "#99")),
     "a close that is not there": plan(task("a"), close=["99"]),
     "an update that is not there": plan(task("a"), update=[update(99, labels=["priority:low"])]),
@@ -142,24 +162,37 @@ REFUSED = {
 }
 
 
-@pytest.fixture
-def with_pull(tmp_path_factory: pytest.TempPathFactory) -> object:
-    folder = tmp_path_factory.mktemp("pull")
-    seed = folder / "seed.yml"
-    seed.write_text(
-        "repositories:\n- name: accord/sandbox\n  issues:\n"
-        "  - {title: An issue, body: Text}\n  - {title: A pull request, body: Text, pull_request: true}\n"
-    )
-    with staged(folder / "data", seed=seed) as stage:
-        yield stage
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_a_reference_that_does_not_hold_writes_nothing_at_all(with_pull: Stage, name: str) -> None:
-    receipt = with_pull.apply(REFUSED[name])
+@pytest.mark.parametrize("result", UNKNOWN.values(), ids=UNKNOWN)
+def test_a_reference_that_does_not_hold_writes_nothing_at_all(seeded: Stage, result: dict[str, object]) -> None:
+    receipt = seeded.apply(result)
     assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REJECTED, 1, 0)
     assert "unknown-reference" in codes(receipt)
-    assert len(with_pull.issues()) == 2
+    assert len(seeded.issues()) == 2
+
+
+READER = {"token": "reader-token", "identity": "reader[bot]"}
+
+
+@pytest.mark.parametrize(
+    ("access", "said", "statuses"),
+    [
+        pytest.param({"repo": "accord/archived"}, "archived", [], id="an archived repository"),
+        pytest.param({"repo": "accord/quiet"}, "Issues are disabled", [], id="a repository without issues"),
+        pytest.param({"repo": "accord/absent"}, "404", [], id="a repository that is not there"),
+        pytest.param({"token": STRANGER}, "Triage", [], id="a person without a role"),
+        pytest.param(READER, "issues: write", ["failed", "planned"], id="a token that only reads"),
+    ],
+)
+def test_without_access_a_plan_is_refused_with_what_is_missing(
+    seeded: Stage, access: dict[str, str], said: str, statuses: list[str]
+) -> None:
+    receipt = seeded.apply(plan(task("x"), task("y")), adapter=seeded.adapter(**access))
+    assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
+    assert receipt.error is not None
+    assert receipt.error.hint
+    assert said in f"{receipt.error.message} {receipt.error.hint}"
+    assert [entry.status.value for entry in receipt.operations] == statuses
+    assert len(seeded.issues()) == 2
 
 
 def test_closing_or_updating_what_is_closed_already_writes_nothing(stage: Stage) -> None:
@@ -253,49 +286,6 @@ def test_a_label_that_github_would_make_up_is_warned_of_once(stage: Stage) -> No
     receipt = stage.apply(plan(task("a"), task("b")), is_dry_run=True)
     missing = [finding for finding in receipt.findings if finding.code == "label-not-there"]
     assert len(missing) == len(TASK_LABELS)
-
-
-def test_a_repository_that_cannot_be_written_is_refused_with_the_hint(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("refusing")
-    seed = folder / "seed.yml"
-    seed.write_text(
-        "repositories:\n- {name: accord/archived, archived: true}\n- {name: accord/quiet, has_issues: false}\n"
-    )
-    with staged(folder / "data", seed=seed) as stage:
-        for repo, words in {
-            "accord/archived": "archived",
-            "accord/quiet": "Issues are disabled",
-            "accord/absent": "404",
-        }.items():
-            receipt = stage.apply(plan(task("a")), adapter=stage.adapter(repo=repo))
-            assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
-            assert receipt.error is not None
-            assert words in receipt.error.message
-            assert receipt.error.hint
-
-
-def test_a_person_without_a_role_is_refused_before_items_lose_their_labels(stage: Stage) -> None:
-    receipt = stage.apply(plan(task("a")), adapter=stage.adapter(token=STRANGER))
-    assert (receipt.outcome, receipt.exit_code, receipt.writes) == (Outcome.REFUSED, 4, 0)
-    assert receipt.error is not None
-    assert "Triage" in receipt.error.hint
-    assert stage.issues() == []
-
-
-def test_a_token_without_permission_is_refused_with_what_it_lacks(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("reading")
-    seed = folder / "seed.yml"
-    seed.write_text(
-        "tokens:\n- {token: reader-token, login: 'reader[bot]', kind: installation, permissions: {issues: read}}\n"
-        "repositories:\n- {name: accord/sandbox}\n"
-    )
-    with staged(folder / "data", seed=seed) as stage:
-        reader = stage.adapter(token="reader-token", identity="reader[bot]")
-        receipt = stage.apply(plan(task("a"), task("b")), adapter=reader)
-    assert (receipt.outcome, receipt.exit_code) == (Outcome.REFUSED, 4)
-    assert receipt.error is not None
-    assert "issues: write" in receipt.error.hint
-    assert [entry.status.value for entry in receipt.operations] == ["failed", "planned"]
 
 
 def test_an_app_that_writes_under_another_name_than_was_expected_stops_at_the_first_item(stage: Stage) -> None:
