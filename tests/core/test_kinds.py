@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accord.core.kinds import KINDS, imported
+from accord.core.kinds import KINDS, load_name
 
 if TYPE_CHECKING:
     from accord.core.kinds import Kind
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_every_kind_names_a_model_and_rules_that_exist(kind: Kind) -> None:
     assert kind.model.model_json_schema()
-    assert not kind.rules_name or callable(imported(kind.rules_name))
+    assert not kind.rules_name or callable(load_name(kind.rules_name))
 
 
 CHECK = """

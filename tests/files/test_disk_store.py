@@ -23,7 +23,7 @@ from accord.files.store import (
     Storage,
     append_once,
     change_file,
-    locked,
+    folder_lock,
     sweep,
     write_checked,
     write_whole,
@@ -150,12 +150,12 @@ def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
 
     def other() -> None:
         held.wait(10)
-        with locked(tmp_path, Storage(SystemClock())):
+        with folder_lock(tmp_path, Storage(SystemClock())):
             order.append("other")
 
     thread = threading.Thread(target=other)
     thread.start()
-    with locked(tmp_path, Storage(SystemClock())):
+    with folder_lock(tmp_path, Storage(SystemClock())):
         held.set()
         thread.join(0.05)
         order.append("first")
@@ -166,9 +166,9 @@ def test_a_lock_keeps_others_out_until_it_is_left(tmp_path: Path) -> None:
 
 def test_a_writer_that_waits_too_long_for_a_lock_gets_a_hint(tmp_path: Path) -> None:
     with (
-        locked(tmp_path, storage()),
+        folder_lock(tmp_path, storage()),
         pytest.raises(Stopped, match=r"writing in .* for 30 seconds\. Wait until"),
-        locked(tmp_path, storage()),
+        folder_lock(tmp_path, storage()),
     ):
         pass
 
@@ -176,10 +176,10 @@ def test_a_writer_that_waits_too_long_for_a_lock_gets_a_hint(tmp_path: Path) -> 
 def test_a_writer_that_waits_for_a_lock_says_on_stderr_for_whom_and_how_long_at_most(tmp_path: Path) -> None:
     wait = (
         "import sys; from pathlib import Path; from accord.core.clock import SystemClock\n"
-        "from accord.files.store import Storage, locked\n"
-        "with locked(Path(sys.argv[1]), Storage(SystemClock())): print('in')"
+        "from accord.files.store import Storage, folder_lock\n"
+        "with folder_lock(Path(sys.argv[1]), Storage(SystemClock())): print('in')"
     )
-    with locked(tmp_path, storage()):
+    with folder_lock(tmp_path, storage()):
         command = [sys.executable, "-P", "-c", wait, str(tmp_path)]
         waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert waiting.stderr is not None

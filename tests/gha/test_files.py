@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.gha.files import OUTPUT_BYTES, SUMMARY_BYTES, clean, guarded, utf16_size, write_outputs, write_summary
+from accord.gha.files import (
+    OUTPUT_BYTES,
+    SUMMARY_BYTES,
+    clean,
+    guard_step_files,
+    utf16_size,
+    write_outputs,
+    write_summary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -210,7 +218,9 @@ def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
     for name, path in files.items():
         path.write_text(f"{name}\n")
     summary = tmp_path / "files" / "summary"
-    with guarded({name: str(path) for name, path in files.items()} | {"GITHUB_STEP_SUMMARY": str(summary)}) as changed:
+    with guard_step_files(
+        {name: str(path) for name, path in files.items()} | {"GITHUB_STEP_SUMMARY": str(summary)}
+    ) as changed:
         files["GITHUB_PATH"].write_text("/tmp/of-the-agent\n")
         summary.write_text("forged")
         harm(files["GITHUB_ENV"])
@@ -234,6 +244,6 @@ def test_a_file_that_cannot_be_restored_is_reported_and_the_others_are_restored(
         place.write_text("in the way")
         files["GITHUB_PATH"].write_text("/tmp/of-the-agent")
 
-    with pytest.raises(OSError, match="place"), guarded(environment):
+    with pytest.raises(OSError, match="place"), guard_step_files(environment):
         harm()
     assert files["GITHUB_PATH"].read_text() == "before"

@@ -46,5 +46,5 @@ def test_the_hint_of_a_refusal_does_not_follow_from_the_name_either() -> None:
 )
 def test_an_author_that_git_cannot_write_is_refused(author: str) -> None:
     check_author(DEFAULT_AUTHOR)
-    with pytest.raises(WrongUsage, match="names no author"):
+    with pytest.raises(WrongUsage, match="is not an author"):
         check_author(author)

@@ -14,7 +14,7 @@ from support.handoffs import by, handoff, patch
 
 from accord.core.clock import ManualClock, SystemClock
 from accord.core.errors import BrokenContract, Stopped, WrongUsage
-from accord.files.store import Storage, locked
+from accord.files.store import Storage, folder_lock
 from accord.handoffs.plan import decide_patch
 from accord.handoffs.store import change_file
 
@@ -141,7 +141,7 @@ def test_a_writer_does_not_wait_for_ever_and_a_reader_not_at_all(path: Path, cap
     def nothing(task: dict[str, Any]) -> Any:
         return decide_patch(task, {}, by("developer"))
 
-    with locked(path.parent, Storage(clock)):
+    with folder_lock(path.parent, Storage(clock)):
         assert change_file(path, nothing, clock, writes=False).is_ok
         assert caplog.messages == []
         with pytest.raises(Stopped):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord.text.checklists import tasks, ticked
+from accord.text.checklists import tasks, with_ticks
 
 
 def boxes(text: str) -> list[tuple[str, bool, int]]:
@@ -84,7 +84,7 @@ def test_text_without_a_box_on_github_is_not_a_task(text: str) -> None:
     ],
 )
 def test_ticking_a_task_changes_the_box_of_that_very_task(text: str, expected: str) -> None:
-    assert ticked(text, tasks(text)[-1:]) == expected
+    assert with_ticks(text, tasks(text)[-1:]) == expected
 
 
 MARKS = ["- ", "* ", "1. ", "> ", "[ ] ", "[x] ", "[X]\t", "# ", "| ", "```\n", "`", "<!--", "-->"]
@@ -96,7 +96,7 @@ PIECES = st.sampled_from([*MARKS, *BLANKS, "a", "é"])
 def test_ticking_changes_marks_and_nothing_else(text: str, data: st.DataObject) -> None:
     found = tasks(text)
     chosen = data.draw(st.lists(st.sampled_from(found), unique=True)) if found else []
-    after = ticked(text, chosen)
+    after = with_ticks(text, chosen)
     marks = {task.mark for task in chosen if not task.is_checked}
     assert {i for i, (old, new) in enumerate(zip(text, after, strict=True)) if old != new} == marks
     assert [replace(task, is_checked=task.is_checked or task in chosen) for task in found] == tasks(after)
@@ -110,7 +110,7 @@ def test_no_text_is_too_odd_to_be_looked_through(text: str) -> None:
 
 def test_a_text_that_was_edited_meanwhile_is_not_ticked_at_all() -> None:
     with pytest.raises(ValueError, match="line 1"):
-        ticked("words\n- [ ] a", tasks("- [ ] a"))
+        with_ticks("words\n- [ ] a", tasks("- [ ] a"))
 
 
 @pytest.mark.parametrize("text", ["- " * 30_000, "> " * 30_000, "- [ ] " + "<!--" * 15_000, "- [ ] x\n" * 2_000])

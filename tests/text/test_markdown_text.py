@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from accord.text.hidden import as_seen
-from accord.text.markdown import cell, fenced, mermaid_text, table
+from accord.text.markdown import cell, code_block, mermaid_text, table
 
 HOSTILE = [
     "a | b",
@@ -109,7 +109,7 @@ def test_any_label_is_short_and_can_be_read_back(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["plain", "```\nout of it", "a ````` b", "`", "x\x1b[2J\u202ey"])
 def test_no_text_ends_its_code_block(text: str) -> None:
-    block = fenced(text, "yaml")
+    block = code_block(text, "yaml")
     (token,) = MarkdownIt("commonmark").parse(block)
     assert token.type == "fence"
     assert token.content.count("\n") == text.count("\n") + 1

@@ -12,7 +12,7 @@ from accord.cli.output import one_line
 from accord.gha.commands import inert
 from accord.runner.outputs import safe_line, summary_of
 from accord.text.hidden import as_seen
-from accord.text.markdown import cell, fenced, mermaid_text
+from accord.text.markdown import cell, code_block, mermaid_text
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise, sanitise_line, sanitise_plain
 
@@ -61,7 +61,7 @@ def test_sequences_without_end_cost_no_time(text: str) -> None:
         inert,
         one_line,
         cell,
-        fenced,
+        code_block,
         mermaid_text,
         lambda text: sanitise(text, secrets=Redactor()).text,
         lambda text: sanitise_line(text, secrets=Redactor()).text,

@@ -30,7 +30,7 @@ from accord.core.findings import has_errors
 from accord.files.store import can_be_written, write_whole
 from accord.results.operations import Receipt, RunOptions
 from accord.results.run import RUNS, apply_result, read_result, with_patch
-from accord.text.redaction import redacted, redactor_for
+from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from accord.results.run import CheckedResult
@@ -101,7 +101,7 @@ def apply(
     else:
         report = _apply(checked, run_key, dry_run, options)
     if receipt:
-        write_whole(receipt, json.dumps(redacted(report.as_json(), redactor_for(os.environ)), indent=2) + "\n")
+        write_whole(receipt, json.dumps(redact_json(report.as_json(), redactor_for(os.environ)), indent=2) + "\n")
     report_receipt(report, result, receipt)
     if output_format == "json":
         print_json(report.as_json())

@@ -13,7 +13,7 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, has_errors
-from accord.core.kinds import FOLDERS, KINDS, check_document, folder_kind, imported
+from accord.core.kinds import FOLDERS, KINDS, check_document, folder_kind, load_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class SessionRole(Choice):
     @property
     def choices(self) -> Sequence[str]:  # type: ignore[override]
         """The canonical names."""
-        roles: tuple[str, ...] = imported("accord.sessions.models:ROLES")
+        roles: tuple[str, ...] = load_name("accord.sessions.models:ROLES")
         return roles
 
 

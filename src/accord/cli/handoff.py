@@ -29,7 +29,7 @@ from accord.handoffs.models import OLD_STATUSES, normalised
 from accord.handoffs.plan import Author, HandoffDecision, as_reason, decide_move, decide_patch
 from accord.handoffs.rules import ROLES, handoff_findings, read_handoff
 from accord.handoffs.stages import HANDOFF
-from accord.text.redaction import redacted, redactor_for
+from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -306,7 +306,7 @@ def _change(
 
     reading = patch_path or name
     try:
-        given = redacted(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
+        given = redact_json(read_object(read_bytes(patch_path)).value, redact) if patch_path else {}
         reading = name
         if issue is None:
             decision = _changer(path, None, None)(decide_on, not dry_run)

@@ -16,7 +16,7 @@ from accord.gha.commands import command
 from accord.loops.models import RUNS
 from accord.loops.state import iteration_row, iterations_table
 from accord.text.markdown import cell
-from accord.text.redaction import redacted
+from accord.text.redaction import redact_json
 
 if TYPE_CHECKING:
     from accord.loops.models import LoopDecision
@@ -106,7 +106,7 @@ def report_turn(turn: Turn, prompt_file: str, run_dir: Path | None, output_forma
         for text in warnings:
             click.echo(command("warning", redact(text), title=f"accord {turn.loop.name}"), err=True)
     if output_format == "json":
-        print_json(redacted({**turn_document(turn), "run_dir": str(run_dir or "")}, redact))
+        print_json(redact_json({**turn_document(turn), "run_dir": str(run_dir or "")}, redact))
         return
     for line in result_lines(turn):
         click.echo(one_line(redact(line)))

@@ -13,7 +13,7 @@ import click
 from accord.core.findings import Severity
 from accord.gha.commands import inert
 from accord.text.hidden import as_seen
-from accord.text.redaction import redacted, redactor_for
+from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def one_line(text: str) -> str:
 
 def print_json(document: Any) -> None:
     """Print one JSON document without secrets and runner commands."""
-    print_clean_json(redacted(document, redactor_for(os.environ)))
+    print_clean_json(redact_json(document, redactor_for(os.environ)))
 
 
 def print_clean_json(document: Any) -> None:

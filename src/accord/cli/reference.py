@@ -8,7 +8,7 @@ import click
 
 from accord.cli.options import Choice
 from accord.cli.output import print_json
-from accord.core.kinds import KINDS, imported
+from accord.core.kinds import KINDS, load_name
 
 if TYPE_CHECKING:
     from accord.core.machine import Machine
@@ -27,7 +27,7 @@ MACHINES = {
 
 def machine_named(name: str) -> Machine[Any]:
     """Import a machine."""
-    found: Machine[Any] = imported(MACHINES[name])
+    found: Machine[Any] = load_name(MACHINES[name])
     return found
 
 

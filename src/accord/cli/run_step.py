@@ -16,7 +16,7 @@ from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding
 from accord.files.store import can_be_written
 from accord.gha.commands import command
-from accord.text.markdown import cell, shortened, table
+from accord.text.markdown import cell, shorten, table
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _print(outputs: RunOutputs) -> None:
     for name, value in shown.items():
         color = {"exit-code": "green" if value == "0" else "red", "error-category": "red"}.get(name)
         label = click.style(f"{name:<{width}}", dim=True)
-        click.echo(f"{label}  {click.style(shortened(value, _SHOWN_CHARS), fg=color)}")
+        click.echo(f"{label}  {click.style(shorten(value, _SHOWN_CHARS), fg=color)}")
 
 
 def summary_page(outputs: RunOutputs) -> str:

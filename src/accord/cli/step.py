@@ -18,7 +18,7 @@ from accord.gha.commands import annotate, command
 from accord.gha.files import write_outputs, write_summary
 from accord.text import markdown
 from accord.text.markdown import table
-from accord.text.redaction import redacted, redactor_for
+from accord.text.redaction import redact_json, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def leave_outputs(values: Mapping[str, str]) -> None:
 
 def as_output(document: Any) -> str:
     """Write a document as the JSON of an output; redacted first, as escapes would hide a secret from the search."""
-    return json.dumps(redacted(document, redact), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(redact_json(document, redact), ensure_ascii=False, separators=(",", ":"))
 
 
 def leave_summary(markdown: str) -> None:
@@ -125,7 +125,7 @@ def _details(document: tuple[str, str | None, list[Finding]]) -> str:
 def hints(findings: Sequence[Finding]) -> list[str]:
     """Show the lines to paste, each below the place that they are for."""
     return [
-        f"{redacted_cell(finding.code)} at {_place(finding)}:\n\n{markdown.fenced(redact(finding.hint), 'yaml')}"
+        f"{redacted_cell(finding.code)} at {_place(finding)}:\n\n{markdown.code_block(redact(finding.hint), 'yaml')}"
         for finding in findings[:MOST_ROWS]
         if finding.hint
     ]

@@ -208,7 +208,7 @@ def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     return [
         Finding(
             "duplicate-key",
-            f'The key "{shown(key)}" is written twice in one object, so one of its values would be lost. Keep one.',
+            f'The key "{short_name(key)}" is written twice in one object, so one value would be lost. Keep one.',
             path,
             line=line,
         )
@@ -216,7 +216,7 @@ def _duplicates(document: Document, repeated: list[str]) -> list[Finding]:
     ]
 
 
-def shown(name: str) -> str:
+def short_name(name: str) -> str:
     """Name a key in a message: short ones as they are; of long ones no part, since it might be a part of a secret."""
     return name if len(name) <= _SHOWN_CHARS else f"({len(name)} characters)"
 

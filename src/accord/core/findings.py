@@ -48,7 +48,7 @@ def warning(code: str, message: str, path: str = "", *, hint: str = "") -> Findi
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """Tell whether these findings forbid writing."""
+    """Return whether these findings forbid writing."""
     return any(finding.severity is Severity.ERROR for finding in findings)
 
 

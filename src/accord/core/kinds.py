@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from accord.core.documents import read_object, shown
+from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
 from accord.core.suggest import did_you_mean
@@ -35,7 +35,7 @@ _SHOWN_CHARS = 60
 """Longer values are not quoted: a part of a secret is not recognised as one and would not be redacted."""
 
 
-def imported(name: str) -> Any:
+def load_name(name: str) -> Any:
     """Return what ``module:name`` names."""
     module, _, attribute = name.partition(":")
     return getattr(import_module(module), attribute)
@@ -59,7 +59,7 @@ def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
         message = f"The required key `{key}` is missing. Add it."
     elif detail["type"] == "extra_forbidden":
         fix = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
-        message = f"The key `{shown(key)}` is not part of the contract. {fix}"
+        message = f"The key `{short_name(key)}` is not part of the contract. {fix}"
     else:
         reason = detail["msg"].removeprefix("Value error, ")
         wanted = "Input should be an object" if detail["type"] in _OBJECTS else reason
@@ -116,7 +116,7 @@ class Located(Protocol):
 
 
 def format_of(path: str) -> Format:
-    """Tell the format of a document by its file name: YAML by its suffix, everything else JSON."""
+    """Return the format of a document by its file name: YAML by its suffix, everything else JSON."""
     return "yaml" if PurePath(path).suffix.lower() in {".yml", ".yaml"} else "json"
 
 
@@ -124,7 +124,7 @@ def read_as(form: Format, raw: bytes) -> Located:
     """Read one document. Raises BrokenContract where ``raw`` is not exactly one of this format."""
     if form == "json":
         return read_object(raw)
-    document: Located = imported("accord.files.yaml:read_mapping")(raw)
+    document: Located = load_name("accord.files.yaml:read_mapping")(raw)
     return document
 
 
@@ -153,7 +153,7 @@ class Kind:
     @property
     def model(self) -> type[BaseModel]:
         """The model, imported now."""
-        model: type[BaseModel] = imported(self.model_name)
+        model: type[BaseModel] = load_name(self.model_name)
         return model
 
     def matches(self, value: Mapping[str, Any]) -> bool:
@@ -168,7 +168,7 @@ class Kind:
 
     def findings(self, model: BaseModel, role: str = "") -> list[Finding]:
         """Hold a document that has the shape against the rules."""
-        rules: Callable[..., list[Finding]] = imported(self.rules_name) if self.rules_name else lambda *_: []
+        rules: Callable[..., list[Finding]] = load_name(self.rules_name) if self.rules_name else lambda *_: []
         return rules(model, role) if self.has_role else rules(model)
 
     def check(self, document: Located, role: str = "") -> list[Finding]:
@@ -197,17 +197,17 @@ class FolderKind:
 
     def matches(self, folder: Path) -> bool:
         """Return whether a folder is of this kind."""
-        return bool(imported(self.test_name)(folder))
+        return bool(load_name(self.test_name)(folder))
 
     def check(self, folder: Path) -> list[tuple[Path, str, list[Finding]]]:
         """Return path, kind and findings of each document in the folder."""
-        checked: list[tuple[Path, str, list[Finding]]] = imported(self.check_name)(folder)
+        checked: list[tuple[Path, str, list[Finding]]] = load_name(self.check_name)(folder)
         return checked
 
 
 def _later(name: str) -> Callable[[Any], bool]:
     """Return a test of a value that is imported when it is used."""
-    return lambda value: bool(imported(name)(value))
+    return lambda value: bool(load_name(name)(value))
 
 
 def _is(of_type: type) -> Callable[[Any], bool]:
@@ -325,7 +325,7 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
         message = f"The document has no `role`, so its kind is unknown. Add it ({', '.join(roles)}), or pass `--kind`."
     else:
         fix = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
-        message = f"Unknown role `{shown(str(role))}`. {fix}"
+        message = f"Unknown role `{short_name(str(role))}`. {fix}"
     raise BrokenContract.of(Finding("schema", message, "/role"))
 
 

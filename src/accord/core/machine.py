@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-Facts = TypeVar("Facts")
+MachineFacts = TypeVar("MachineFacts")
 
 
 @dataclass(frozen=True)
-class Edge(Generic[Facts]):
+class Edge(Generic[MachineFacts]):
     """A legal move. ``guard`` returns why the facts forbid it, or an empty string; ``needs`` says it for people."""
 
     source: str
     target: str
     needs: str = ""
-    guard: Callable[[Facts], str] | None = None
+    guard: Callable[[MachineFacts], str] | None = None
 
 
 @dataclass(frozen=True)
-class Machine(Generic[Facts]):
+class Machine(Generic[MachineFacts]):
     """A named table of edges; ``start`` is where new things begin, ``end`` where nothing leads on."""
 
     name: str
     start: str
     end: frozenset[str]
-    edges: tuple[Edge[Facts], ...]
+    edges: tuple[Edge[MachineFacts], ...]
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class Machine(Generic[Facts]):
         """The states that can be reached from ``source`` in one move."""
         return tuple(edge.target for edge in self.edges if edge.source == source)
 
-    def refusal(self, source: str, target: str, facts: Facts) -> str:
+    def refusal(self, source: str, target: str, facts: MachineFacts) -> str:
         """Say why the move is illegal, naming the legal ones; an empty string when it may be made."""
         for edge in self.edges:
             if (edge.source, edge.target) == (source, target):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 
 def is_web_address(url: str) -> bool:
-    """Tell whether a URL is one that can be asked over http or https."""
+    """Return whether a URL can be requested over http or https."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

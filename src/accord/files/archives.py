@@ -119,7 +119,7 @@ def _opened(archive: IO[bytes]) -> Iterator[zipfile.ZipFile]:
 
 
 def _is_file(info: zipfile.ZipInfo) -> bool:
-    """Tell a file from a folder. Raises BrokenContract for everything else, and for what cannot be read."""
+    """Return whether an entry is a file, not a folder. Raises BrokenContract for any other, or an unreadable one."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise _unfit(f"{info.filename[:200]!r} is a link or a device")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from accord.core.clock import attempts
 from accord.core.documents import MAX_BYTES
 from accord.core.errors import BrokenContract, Stopped
 from accord.core.findings import Finding
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a write to a full disk."""
 
-TRIES = 4
-"""One try and three retries."""
+_PAUSES = (0.1, 0.2, 0.4)
+"""Seconds between tries."""
 
-_FIRST_PAUSE_SECONDS = 0.05
+TRIES = len(_PAUSES) + 1
 _LOCK_POLL_SECONDS = 0.01
 _SILENCE_SECONDS = 1.0
 _PATIENCE_SECONDS = 30.0
@@ -127,9 +128,7 @@ def write_checked(path: Path, data: bytes, storage: Storage) -> None:
 def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
     """Call ``once`` until it returns no problem. Raises NotWritten after the last try."""
     problem = ""
-    for attempt in range(TRIES):
-        if attempt:
-            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+    for _ in attempts(storage.clock, _PAUSES):
         try:
             problem = once()
         except OSError as error:
@@ -148,9 +147,7 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
     ``change`` is called again when another program wrote meanwhile. Nothing is written when it raises.
     Raises NotWritten, and Stopped when the file never holds still.
     """
-    for attempt in range(TRIES):
-        if attempt:
-            storage.clock.sleep(_FIRST_PAUSE_SECONDS * 2**attempt)
+    for _ in attempts(storage.clock, _PAUSES):
         before = storage.disk.read(path)
         after = change(before)
         if after == before:
@@ -186,7 +183,7 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 
 
 @contextmanager
-def locked(folder: Path, storage: Storage) -> Iterator[None]:
+def folder_lock(folder: Path, storage: Storage) -> Iterator[None]:
     """Keep every other holder of this lock out of a folder; leave nothing behind.
 
     The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with the
@@ -254,7 +251,7 @@ def sweep(folder: Path, names: frozenset[str]) -> None:
 
 
 def can_be_written(path: Path) -> bool:
-    """Tell before the first write whether a file could be put in place later, by a file beside it that goes again.
+    """Return whether a file could be put in place later, by a file beside it that goes again.
 
     Missing folders are missing afterwards too. Permissions alone do not decide it: root has them all. A device or a
     pipe is refused: it would be replaced, for all users of the machine.
@@ -280,7 +277,7 @@ def _beside(path: Path) -> Path:
 
 
 def is_json(text: bytes) -> bool:
-    """Tell whether a text is JSON from its beginning to its end."""
+    """Return whether a text is JSON from its beginning to its end."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):

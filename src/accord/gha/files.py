@@ -82,7 +82,7 @@ STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GIT
 
 
 @contextmanager
-def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
+def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
     """Undo what is written to the runner's files of this step meanwhile; fills the list with the names of those files.
 
     An agent does not get their paths, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
@@ -108,7 +108,7 @@ def guarded(environment: Mapping[str, str]) -> Iterator[list[str]]:
 
 
 def _holds(path: Path, content: bytes | None) -> bool:
-    """Tell whether a path is a file of this content, or with None that nothing is there; reads none of another size."""
+    """Return whether a path is a file of this content, or absent where it is None. Reads no file of another size."""
     try:
         status = path.lstat()
         is_alike = content is not None and stat.S_ISREG(status.st_mode) and status.st_size == len(content)

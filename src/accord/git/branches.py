@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from accord.core.clock import timestamp
+from accord.core.clock import attempts, timestamp
 from accord.core.errors import AccordError, Refused, Stopped, WrongUsage
 from accord.git.patches import Change, apply_patch, changes_between
 from accord.git.program import Git, GitFailed, token_config
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RUN_TRAILER = "Accord-Run"
 PAUSES = (2.0, 10.0, 60.0)
-"""Seconds to wait after each try; a secondary rate limit asks for a minute."""
+"""Seconds to wait between tries; a secondary rate limit asks for a minute."""
 
 DEFAULT_AUTHOR = "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
 
@@ -104,7 +104,7 @@ def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
 
 
 @contextmanager
-def fetched(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
+def branch_clone(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
     """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
 
     Raises Refused when the remote cannot be read, Unreachable when it does not answer.
@@ -151,7 +151,7 @@ def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
 
 
 def _does_what(git: Git, commit: str, patch: bytes) -> bool:
-    """Tell whether a commit has one parent, and the patch makes its tree of the parent's."""
+    """Return whether a commit has one parent, and the patch makes its tree of the parent's."""
     parents = git.line("rev-parse", f"{commit}^@").split()
     if len(parents) != 1:
         return False
@@ -192,7 +192,7 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
 
     A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Unreachable.
     """
-    for pause in PAUSES:
+    for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:
             return True
@@ -204,18 +204,17 @@ def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> b
             return False
         if push_trouble(said) in ("refused", "unknown"):
             raise push_refusal(said)
-        remote.clock.sleep(pause)
     raise _unreachable(remote)
 
 
 def check_author(author: str) -> None:
     """Raise WrongUsage for what git cannot write as the author of a commit."""
     if not _AUTHOR.fullmatch(author):
-        raise WrongUsage(f'"{author}" names no author.', hint='Write it as "Name <mail@example.org>".')
+        raise WrongUsage(f"`{author}` is not an author.", hint="Use the form `Name <mail@example.org>`.")
 
 
 def push_trouble(said: str) -> Trouble:
-    """Tell from git's own words why a push failed."""
+    """Return why a push failed, by git's own words."""
     words = _without_addresses(said)
     if _MOVED.search(words):
         return "conflict"
@@ -258,7 +257,7 @@ def _remote_tip(git: Git, remote: Remote, branch: str) -> str:
 
 def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
     """Run a command that only reads from the remote, again while the reason is a passing one."""
-    for pause in PAUSES:
+    for _ in attempts(remote.clock, PAUSES):
         done = git.attempt(*arguments)
         if done.returncode == 0:
             return done.stdout
@@ -268,18 +267,17 @@ def _patiently(git: Git, remote: Remote, *arguments: str) -> bytes:
                 f"Git cannot read {remote.url}: {' '.join(said.split())[:500]}",
                 hint="Check the repository, its base branch, and that the token has contents: read.",
             )
-        remote.clock.sleep(pause)
     raise _unreachable(remote)
 
 
 def _unreachable(remote: Remote) -> Unreachable:
     return Unreachable(
-        f"Git could not reach {remote.url} in {len(PAUSES)} tries.", hint="Run the same command again to continue."
+        f"Git could not reach {remote.url} in {len(PAUSES) + 1} tries.", hint="Run the same command again to continue."
     )
 
 
 def _is_passing(said: str) -> bool:
-    """Tell a passing trouble from a final no."""
+    """Return whether a failure is temporary."""
     words = _without_addresses(said)
     return bool(_BUSY.search(words) or (_PASSING.search(words) and not _FINAL.search(words)))
 

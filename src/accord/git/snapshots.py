@@ -143,7 +143,7 @@ def _refuse_secrets(git: Git, start: str, secrets: Sequence[str]) -> None:
 
 
 def _has_wrapped(old: bytes, new: bytes, secrets: Sequence[bytes]) -> bool:
-    """Tell whether a new secret is there when the lines are put together, as of one that is wrapped."""
+    """Return whether a new secret shows once the lines are joined, such as one that is wrapped."""
     joined, joined_before = _BREAK.sub(b"", new), _BREAK.sub(b"", old)
     return any(secret in joined and secret not in joined_before for secret in secrets)
 

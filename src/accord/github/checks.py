@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from accord.github.rest import Rest, optional_timestamp
-from accord.text.markdown import shortened
+from accord.text.markdown import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
 
-State = Literal["passing", "failing", "pending", "skipped"]
+CheckState = Literal["passing", "failing", "pending", "skipped"]
 
-_STATES: dict[str | None, State] = {"success": "passing", "neutral": "passing", "skipped": "skipped"}
+_STATES: dict[str | None, CheckState] = {"success": "passing", "neutral": "passing", "skipped": "skipped"}
 """The meaning of conclusions; any other is a failure. A skipped job says nothing about the commit."""
 
 _JOB = re.compile(r"/actions/runs/(\d{1,18})/job/(\d{1,18})(?:[?#]|$)")
@@ -34,7 +34,7 @@ class Check:
     """
 
     name: str
-    state: State
+    state: CheckState
     url: str = ""
     app: str = ""
     workflow_run_id: int | None = None
@@ -78,7 +78,7 @@ def _check_run(data: dict[str, Any]) -> Check:
 
 def _status(data: dict[str, Any]) -> Check:
     """Read the JSON of a status (schema "simple-commit-status")."""
-    state: State = {"success": "passing", "pending": "pending"}.get(data["state"], "failing")  # type: ignore[assignment]
+    state: CheckState = {"success": "passing", "pending": "pending"}.get(data["state"], "failing")  # type: ignore[assignment]
     return Check(
         name=data["context"],
         state=state,
@@ -156,7 +156,7 @@ class VerdictMethods(Rest):
 
 def status_line(text: str) -> str:
     """Cut a text to what a commit status can say."""
-    return shortened(text, STATUS_CHARS)
+    return shorten(text, STATUS_CHARS)
 
 
 def _check_run_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:

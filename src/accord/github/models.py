@@ -23,7 +23,7 @@ class Identity:
     vouched: str = ""
 
     def counts(self, author: str | None) -> bool:
-        """Tell whether what this author wrote is ours. GitHub's logins have no case."""
+        """Return whether an author is us. GitHub's logins have no case."""
         return (author or "").lower() in {self.login.lower(), self.vouched.lower()} - {""}
 
 

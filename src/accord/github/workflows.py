@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from accord.core.clock import attempts, doubling
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.models import NotThere
-from accord.github.pacing import TRIES, backoff
+from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
 from accord.github.pygithub import TIMEOUT_SECONDS
 from accord.github.rest import Rest
 
@@ -44,19 +45,17 @@ def fetch(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str], clock
     API's own, Stopped when the storage does not answer.
     """
     problem = ""
-    for tries in range(1, TRIES + 1):
-        problem = _tried(stored, take)
+    for _ in attempts(clock, doubling(FIRST_BACKOFF_SECONDS, TRIES - 1)):
+        problem = _fetch_once(stored, take)
         if not problem:
             return
-        if tries < TRIES:
-            clock.sleep(backoff(tries))
     raise Stopped(
         f"{stored.name} could not be fetched in {TRIES} tries ({problem}).",
         hint="Run the same command again; nothing is kept of what was fetched in part.",
     )
 
 
-def _tried(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> str:
+def _fetch_once(stored: StoredFile, take: Callable[[int, Iterator[bytes]], str]) -> str:
     """Fetch once; return what went wrong, if anything did. An auth of its own keeps out what ~/.netrc may hold."""
     import requests
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord.core.documents import read_object, shown
+from accord.core.documents import read_object, short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
 from accord.handoffs.models import TASK_ID, Handoff
@@ -39,7 +39,9 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     missing = [finding for finding in findings if finding.code.startswith("missing-")]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
-        message = f"`{shown(task_id)}` is not a task id. Use T- and five digits or more; the next write replaces it."
+        message = (
+            f"`{short_name(task_id)}` is not a task id. Use T- and five digits or more; the next write replaces it."
+        )
         missing.append(warning("task-id-invalid", message, "/metadata/canonicalTaskId"))
     return missing
 

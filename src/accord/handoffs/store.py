@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.core.findings import Finding, warning, with_lines
-from accord.files.store import Storage, can_be_written, locked, write_whole
+from accord.files.store import Storage, can_be_written, folder_lock, write_whole
 from accord.github.markers import take_copy, with_copy
 from accord.github.models import Issue, IssueChange
 from accord.github.state import Chain, Stored, StoredDocument
 from accord.handoffs.models import has_task_id, next_task_id, normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
-from accord.text.redaction import Redactor, redacted
+from accord.text.redaction import Redactor, redact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -68,7 +68,7 @@ def change_file(
     """
     if writes and not can_be_written(path):
         raise WrongUsage(f"{path} cannot be written.", hint="Pass a file in a writable directory.")
-    with locked(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
+    with folder_lock(path.parent, Storage(clock)) if writes and path.parent.is_dir() else nullcontext():
         document = _read_document(path)
         found, task = document.value, normalised(document.value)
         try:
@@ -220,7 +220,7 @@ class HandoffStore(StoredDocument[Task]):
 
         def step(task: Task) -> Task | None:
             decisions.append(decide(task))
-            wanted: Task = redacted(decisions[-1].task, self.secrets)
+            wanted: Task = redact_json(decisions[-1].task, self.secrets)
             is_stored = not (loaded.is_adopted and task is loaded.value)
             return None if wanted == task and is_stored else wanted
 

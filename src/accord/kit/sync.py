@@ -19,7 +19,7 @@ from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import FOLDER, PLACE, check_version, digest_of, manifest_text, read_manifest, with_pin
 from accord.kit.plan import Action, merge_texts, plan_kit, unified_diff
-from accord.text.markdown import cell, fenced, table
+from accord.text.markdown import cell, code_block, table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -374,7 +374,7 @@ def _conflicts(conflicts: Sequence[FilePlan]) -> str:
         ),
     ]
     for file in conflicts:
-        texts += [f"### {cell(file.path)}", fenced(unified_diff(*file.template, file.path), "diff")]
+        texts += [f"### {cell(file.path)}", code_block(unified_diff(*file.template, file.path), "diff")]
     return "\n\n".join(texts)
 
 

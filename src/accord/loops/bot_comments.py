@@ -17,7 +17,7 @@ from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import Budgets, Closed, LoopDecision, LoopFacts, LoopState, decision_for
 from accord.loops.outputs import result_of
 from accord.loops.posting import UNTRUSTED, join_parts, text_to_post
-from accord.text.untrusted import fenced
+from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,7 +155,7 @@ def _thread_part(number: int, thread: Thread, redact: Callable[[str], str]) -> s
     old = "\n(the lines have changed since)" if thread.is_outdated else ""
     comments = "\n\n".join(f"{comment.author}: {redact(visible_text(comment.body))}" for comment in thread.comments)
     text = f"{location}\n\n{comments}"[:BODY_CHARACTERS]
-    return f"### Thread {number}{old}\n\n{fenced(text)}"
+    return f"### Thread {number}{old}\n\n{fenced_data(text)}"
 
 
 def replies_to(

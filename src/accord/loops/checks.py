@@ -10,7 +10,7 @@ from accord.core.errors import Refused
 from accord.loops.models import CheckFacts, Closed, decision_for
 from accord.loops.posting import UNTRUSTED, join_parts
 from accord.text.hidden import as_seen, strip_hidden
-from accord.text.untrusted import fenced
+from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,7 +143,7 @@ def appendix(checks: CheckFacts, logs: Sequence[CheckLog], redact: Callable[[str
     parts = [f"## Failing checks\n\n{head} Fix the cause. Do not weaken or skip a check.\n\n{UNTRUSTED}"]
     for log in shown:
         where = f" ({_one_line(log.url)})" if log.url else ""
-        parts.append(f"### {_one_line(log.check)}{where}\n\n{fenced(failing_part(log.log, redact))}")
+        parts.append(f"### {_one_line(log.check)}{where}\n\n{fenced_data(failing_part(log.log, redact))}")
     without = sorted(failing - {log.check for log in shown})
     if without:
         parts.append(f"No log is available for: {_one_line(names_of(tuple(without)))}.")

@@ -17,8 +17,8 @@ from accord.loops.checks import appendix as checks_appendix
 from accord.loops.facts import CompletedWork, Loop, read_state
 from accord.loops.models import CheckFacts, LoopDecision, LoopFacts, decision_for
 from accord.loops.posting import UNTRUSTED, join_parts
-from accord.text.checklists import tasks, ticked
-from accord.text.untrusted import fenced
+from accord.text.checklists import tasks, with_ticks
+from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,9 +111,9 @@ def appendix(body: str, redact: Callable[[str], str]) -> str:
     cut = "\n[…]" if len(whole) > BODY_CHARACTERS else ""
     request = (
         "## Open tasks\n\nWork on these tasks of the pull request, as many as you can do well. At the end, list those "
-        f"that are done, each as `- [x]` with its exact text.\n\n{fenced(redact(open_tasks)[:8000])}"
+        f"that are done, each as `- [x]` with its exact text.\n\n{fenced_data(redact(open_tasks)[:8000])}"
     )
-    description = f"### Description of the pull request\n\n{UNTRUSTED}\n\n{fenced(whole[:BODY_CHARACTERS] + cut)}"
+    description = f"### Description of the pull request\n\n{UNTRUSTED}\n\n{fenced_data(whole[:BODY_CHARACTERS] + cut)}"
     return join_parts([request, description], "The description was left out for its length.")
 
 
@@ -130,7 +130,7 @@ def tick(body: str, outputs: RunOutputs) -> tuple[str, int]:
         if not task.is_checked and wanted[task.text] > 0:
             wanted[task.text] -= 1
             found.append(task)
-    return ticked(body, found), len(found)
+    return with_ticks(body, found), len(found)
 
 
 def completed_tasks(text: str) -> tuple[str, ...]:

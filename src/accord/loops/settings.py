@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, warning
 from accord.core.suggest import did_you_mean
@@ -120,7 +120,8 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
             else:
                 counts[COUNTS[name]] = number[0]
                 if number[0] != number[1]:
-                    message = f"The setting `{shown(str(key))}` is {shown(str(given))}; the bound {number[0]} applies."
+                    setting, text = short_name(str(key)), short_name(str(given))
+                    message = f"The setting `{setting}` is {text}; the bound {number[0]} applies."
                     findings.append(warning("setting-invalid", message))
         elif name in SWITCHES:
             flag = given if isinstance(given, bool) else _WORDS.get(str(given).lower())
@@ -129,7 +130,9 @@ def _settings(value: dict[Any, Any], defaults: Budgets, findings: list[Finding])
             else:
                 switches[SWITCHES[name]] = flag
         else:
-            message = f"The setting `{shown(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}".strip()
+            message = (
+                f"The setting `{short_name(str(key))}` is unknown and was ignored. {did_you_mean(name, known)}".strip()
+            )
             findings.append(warning("setting-unknown", message))
     return LoopSettings(defaults.model_copy(update=counts), findings=tuple(findings), **switches)
 
@@ -151,5 +154,5 @@ def _number(name: str, given: Any) -> tuple[int, int] | None:
 
 
 def _invalid(key: Any, given: Any, wanted: str) -> Finding:
-    message = f"The setting `{shown(str(key))}` is `{shown(str(given))}`, not {wanted}; the default applies."
+    message = f"The setting `{short_name(str(key))}` is `{short_name(str(given))}`, not {wanted}; the default applies."
     return warning("setting-invalid", message)

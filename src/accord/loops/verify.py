@@ -24,7 +24,7 @@ from accord.loops.models import Closed, LoopDecision, LoopFacts, LoopState, deci
 from accord.loops.outputs import result_of
 from accord.loops.posting import UNTRUSTED, join_parts, line_to_post, text_to_post
 from accord.text.markdown import cell, list_items, sections, table
-from accord.text.untrusted import fenced
+from accord.text.untrusted import fenced_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -191,8 +191,8 @@ def appendix(facts: VerifyFacts, redact: Callable[[str], str]) -> str:
     )
     parts = [
         request,
-        f"### Criteria\n\n{fenced(redact(listed)[:8000])}",
-        f"### Change {facts.commit}\n\n{fenced(diff[:SHOWN_DIFF_CHARACTERS] + cut)}",
+        f"### Criteria\n\n{fenced_data(redact(listed)[:8000])}",
+        f"### Change {facts.commit}\n\n{fenced_data(diff[:SHOWN_DIFF_CHARACTERS] + cut)}",
     ]
     return join_parts(parts, "The change was left out for its length; read it with git.")
 

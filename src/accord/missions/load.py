@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from accord.core.documents import read_object, shown
+from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, with_lines
 from accord.core.kinds import format_of, read_as, read_shape
@@ -189,7 +189,7 @@ class Mission:
         if wp_id in self.broken:
             raise self.broken[wp_id]
         if wp_id not in self.work_packages:
-            message = f"Unknown work package `{shown(wp_id)}` in mission {self.slug}."
+            message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
             raise BrokenContract.of(Finding("unknown-work-package", f"{message} {_hint(wp_id, self.work_packages)}"))
         return self.work_packages[wp_id]
 
@@ -242,7 +242,7 @@ def load_mission(root: Path, slug: str, legacy_default: ExecutionMode | None = N
     """Read a mission. Raises BrokenContract ``unknown-mission``; every other problem is in ``broken``."""
     folder = root / SPECS / slug
     if not _SLUG.fullmatch(slug) or not folder.is_dir() or folder.is_symlink():
-        message = f"Unknown mission `{shown(slug)}` in {root / SPECS}. {_hint(slug, mission_slugs(root))}"
+        message = f"Unknown mission `{short_name(slug)}` in {root / SPECS}. {_hint(slug, mission_slugs(root))}"
         raise BrokenContract.of(Finding("unknown-mission", message))
     broken: dict[str, BrokenContract] = {}
     meta = _read_json(folder / "meta.json", Meta, broken)

@@ -16,7 +16,7 @@ from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
 from accord.core.findings import Finding
 from accord.core.machine import Edge, Machine
-from accord.files.store import Storage, append_once, locked
+from accord.files.store import Storage, append_once, folder_lock
 from accord.missions.branches import git_of
 from accord.missions.load import load_mission, log_path
 from accord.missions.models import STATUSES
@@ -218,7 +218,7 @@ def move(
     if log_path(folder).is_symlink():
         raise Refused(f"{log_path(folder)} is a symbolic link.", hint="Replace it with a regular file.")
     storage = Storage(clock)
-    with locked(folder, storage):
+    with folder_lock(folder, storage):
         mission = load_mission(root, slug, legacy_default)
         source = mission.status_of(request.wp_id)
         steps = plan_move(source, _facts(mission, request, source))

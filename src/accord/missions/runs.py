@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import Field
 
-from accord.core.documents import read_object, shown
+from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
@@ -197,7 +197,7 @@ def read_run(mission: Mission) -> StoredRun:
     state = _shaped(RunState, _read(path), path)
     if state.run_id and state.run_id != entry.run_id:
         message = (
-            f"{path.parent.name}/{path.name} belongs to the run `{shown(state.run_id)}`, but {index.name} "
+            f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`, but {index.name} "
             f"expects `{entry.run_id}`. Correct one of them, or remove the entry."
         )
         raise RunBroken(message, path, Finding("run-mismatch", message, "/run_id"))
@@ -218,9 +218,8 @@ def _with_type(mission: Mission, index: Path, entry: _RunEntry, path: Path, stat
     findings: dict[Path, list[Finding]] = {index: [], path: []}
     for other, where, at in given[1:]:
         if other != kind:
-            message = (
-                f"The type is `{shown(other)}` here, but `{shown(kind)}` in {file.name} counts. Correct one of them."
-            )
+            here, counted = short_name(other), short_name(kind)
+            message = f"The type is `{here}` here, but `{counted}` in {file.name} counts. Correct one of them."
             findings.setdefault(where, []).append(warning("run-type-differs", message, at))
     return StoredRun(state, entry.run_id, kind, file, key_path, findings)
 
@@ -280,7 +279,7 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
             return template.steps, {"template": str(path.relative_to(mission.root))}
     if run.mission_type == DEFAULT_TYPE:
         return SOFTWARE_DEV, {}
-    name = shown(run.mission_type)
+    name = short_name(run.mission_type)
     message = (
         f"Unknown mission type `{name}`, so it has no issuable first step. "
         f"Correct it, or write its steps to .kittify/missions/{name}/mission-runtime.yaml."

@@ -11,7 +11,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
 from accord.core.suggest import did_you_mean
@@ -155,7 +155,7 @@ def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -
     """Return the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
     if facts.declared and facts.declared not in MODES:
         hint = did_you_mean(facts.declared, MODES) or f"Use {MODES[0]} or {MODES[1]}."
-        message = f"{facts.wp_id} has the unknown execution_mode `{shown(facts.declared)}`. {hint}"
+        message = f"{facts.wp_id} has the unknown execution_mode `{short_name(facts.declared)}`. {hint}"
         raise _broken_mode("mode-invalid", message)
     _check_contradictions(facts)
     if declared := _declared(facts):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.documents import read_object
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import with_lines
-from accord.core.kinds import imported, kind_for, read_shape
+from accord.core.kinds import kind_for, load_name, read_shape
 from accord.results.models import ImplementorResult, PlannerResult
 from accord.results.operations import Receipt
 from accord.results.planner.rules import read_plan
@@ -68,7 +68,7 @@ def apply_result(github: GitHub, result: CheckedResult, options: RunOptions) -> 
     if result.kind not in RUNS:
         message = f"A document of the kind {result.kind} can be checked, but not applied."
         raise WrongUsage(message, hint=f"Apply one of {', '.join(RUNS)}.")
-    receipt: Receipt = imported(RUNS[result.kind])(github, result.model, options)
+    receipt: Receipt = load_name(RUNS[result.kind])(github, result.model, options)
     receipt.findings = with_lines(receipt.findings, result.lines)
     return receipt
 

@@ -50,7 +50,7 @@ from accord.runner.record import (
 )
 from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.read import codec_of, read_evidence
-from accord.text.redaction import redacted, redactor_for
+from accord.text.redaction import redact_json, redactor_for
 from accord.text.sanitise import sanitise_plain
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _FinishedRun:
             make_writable(path)
             path.unlink(missing_ok=True)
             if self.account.structured is not None:
-                value = redacted(self.account.structured, self.options.redact)
+                value = redact_json(self.account.structured, self.options.redact)
                 write_whole(path, to_valid_text(json.dumps(value, ensure_ascii=False, allow_nan=False)) + "\n")
 
     def _patch(self) -> bytes:

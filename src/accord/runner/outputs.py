@@ -16,7 +16,7 @@ from accord.gha.commands import COMMAND, inert
 from accord.gha.files import utf16_size
 from accord.runner.models import Classification, Evidence, RunOutputs
 from accord.text.hidden import GUARD, as_seen
-from accord.text.redaction import redacted
+from accord.text.redaction import redact_json
 from accord.text.sanitise import sanitise, sanitise_line
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _result_json(result: Any, redact: Redactor, warnings: list[str]) -> str:
     if result is None:
         return ""
     try:
-        text = to_valid_text(json.dumps(redacted(result, redact), ensure_ascii=False, allow_nan=False))
+        text = to_valid_text(json.dumps(redact_json(result, redact), ensure_ascii=False, allow_nan=False))
     except ValueError:
         warnings.append(_RESULT_INVALID)
         return ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, pointer, warning
 from accord.core.suggest import did_you_mean
@@ -34,7 +34,7 @@ def registry_findings(registry: Registry) -> list[Finding]:
     """Check a complete registry: the shipped one, or a repository's merged with it."""
     found = []
     if registry.default_agent is not None and registry.default_agent not in registry.agents:
-        message = f"Unknown default agent `{shown(registry.default_agent)}`."
+        message = f"Unknown default agent `{short_name(registry.default_agent)}`."
         hint = _one_of(registry.default_agent, registry.agents)
         found.append(Finding("default-unknown", message, "/default_agent", hint=hint))
     found += _unknown_keys(registry)
@@ -75,7 +75,9 @@ def _state_file_findings(agent: Agent) -> Iterator[Finding]:
 def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
     for key in part.model_extra or {}:
         hint = did_you_mean(key, type(part).model_fields)
-        yield warning("agent-key-unknown", f"Unknown key `{shown(key)}`; accord ignores it.", pointer(key), hint=hint)
+        yield warning(
+            "agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", pointer(key), hint=hint
+        )
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:
@@ -98,7 +100,7 @@ def _command_findings(agent: Agent) -> Iterator[Finding]:
 
 def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
     if choice and choice.default not in choice.values:
-        message = f"Unknown default `{shown(choice.default)}`."
+        message = f"Unknown default `{short_name(choice.default)}`."
         yield Finding("default-unknown", message, f"/{key}/default", hint=_one_of(choice.default, choice.values))
 
 
@@ -132,5 +134,5 @@ def _path_findings(agent: Agent) -> Iterator[Finding]:
     for place, path in files.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
-            message = f"`{shown(path)}` is outside the agent's HOME. Use a path below it."
+            message = f"`{short_name(path)}` is outside the agent's HOME. Use a path below it."
             yield Finding("path-outside", message, place)

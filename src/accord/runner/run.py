@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from accord.core.clock import timestamp
 from accord.core.errors import AccordError, WrongUsage
 from accord.files.store import DISK_FULL, write_whole
-from accord.gha.files import guarded
+from accord.gha.files import guard_step_files
 from accord.git.snapshots import changes_since, take_snapshot
 from accord.runner import record as layout
 from accord.runner.launch import (
@@ -191,7 +191,7 @@ def _run(request: RunRequest, job: JobContext, progress: _Progress) -> None:
     check_credentials(progress.agent, agent, job.environment)
     root = request.install_dir or Path(job.environment.get("RUNNER_TEMP") or tempfile.gettempdir()) / "accord-agents"
     path = install_program(agent, root.absolute(), job.environment, redactor=job.redactor, show=job.show, stop=job.stop)
-    with guarded(job.environment) as restored:
+    with guard_step_files(job.environment) as restored:
         _run_program(request, job, agent, prompt, schema, path, progress)
     for name in restored:
         job.show(f"accord: the runner's file {name} was changed while the agent ran. The change was undone.")

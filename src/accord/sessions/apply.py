@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer
-from accord.files.store import DISK, Storage, append_once, change_file, locked, sweep, write_checked
+from accord.files.store import DISK, Storage, append_once, change_file, folder_lock, sweep, write_checked
 from accord.sessions.folder import FILES, OUTPUTS_FILE, STATUS_FILE, TASKS_FILE, Part, Session, read_session
 from accord.sessions.plan import plan_creation, plan_output, plan_status, plan_tasks, with_operations
 from accord.sessions.policy import refuse
@@ -141,7 +141,7 @@ class SessionWriter:
     def _locked(self) -> Iterator[None]:
         if not self.folder.is_dir():
             raise WrongUsage(f"`{self.folder}` is not a directory.", hint="Name a session below .agents-work.")
-        with locked(self.folder, self._storage):
+        with folder_lock(self.folder, self._storage):
             sweep(self.folder, _NAMES)
             yield
 

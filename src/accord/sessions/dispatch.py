@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import read_object, shown
+from accord.core.documents import read_object, short_name
 from accord.core.findings import Finding, has_errors, pointer
 from accord.core.kinds import KINDS
 from accord.core.schemas import strict_schema
@@ -20,7 +20,7 @@ from accord.sessions.machine import files_needed, is_at_least, working_state
 from accord.sessions.models import AgentOutput
 from accord.sessions.policy import OWNERS, WORK, refuse, task_unknown
 from accord.sessions.rules import STATUS_OF_ONE_ROLE
-from accord.text.markdown import fenced
+from accord.text.markdown import code_block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -128,7 +128,7 @@ def gather_facts(session: Session, task_id: str, role: str, base: str) -> Dispat
 def _missing_context(facts: DispatchFacts) -> Iterator[Finding]:
     for i, path in enumerate(facts.context):
         if path in facts.missing:
-            message = f"The context file `{shown(path)}` does not exist. Write it, or correct the path."
+            message = f"The context file `{short_name(path)}` does not exist. Write it, or correct the path."
             yield Finding("context-file-missing", message, pointer("task", "context_files", i))
 
 
@@ -277,7 +277,7 @@ def prompt_of(document: Mapping[str, Any], session: Session) -> str:
     text = json.dumps(document, indent=2, ensure_ascii=False)
     role = str(document["agent"])
     folder = f"{WORK}/{session.name}"
-    return _PROMPT.format(role=role, writes=_writes(role, session), folder=folder, document=fenced(text, "json"))
+    return _PROMPT.format(role=role, writes=_writes(role, session), folder=folder, document=code_block(text, "json"))
 
 
 def _writes(role: str, session: Session) -> str:

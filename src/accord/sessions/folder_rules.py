@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.core.kinds import read_shape
@@ -50,7 +50,8 @@ def folder_findings(session: Session, missing: Collection[str]) -> list[Finding]
 
 def _artifacts(session: Session, status: SessionStatus) -> Iterator[Finding]:
     if status.session != session.name:
-        message = f"status.json names the session `{shown(status.session)}`, but its folder is `{shown(session.name)}`."
+        named = short_name(status.session)
+        message = f"status.json names the session `{named}`, but its folder is `{short_name(session.name)}`."
         yield Finding("session-mismatch", message + " Give both the same name.", "/status.json/session")
     state = working_state(status)
     for name in files_needed(state, session.mode):
@@ -99,7 +100,7 @@ def _tasks_by_state(session: Session, status: SessionStatus, tasks: SessionTasks
 def _counted_tasks(status: SessionStatus, tasks: SessionTasks) -> Iterator[Finding]:
     for name in status.retry_counts:
         if name != "meta" and tasks.task(name) is None:
-            message = f"`retry_counts` has the unknown task `{shown(name)}`. Correct the id."
+            message = f"`retry_counts` has the unknown task `{short_name(name)}`. Correct the id."
             yield warning("task-unknown", message, pointer("status.json", "retry_counts", name))
 
 
@@ -114,9 +115,8 @@ def _context_files(tasks: SessionTasks, missing: Collection[str]) -> Iterator[Fi
     for i, task in enumerate(tasks.tasks):
         for j, path in enumerate(task.context_files):
             if path in missing and is_inside(path):
-                message = (
-                    f"{task.id} needs the file `{shown(path)}`, which does not exist. Write it, or correct the path."
-                )
+                name = short_name(path)
+                message = f"{task.id} needs the file `{name}`, which does not exist. Write it, or correct the path."
                 yield warning("context-file-missing", message, pointer("tasks.yaml", "tasks", i, "context_files", j))
 
 

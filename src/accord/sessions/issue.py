@@ -19,7 +19,7 @@ from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
 from accord.sessions.rules import is_about_security
 from accord.sessions.run import answer, ask, close_question
-from accord.text.markdown import cell, fenced
+from accord.text.markdown import cell, code_block
 from accord.text.sanitise import cut, sanitise
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _question(decision: UserDecision, secrets: Redactor) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in lines)
     name = decision.decision_id
     mark = " (security)" if is_about_security(decision.category) else " (gate)" if name in GATES else ""
-    example = fenced(f"/answer {name} {_ANSWERS.get(name, 'your answer')}", "text")
+    example = code_block(f"/answer {name} {_ANSWERS.get(name, 'your answer')}", "text")
     return f"**{name}**{mark}\n\n{quoted}\n\n{example}"
 
 

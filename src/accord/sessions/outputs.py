@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.sessions.folder import status_of
 from accord.sessions.machine import working_state
@@ -75,7 +75,9 @@ def _foreign_files(session: Session, role: str, output: AgentOutput) -> Iterator
     for i, path in enumerate(output.artifacts.files_changed):
         inside = path.removeprefix(f"{session.root}/").replace("<session>", session.name)
         if reason := check_path(role, inside, context):
-            message = f"{role} reports a change of `{shown(path)}`. {reason} Review that change before you continue."
+            message = (
+                f"{role} reports a change of `{short_name(path)}`. {reason} Review that change before you continue."
+            )
             yield warning("role-forbidden", message, pointer("artifacts", "files_changed", i))
 
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from accord.core.clock import timestamp
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, has_errors, pointer
 from accord.core.suggest import did_you_mean
@@ -272,7 +272,7 @@ def _refused_tasks(session: Session, wanted: Mapping[str, str], role: str) -> It
             yield task_unknown(session, name)
         elif target not in TASK.states:
             hint = did_you_mean(target, TASK.states) or f"Use one of {', '.join(TASK.states)}."
-            yield Finding("illegal-move", f"{name}: Unknown status `{shown(target)}`. {hint}")
+            yield Finding("illegal-move", f"{name}: Unknown status `{short_name(target)}`. {hint}")
         elif target != task.status:
             facts = TaskFacts(role, session.tasks.waits_for(task), open_gates(task, session.outputs))
             outputs = session.parts[OUTPUTS_FILE]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding, pointer
 from accord.core.suggest import did_you_mean
@@ -120,13 +120,13 @@ def forbidden_status(role: str, before: Mapping[str, Any], after: Mapping[str, A
 
 def role_unknown(role: str) -> Finding:
     """Return the finding for an unknown role."""
-    return Finding("role-unknown", f"Unknown role `{shown(role)}`. {_hint(role, ROLES)}")
+    return Finding("role-unknown", f"Unknown role `{short_name(role)}`. {_hint(role, ROLES)}")
 
 
 def task_unknown(session: Session, task_id: str) -> Finding:
     """Return the finding for a task id that the session does not have."""
     known = [task.id for task in session.tasks.tasks] if session.tasks else []
-    return Finding("task-unknown", f"Unknown task `{shown(task_id)}`. {_hint(task_id, known)}")
+    return Finding("task-unknown", f"Unknown task `{short_name(task_id)}`. {_hint(task_id, known)}")
 
 
 def _hint(word: str, known: Sequence[str]) -> str:

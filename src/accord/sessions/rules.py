@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, get_args
 
-from accord.core.documents import shown
+from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.graph import find_cycle
 from accord.core.suggest import did_you_mean
@@ -164,7 +164,7 @@ def _risk_flags(flags: Sequence[str], place: str) -> Iterator[Finding]:
     for i, flag in enumerate(flags):
         if flag not in known:
             hint = did_you_mean(flag, known) or f"Use {', '.join(known)}."
-            yield warning("risk-flag-unknown", f"Unknown risk flag `{shown(flag)}`. {hint}", place + pointer(i))
+            yield warning("risk-flag-unknown", f"Unknown risk flag `{short_name(flag)}`. {hint}", place + pointer(i))
 
 
 def output_findings(output: AgentOutput, role: str = "") -> list[Finding]:
@@ -200,7 +200,7 @@ def session_name_findings(name: str, path: str = "") -> Iterator[Finding]:
     """Check the name of a session or of its folder: a date that exists, and a slug."""
     match = _SESSION_NAME.match(name)
     if not match or parse_lenient_timestamp(match[1]) is None:
-        message = f"The session is named `{shown(name)}`. Rename it to YYYY-MM-DD_short-slug."
+        message = f"The session is named `{short_name(name)}`. Rename it to YYYY-MM-DD_short-slug."
         yield Finding("session-name", message, path)
 
 
@@ -322,7 +322,9 @@ def _retries(status: SessionStatus) -> Iterator[Finding]:
     for task, counts in status.retry_counts.items():
         for loop in LOOPS:
             if counts.of(loop) > MOST_RETRIES:
-                message = f"{shown(task)} entered {loop} more than {MOST_RETRIES} times. Ask the user how to continue."
+                message = (
+                    f"{short_name(task)} entered {loop} more than {MOST_RETRIES} times. Ask the user how to continue."
+                )
                 yield Finding("retry-budget", message, pointer("retry_counts", task, loop))
 
 
@@ -373,7 +375,7 @@ def _dependencies(tasks: SessionTasks) -> Iterator[Finding]:
         for name in task.depends_on:
             if name not in position:
                 hint = did_you_mean(name, position) or "Correct the id."
-                message = f"{task.id} depends on the unknown task `{shown(name)}`. {hint}"
+                message = f"{task.id} depends on the unknown task `{short_name(name)}`. {hint}"
                 yield Finding("dependency-unknown", message, pointer("tasks", i))
     waits = {i: [position[name] for name in task.depends_on if name in position] for i, task in enumerate(tasks.tasks)}
     if cycle := find_cycle(waits):
@@ -387,10 +389,10 @@ def acceptance_findings(acceptance: Acceptance) -> list[Finding]:
     criteria = acceptance.acceptance_criteria
     found = []
     for i in _repeated(criterion.id for criterion in criteria):
-        message = f"{shown(criteria[i].id)} occurs twice. Give one of them another id."
+        message = f"{short_name(criteria[i].id)} occurs twice. Give one of them another id."
         found.append(Finding("criterion-repeated", message, pointer("acceptance_criteria", i, "id")))
     for i, criterion in enumerate(criteria):
         if not _CRITERION.fullmatch(criterion.id):
-            message = f"`{shown(criterion.id)}` is not an id like AC-001. Rename the criterion."
+            message = f"`{short_name(criterion.id)}` is not an id like AC-001. Rename the criterion."
             found.append(warning("criterion-id", message, pointer("acceptance_criteria", i, "id")))
     return found

@@ -55,7 +55,7 @@ def tasks(markdown: str) -> list[ChecklistTask]:
     return found
 
 
-def ticked(markdown: str, done: Iterable[ChecklistTask]) -> str:
+def with_ticks(markdown: str, done: Iterable[ChecklistTask]) -> str:
     """Tick these boxes of the text that they were found in, and leave every other character as it is.
 
     Raises ValueError where a box is not where it should be, so that a text which was edited meanwhile stays whole.

@@ -87,7 +87,7 @@ def is_safe_address(address: str) -> bool:
 
 
 def is_allowed_tag(tag: str) -> bool:
-    """Tell whether this one tag, from ``<`` to ``>``, may stay."""
+    """Return whether this one tag, from ``<`` to ``>``, may stay."""
     found = _TAG.fullmatch(tag)
     return found is not None and _is_allowed(found)
 

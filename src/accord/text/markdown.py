@@ -148,14 +148,14 @@ def longer_run(char: str, text: str, least: int) -> str:
     return char * max([least, *(len(run) + 1 for run in re.findall(f"{char}+", text))])
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Cut a text to so many characters, of which the last one says so."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def cell(text: str) -> str:
     """Write any text as the plain content of a table cell, at most 500 characters of it."""
-    text = shortened(_CONTROL.sub(" ", as_seen(text)).strip(), _CELL_CHARS)
+    text = shorten(_CONTROL.sub(" ", as_seen(text)).strip(), _CELL_CHARS)
     return _MENTION.sub("@\N{ZERO WIDTH NON-JOINER}", _SPECIAL.sub(r"\\\g<0>", text))
 
 
@@ -165,7 +165,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def fenced(text: str, language: str = "") -> str:
+def code_block(text: str, language: str = "") -> str:
     """Write any text as a code block, behind a fence that is longer than any in it."""
     text = "\n".join(_CONTROL.sub(" ", line) for line in as_seen(text).splitlines())
     fence = longer_run("`", text, 3)
@@ -174,7 +174,7 @@ def fenced(text: str, language: str = "") -> str:
 
 def mermaid_text(text: str) -> str:
     """Write any text as a quoted label of a Mermaid graph, at most 60 characters of it."""
-    text = shortened(_CONTROL.sub(" ", as_seen(text)).strip(), _LABEL_CHARS)
+    text = shorten(_CONTROL.sub(" ", as_seen(text)).strip(), _LABEL_CHARS)
     return "".join(c if c.isalnum() or c in " .,-…" else f"#{ord(c)};" for c in text)
 
 
@@ -248,7 +248,7 @@ def fence_for(text: str) -> str:
 
 
 def is_fenced(text: str) -> bool:
-    """Tell whether a text is one code block and nothing else, as ``in_fence`` writes it."""
+    """Return whether a text is one code block and nothing else, as ``in_fence`` writes it."""
     found = _BLOCK.fullmatch(text)
     runs = (_BACKTICKS if text.startswith("`") else _TILDES).findall(text)
     return found is not None and runs.count(found[1]) == 2 and max(map(len, runs)) == len(found[1])

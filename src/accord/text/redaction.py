@@ -123,12 +123,12 @@ class Redactor:
         if not found:
             return []
         placeholders = [hit.span() for hit in _PLACEHOLDER.finditer(text)]
-        return merged(secret for secret in found if not _is_within(secret, placeholders))
+        return merge_overlaps(secret for secret in found if not _is_within(secret, placeholders))
 
     def redact(self, text: str) -> tuple[str, int]:
         """Return the text without secrets, and how many were taken out."""
         secrets = self.find(text)
-        return without(secrets, text), len(secrets)
+        return without_secrets(secrets, text), len(secrets)
 
     def __call__(self, text: str) -> str:
         """Return the text without secrets."""
@@ -140,7 +140,7 @@ def private_keys(text: str) -> Iterator[Secret]:
     return (Secret(*hit.span(), PRIVATE_KEY) for hit in re.finditer(_KEY, text))
 
 
-def merged(found: Iterable[Secret]) -> list[Secret]:
+def merge_overlaps(found: Iterable[Secret]) -> list[Secret]:
     """Put in order, and make one of those that overlap."""
     apart: list[Secret] = []
     for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
@@ -151,7 +151,7 @@ def merged(found: Iterable[Secret]) -> list[Secret]:
     return apart
 
 
-def without(secrets: Iterable[Secret], text: str) -> str:
+def without_secrets(secrets: Iterable[Secret], text: str) -> str:
     """Put a placeholder in the place of each of these secrets, which are in order and apart."""
     pieces = []
     end = 0
@@ -183,19 +183,19 @@ def _is_within(secret: Secret, spans: Sequence[tuple[int, int]]) -> bool:
     return i >= 0 and secret.end <= spans[i][1]
 
 
-def redacted(value: Any, redact: Callable[[str], str]) -> Any:
+def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
     """Redact every text of a JSON document, keys too; afterwards escapes could hide a secret from the search."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {redact(key): redacted(child, redact) for key, child in value.items()}
+        return {redact(key): redact_json(child, redact) for key, child in value.items()}
     if isinstance(value, list):
-        return [redacted(child, redact) for child in value]
+        return [redact_json(child, redact) for child in value]
     return value
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a variable of this name is one that holds a secret."""
+    """Return whether a variable of this name holds a secret."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -284,7 +284,7 @@ class RedactedStream:
         self._held = text[cut:]
         is_stuck = "\n" in self._held or len(self._held) > self._held_chars
         self._next_look = len(self._held) * 3 // 2 if is_stuck else 0
-        ready = without([secret for secret in secrets if secret.start < cut], text[:cut])
+        ready = without_secrets([secret for secret in secrets if secret.start < cut], text[:cut])
         return ready.encode("utf-8", "surrogateescape")
 
     def _cut(self, text: str, secrets: list[Secret], open_key: int | None) -> int:

@@ -257,7 +257,7 @@ def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition
 
 
 def is_odd_label(label: str) -> bool:
-    """Tell whether readers of Markdown differ on what a reference with this label is."""
+    """Return whether readers of Markdown differ on what a reference with this label is."""
     return "`" in label or "<" in label or len(label) > _LONGEST_LABEL
 
 

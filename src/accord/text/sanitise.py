@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from accord.text.hidden import hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
 from accord.text.html import closing_tags, html_parts, is_allowed_tag, is_safe_address
 from accord.text.markdown import fence_for, in_fence, is_fenced, unfenced
-from accord.text.redaction import Redactor, Secret, merged, without
+from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import InlineSpan, ParsedMarkdown, Prose, is_odd_label, parse_markdown
 from accord.text.words import (
     CODE,
@@ -197,7 +197,7 @@ def _shown(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     """Take out what must not be there even as code: escape sequences, and then the secrets that they may have split."""
     text, escapes = without_escapes(text)
     found = _secrets_in(text, secrets)
-    return without(found, text), Counter(hidden=escapes, secrets=len(found))
+    return without_secrets(found, text), Counter(hidden=escapes, secrets=len(found))
 
 
 def _secrets_in(text: str, secrets: Redactor) -> list[Secret]:
@@ -225,7 +225,7 @@ def _joined(found: Sequence[Secret], secrets: Redactor, view: View) -> list[Secr
         i = bisect_right(starts, secret.end - 1) - 1
         if i < 0 or found[i].end <= secret.start:
             more.append(secret)
-    return merged([*found, *more])
+    return merge_overlaps([*found, *more])
 
 
 def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:

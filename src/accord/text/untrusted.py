@@ -101,7 +101,7 @@ MOST_CHARACTERS = 200_000
 """Of one text: some 50,000 tokens. Of a longer one the beginning is shown."""
 
 
-def fenced(text: str) -> str:
+def fenced_data(text: str) -> str:
     """Put a text into a fence that it cannot end."""
     fence = longer_run("`", text, 3)
     return f"{fence}text\n{text}\n{fence}"
@@ -109,7 +109,7 @@ def fenced(text: str) -> str:
 
 def data_section(texts: Mapping[str, str]) -> str:
     """Write untrusted texts as a part of a prompt, each under its name, ``MOST_CHARACTERS`` of each at most."""
-    parts = [f"### {name}\n\n{fenced(_cut(strip_hidden(text).rstrip()))}" for name, text in texts.items()]
+    parts = [f"### {name}\n\n{fenced_data(_cut(strip_hidden(text).rstrip()))}" for name, text in texts.items()]
     return "\n\n".join([f"## Data\n\n{DATA}", *parts])
 
 

@@ -110,7 +110,7 @@ class Edit(NamedTuple):
 
 
 def leads_to_issue(address: str) -> bool:
-    """Tell whether an address is one of an issue, which GitHub treats as a reference to it."""
+    """Return whether an address leads to an issue, which GitHub treats as a reference to it."""
     return _ISSUE_ADDRESS.match(address) is not None
 
 
@@ -244,7 +244,7 @@ _REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussion
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether nothing in this text can need a change. Secrets are another question."""
+    """Return whether nothing in this text can need a change. Secrets are another question."""
     return (
         len(text) <= _LONGEST
         and not _ACTIVE.search(text)

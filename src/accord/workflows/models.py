@@ -48,7 +48,7 @@ class Output(_Open):
     deprecation_message: str = Field("", alias="deprecationMessage")
 
 
-class Secret(_Open):
+class WorkflowSecret(_Open):
     """A secret of ``workflow_call``."""
 
     description: str = ""
@@ -63,7 +63,7 @@ class WorkflowCall(_Open):
 
     inputs: NamedInputs = {}
     outputs: Annotated[dict[str, Annotated[Output, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
-    secrets: Annotated[dict[str, Annotated[Secret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
+    secrets: Annotated[dict[str, Annotated[WorkflowSecret, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = {}
 
 
 class Dispatch(_Open):

@@ -19,7 +19,7 @@ from accord.workflows.interpolation import interpolation_findings, pin_findings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accord.workflows.models import Input, Output, Secret, Workflow, WorkflowCall
+    from accord.workflows.models import Input, Output, Workflow, WorkflowCall, WorkflowSecret
 
 
 InputType = Literal["string", "boolean", "number"]
@@ -244,15 +244,15 @@ def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
     ]
 
 
-def is_deprecated(part: Input | Output | Secret) -> bool:
+def is_deprecated(part: Input | Output | WorkflowSecret) -> bool:
     """Return whether an input, output or secret is marked as deprecated."""
     return bool(getattr(part, "deprecation_message", "")) or _DEPRECATED.search(part.description) is not None
 
 
 def _removed(
     what: str,
-    before: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, Secret],
-    after: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, Secret],
+    before: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret],
+    after: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret],
 ) -> Iterator[Finding]:
     """Find removed parts. Names are compared like GitHub does, ignoring case."""
     kept = {name.lower() for name in after}
@@ -284,7 +284,9 @@ def _is_same(old: Any, new: Any) -> bool:
 
 
 def _newly_required(
-    what: str, before: Mapping[str, Input] | Mapping[str, Secret], after: Mapping[str, Input] | Mapping[str, Secret]
+    what: str,
+    before: Mapping[str, Input] | Mapping[str, WorkflowSecret],
+    after: Mapping[str, Input] | Mapping[str, WorkflowSecret],
 ) -> Iterator[Finding]:
     needed = {name.lower() for name, part in before.items() if part.required}
     for name, part in after.items():

@@ -10,7 +10,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accord.git.branches import DEFAULT_AUTHOR, BranchFacts, CommitText, branch_facts, commit_patch, fetched, runs_of
+from accord.git.branches import (
+    DEFAULT_AUTHOR,
+    BranchFacts,
+    CommitText,
+    branch_clone,
+    branch_facts,
+    commit_patch,
+    runs_of,
+)
 from accord.git.patches import Change, changes_between, secret_findings
 from accord.git.paths import escaping_links
 from accord.github.markers import find_markers
@@ -111,7 +119,7 @@ def _with_branch(
 ) -> RevisionFacts:
     if options.remote is None:
         raise ValueError("a completed result needs a remote")
-    git = stack.enter_context(fetched(options.remote, facts.base, facts.branch_name, options.checkout))
+    git = stack.enter_context(branch_clone(options.remote, facts.base, facts.branch_name, options.checkout))
     patch = (result.patch or "").encode()
     found = branch_facts(git, facts.token, patch)
     facts = replace(facts, pulls=tuple(github.pulls_from(facts.branch_name)))

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from accord.text.hidden import strip_hidden
-from accord.text.markdown import sections, shortened
+from accord.text.markdown import sections, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,8 +85,8 @@ def _task_lines(tasks: Sequence[ChecklistTask], headings: Sequence[str], clean: 
     lines: list[str] = []
     left = TASKS_CHARS
     for number, (task, heading) in enumerate(zip(tasks, headings, strict=True), 1):
-        where = f" (under: {shortened(heading, _HEADING_CHARS)})" if heading else ""
-        line = f"{number}. {shortened(clean(task.text), _TASK_CHARS)}{where}"
+        where = f" (under: {shorten(heading, _HEADING_CHARS)})" if heading else ""
+        line = f"{number}. {shorten(clean(task.text), _TASK_CHARS)}{where}"
         left -= len(line) + 1
         if left < 0:
             break
