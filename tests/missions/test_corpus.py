@@ -29,14 +29,9 @@ WPS = ["WP01", "WP02", "WP03", "WP04", "WP10"]
 LANES = ["lane-a", "lane-b", "lane-c", "lane-d"]
 
 BODIES = {
-    "": "nothing",
-    "Talk with people.": "nothing",
-    "Latest contest.": "nothing",
-    "Write spec.md": "planning",
-    "Fill kitty-specs/078-ships": "planning",
-    "Change src/a": "code",
-    "Edit main.py": "code",
-    "Write spec.md and tests/a": "code",
+    **dict.fromkeys(("", "Talk with people.", "Latest contest."), "nothing"),
+    **dict.fromkeys(("Write spec.md", "Fill kitty-specs/078-ships"), "planning"),
+    **dict.fromkeys(("Change src/a", "Edit main.py", "Write spec.md and tests/a"), "code"),
 }
 OWNED = {
     (): "nothing",

@@ -19,17 +19,8 @@ CODE, PLANNING = "code_change", "planning_artifact"
 
 
 def facts(**more: Any) -> ModeFacts:
-    return ModeFacts(
-        **{
-            "wp_id": "WP01",
-            "declared": "",
-            "is_listed_as_planning": False,
-            "lane_ids": (),
-            "owned_files": (),
-            "text": "",
-        }
-        | more
-    )
+    nothing = {"declared": "", "is_listed_as_planning": False, "lane_ids": (), "owned_files": (), "text": ""}
+    return ModeFacts("WP01", **{**nothing, **more})
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,8 @@ def found(folder: Path) -> list[tuple[str, str]]:
 def test_a_valid_session_has_no_findings(tmp_path: Path) -> None:
     folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
     assert found(folder) == []
-    assert [kind for _, kind, _ in check_session(folder)][:4] == [
-        "session",
-        "session-status",
-        "session-tasks",
-        "session-acceptance",
-    ]
+    kinds = ["session", "session-status", "session-tasks", "session-acceptance"]
+    assert [kind for _, kind, _ in check_session(folder)][:4] == kinds
 
 
 def test_a_session_as_tools_leave_it_is_read_whole() -> None:

@@ -96,7 +96,6 @@ def test_states_decisions_and_gates_are_the_orchestrators(role: str, key: str) -
 
 def test_removing_a_key_is_a_change_and_the_name_stays() -> None:
     assert forbidden_status("Coder", status(mode="full"), status())
-    assert [f.code for f in forbidden_status("Orchestrator", status(), status(session="2026-01-01_b"))] == [
-        "role-forbidden"
-    ]
-    assert [f.code for f in forbidden_status("Tester", status(), status())] == ["role-unknown"]
+    (renamed,) = forbidden_status("Orchestrator", status(), status(session="2026-01-01_b"))
+    (unknown,) = forbidden_status("Tester", status(), status())
+    assert (renamed.code, unknown.code) == ("role-forbidden", "role-unknown")

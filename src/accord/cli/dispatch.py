@@ -54,12 +54,9 @@ def dispatch(
     folder: Path,
     task: str,
     role: str,
-    goal: str,
-    project_type: str | None,
-    base: str,
-    constraints: Sequence[str],
     into: Path | None,
     output: str | None,
+    **facts: Any,
 ) -> None:
     """Print an agent's input, or apply the agent's output.
 
@@ -75,10 +72,8 @@ def dispatch(
         read = _read_output(output, role) if output is not None else None
         source = str(folder)
         if read is None:
-            session, kind = read_session(folder), project_type or ""
-            document = agent_input(
-                session, task, role, goal=goal, project_type=kind, base=base, constraints=constraints
-            )
+            session = read_session(folder)
+            document = agent_input(session, task, role, **facts)
             if into is not None and not options.is_dry_run:
                 _write_run_files(document, session, into)
             print_json(document)
@@ -87,8 +82,11 @@ def dispatch(
         effects = apply_output(writer, task, role, read[0])
         warnings = [*read[1], *effects.findings]
     except BrokenContract as broken:
-        _print_refusal(options, broken.findings, source)
-        return
+        if options.is_json:
+            print_json({"ok": False, "findings": [finding.as_json() for finding in broken.findings]})
+        else:
+            print_findings(broken.findings, source)
+        options.ctx.exit(BrokenContract.exit_code)
     if options.is_json:
         findings = [finding.as_json() for finding in warnings]
         keys = dry_run_keys(options, writer)
@@ -118,11 +116,3 @@ def _read_output(path: str, role: str) -> tuple[AgentOutput, Sequence[Finding]]:
     if model is None or has_errors(found):
         raise BrokenContract("The output breaks the contract.", findings=found)
     return model.model_copy(update={"summary": redact(model.summary)}), found
-
-
-def _print_refusal(options: ChangeOptions, findings: Sequence[Finding], path: str) -> None:
-    if options.is_json:
-        print_json({"ok": False, "findings": [finding.as_json() for finding in findings]})
-    else:
-        print_findings(findings, path)
-    options.ctx.exit(BrokenContract.exit_code)

@@ -68,7 +68,7 @@ def agent_input(
     role: str,
     *,
     goal: str = "",
-    project_type: str = "",
+    project_type: str | None = None,
     base: str = "",
     constraints: Iterable[str] = (),
 ) -> dict[str, Any]:

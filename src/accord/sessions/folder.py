@@ -1,7 +1,7 @@
 """A session's folder, read whole: every document with its findings, and how a change treated it.
 
-Source: global agent contract, "Required repository artifacts (global)": previous sessions are read-only, and the
-history only grows. Reading never fails for the content of the folder: a missing or broken file is a finding.
+Source: global agent contract, "Required repository artifacts (global)". Reading never fails for the content of the
+folder: a missing or broken file is a finding.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Effects of an agent's output on its session: a pure table, and the changes that it leads to.
 
-Source: global agent contract, "Status enum - usage guide", "Task status lifecycle", "Gates" and "ASK_USER protocol". An
-output is a claim of its agent; the session changes only as far as that agent's role may change it.
+Source: global agent contract, "Status enum - usage guide", "Task status lifecycle", "Gates" and "ASK_USER protocol". A
+session changes only as far as the agent's role may change it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def apply_output(writer: SessionWriter, task_id: str, role: str, output: AgentOu
 
 
 def effects_of(session: Session, task_id: str, role: str, output: AgentOutput) -> OutputEffects:
-    """Decide what an output changes."""
+    """Return what an output changes."""
     return replace(_decide(session, task_id, role, output), findings=tuple(_foreign_files(session, role, output)))
 
 

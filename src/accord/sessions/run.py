@@ -89,9 +89,8 @@ def start_fix(writer: SessionWriter, task: str, loop: str, *, role: str) -> Sess
 
 def reopen(writer: SessionWriter) -> SessionStatus:
     """Reopen a session that was done, as the Orchestrator: it goes back to IMPLEMENT_LOOP."""
-    return writer.change_status(
-        lambda session: reopened_status(session, now=writer.clock.now()), role=ROLE, reopens=True
-    )
+    now = writer.clock.now()
+    return writer.change_status(lambda session: reopened_status(session, now=now), role=ROLE, reopens=True)
 
 
 def move_task(writer: SessionWriter, task: str, target: str, *, role: str) -> SessionTasks:
