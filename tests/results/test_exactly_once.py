@@ -76,7 +76,7 @@ def reviewer_work(folder: Path) -> Iterator[Work]:
 
 @contextmanager
 def implementor_work(folder: Path, outcome: str = "completed") -> Iterator[Work]:
-    """A work item in progress, and a patch for it or the reason why there is none."""
+    """A work item in progress, and a patch for it or the reason for its absence."""
     with implementations.implement_stage(folder) as stage:
         begin = stage.keep()
         result = implementations.ended("blocked", implementations.BLOCKED)

@@ -351,7 +351,7 @@ READER, JOB_AS_OTHER = {"token": "rita-token"}, {"token": INSTALLATION, "identit
         pytest.param(post_as_the_job, JOB_AS_OTHER, {}, "--identity", id="a review under another identity"),
     ],
 )
-def test_what_github_would_refuse_later_is_refused_before_anything_is_written(
+def test_later_refusals_of_github_are_found_before_the_first_write(
     stage: Stage, prepare: Any, access: dict[str, str], options: dict[str, Any], said: str
 ) -> None:
     if prepare:

@@ -383,7 +383,7 @@ WARNED: list[tuple[Any, list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("result", "expected"), WARNED)
-def test_what_a_person_should_look_at_is_a_warning(result: Any, expected: list[tuple[str, str]]) -> None:
+def test_oddities_for_a_person_are_warnings(result: Any, expected: list[tuple[str, str]]) -> None:
     assert check(result) == [(code, "warning", path) for code, path in expected]
 
 

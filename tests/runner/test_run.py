@@ -67,7 +67,7 @@ def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
 
 ANY = "--agent command --command true"
 NOT_STARTED = {
-    "--agent nobody --prompt-file prompt.md": ("not-started", "codex"),
+    "--agent unknown --prompt-file prompt.md": ("not-started", "codex"),
     ANY: ("prompt-invalid", "--prompt-file"),
     f"{ANY} --prompt-file gone.md": ("prompt-invalid", "gone.md"),
     "--agent codex --prompt-file prompt.md --sandbox-mode open": ("not-started", "workspace-write"),

@@ -44,6 +44,13 @@ HOSTILE = {
         "a | `b\n--|--|--\n` @c `d`",
         "a | `b\n--|--|--\n` @·c `d`",
     ),
+    "strong text in strong text vanishes": ("**(@**name** b)**", "**(@·**name** b)**"),
+    "an undefined footnote shows its source": ("[^a `@octocat`]", "[^a `@·octocat`]"),
+    "a long entity": ("&#x0000040;octocat", "@·octocat"),
+    "an entity without a semicolon in an HTML block": (
+        "<div>\n&#64octocat &copy@octocat\n</div>",
+        "<div>\n@·octocat &copy@·octocat\n</div>",
+    ),
     # closing keywords
     "an issue would be closed": ("Fixes #12", "F·ixes #12"),
     "all nine words close": (
@@ -70,12 +77,21 @@ HOSTILE = {
     "a keyword with an entity": ("&#70;ixes #12", "F·ixes #12"),
     "an escaped number": ("Fixes \\#12 &#35;13", "F·ixes \\#12 &#35;13"),
     "a hidden character within a keyword": ("Fi\u200dxes #12", "F·ixes #12"),
+    "a keyword in strong text in strong text": ("**a **Fix**es #1**", "**a **F·ix**es #1**"),
+    "a keyword far from its number": ("Fixes" + " " * 40 + "#12", "F·ixes" + " " * 40 + "#12"),
+    "a keyword before a link by reference": (
+        "Fixes [a][1]\n\n[1]: https://github.com/o/r/issues/7",
+        "F·ixes [a][1]\n\n[1]: https://github.com/o/r/issues/7",
+    ),
+    "a keyword in an undefined footnote": ("[^b `Fixes o/r#1`]", "[^b `F·ixes o/r#1`]"),
+    "a keyword with an entity in an HTML block": ("<div>\n&#70ixes #12\n</div>", "<div>\nF·ixes #12\n</div>"),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),
     "a command is found behind blanks": ("x\n  /approve", "x\n  /·approve"),
     "a comment hides a command": ("<!-- x -->/merge", "/·merge"),
     "a bot reads a command in an HTML block": ("<div>\n/gemini review\n</div>", "<div>\n/·gemini review\n</div>"),
+    "a workflow tests how a comment starts": ("/merge!\n/deploy@prod", "/·merge!\n/·deploy@prod"),
     # HTML
     "a script would run": ("<script>x()</script>", "&lt;script>x()&lt;/script>"),
     "a handler would run": ("a <b onclick=x()>b</b>", "a &lt;b onclick=x()>b</b>"),
@@ -134,6 +150,22 @@ HOSTILE = {
     "a link lies about its host": ("[a](//github.com@x.test)", "\\[a](//github.com@x.test)"),
     "an autolink lies": ("<https://github.com@x.test>", "&lt;https:·//github.com@x.test>"),
     "backslashes pass for slashes": ("[a](https:\\\\github.com@x.test)", "\\[a](https:\\\\github.com@x.test)"),
+    "an address with a blank of another script": (
+        "https://github.com\u00a0login@x.test",
+        "https:·//github.com\u00a0login@x.test",
+    ),
+    "a link shows another host": ("[https://github.com/x](https://x.test)", "\\[https://github.com/x](https://x.test)"),
+    "a link shows another bare host": ("[**github.com**/x](https://x.test)", "\\[**github.com**/x](https://x.test)"),
+    "a link by reference shows another host": (
+        "[https://github.com/x][1]\n\n[1]: https://x.test",
+        "\\[https://github.com/x][1]\n\n[1]: https://x.test",
+    ),
+    "a tag shows another host": (
+        '<a href="https://x.test">https://github.com/x</a>',
+        '&lt;a href="https://x.test">https://github.com/x</a>',
+    ),
+    "a host with a letter of another script": ("[a](https://g\u0456thub.com)", "\\[a](https:·//g\u0456thub.com)"),
+    "a hidden direction as a long entity": ("a&#x000202E;b", "ab"),
     # secrets
     "a token is posted": (f"x {TOKEN} y", "x [redacted: github-token] y"),
     "a token in code": (f"`{TOKEN}`", "`[redacted: github-token]`"),

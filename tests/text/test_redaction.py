@@ -28,13 +28,34 @@ SECRETS = {
     "slack-token": "xoxb-123456789012-abcdefABCDEF",
     "aws-key": "AKIA" + "ABCD2345" * 2,
     "json-web-token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+    "github-token of an app, stateless": "ghs_123456_eyJhbGciOiJSUzI1NiJ9." + "eyJpc3MiOiIxIn0." + "aB3_-" * 80,
+    "google-key, new": "AQ." + "Ab1_-" * 10,
+    "google-token": "ya29." + "Ab1_-" * 10,
+    "slack-token of an app": "xapp-1-A012345-" + "ab12" * 8,
+    "webhook": "https://hooks.slack.com/services/T0123456/B0123456/" + "aB3d" * 6,
+    "webhook of discord": "https://discord.com/api/webhooks/123456789012345678/" + "aB3_-" * 12,
+    "service-token of npm": "npm_" + "aB3" * 12,
+    "service-token of pypi": "pypi-AgEIcHlwaS5vcmc" + "aB3_-" * 20,
+    "service-token of gitlab": "glpat-" + "aB3_-" * 4,
+    "service-token of hugging face": "hf_" + "aB3" * 12,
+    "service-token of stripe": "sk_live_" + "aB3" * 12,
+    "service-token of sendgrid": "SG." + "aB3_-" * 4 + "ab." + "aB3_-" * 8 + "abc",
+    "service-token of docker": "dckr_pat_" + "aB3_-" * 5,
+    "service-token of vault": "hvs." + "aB3_-" * 6,
+    "service-token of digitalocean": "dop_v1_" + "a1b2" * 16,
+    "service-token of groq": "gsk_" + "aB3d" * 12,
+    "service-token of age": "AGE-SECRET-KEY-1" + "QP2Z" * 14,
+    "password of a database": "postgres://user:hunter22@db.test/x",
+    "password of azure": "AccountKey=" + "aB3/" * 21 + "==",
+    "password of aws": "aws_secret_access_key = " + "aB3/" * 10,
+    "private-key of pgp": "-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQOY\n-----END PGP PRIVATE KEY BLOCK-----",
     "private-key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----",
     "private-key, cut": "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA",
 }
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-@pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore", "https://x:{}@github.com/"])
+@pytest.mark.parametrize("around", ["{}", "key: {}", '"{}"', "({})\nmore"])
 def test_a_secret_of_a_known_shape_never_leaves(kind: str, around: str) -> None:
     text, count = Redactor().redact(around.replace("{}", SECRETS[kind]))
     assert SECRETS[kind] not in text
@@ -43,7 +64,13 @@ def test_a_secret_of_a_known_shape_never_leaves(kind: str, around: str) -> None:
     assert count == 1
 
 
+def test_a_token_in_the_userinfo_of_a_url_never_leaves() -> None:
+    assert Redactor()(f"https://x:{GITHUB}@github.com/o/r") == "https://[redacted: password]@github.com/o/r"
+
+
 ORDINARY = [
+    "http://localhost:8000/a@b, git@github.com:o/r and https://${USER}:${PASS}@h.test",
+    "hf_hub, npm_config, SG. 1, gsk_ and discord.com/api",
     "The task-force asked for a risk-assessment-of-the-whole-supply-chain-and-its-tokens.",
     "5f2b6c1d3e4f5a6b7c8d9e0f1a2b3c4d5e6f7a8b",
     "sha256:" + "0123456789abcdef" * 4,

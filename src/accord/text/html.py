@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accord.text.hidden import strip_hidden
+from accord.text.addresses import is_safe_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,11 +54,6 @@ _ATTRIBUTE = r"""\s+([A-Za-z-]+)(?:\s*=\s*("[^"<]*"|'[^'<]*'|[A-Za-z0-9%_.-]+))?
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:{_ATTRIBUTE})*)\s*/?>")
 _OPENING = re.compile(r"<[A-Za-z/!?]")
 _ATTRIBUTES_IN = re.compile(_ATTRIBUTE)
-_BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
-_SCHEME = re.compile(r"([a-z][a-z0-9+-]*):")
-_SCHEMES = frozenset(("ftp", "http", "https", "irc", "ircs", "mailto", "xmpp"))
-_WITH_HOST = frozenset(("ftp", "http", "https"))
-_AUTHORITY = re.compile(r"[/\\]*([^/\\?#]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +65,15 @@ class HtmlPart:
     end: int
 
 
-def is_safe_address(address: str) -> bool:
-    """Return whether a link may lead there, read as leniently as by the laxest browser.
-
-    Browsers skip blanks and control characters within a scheme, take backslashes for slashes, and send the part
-    before ``@`` as a name, so ``https://github.com@evil.example`` leads to the latter (WHATWG URL Standard, "basic URL
-    parser"). No program handles a scheme with a dot: ``[here](app.py:12)`` is a file and a line.
-    """
-    plain = _BLANK.sub("", strip_hidden(html.unescape(address))).lower()
-    scheme = _SCHEME.match(plain)
-    if scheme and scheme[1] not in _SCHEMES:
-        return False
-    has_host = scheme[1] in _WITH_HOST if scheme else plain[:2] in ("//", "\\\\", "/\\", "\\/")
-    authority = _AUTHORITY.match(plain, scheme.end() if scheme else 0) if has_host else None
-    return authority is None or "@" not in authority[1]
+def link_of_tag(tag: str) -> str | None:
+    """Return the address that this tag links to; None for a tag that is not an opening ``<a href=…>``."""
+    found = _TAG.fullmatch(tag)
+    if not found or found[1] or found[2].lower() != "a":
+        return None
+    for attribute in _ATTRIBUTES_IN.finditer(found[3]):
+        if attribute[1].lower() == "href":
+            return html.unescape((attribute[2] or "").strip("\"'"))
+    return None
 
 
 def is_allowed_tag(tag: str) -> bool:

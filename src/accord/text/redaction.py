@@ -43,11 +43,30 @@ def _base64_within(data: bytes, before: int) -> str:
 
 
 _SHAPES = {
-    "github-token": r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})",
+    "github-token": (
+        r"(?<![A-Za-z0-9])(?:ghs_[A-Za-z0-9._-]{36,}+|gh[pour]_[A-Za-z0-9]{36,255}"
+        r"|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})"
+    ),
     "anthropic-key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
     "openai-key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{32,}",
-    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
-    "slack-token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
+    "google-key": r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|\bAQ\.[A-Za-z0-9_-]{40,}+",
+    "google-token": r"\bya29\.[A-Za-z0-9_-]{20,}+",
+    "slack-token": r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,}",
+    "webhook": (
+        r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_-]{20,}+"
+        r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{5,25}/[A-Za-z0-9_-]{20,}+)"
+    ),
+    "service-token": (
+        r"(?<![A-Za-z0-9])(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}+|gl(?:pat|ptt|soat|rt|cbt|dt)-[A-Za-z0-9_.-]{20,}+"
+        r"|hf_[A-Za-z0-9]{30,}+|[sr]k_(?:live|test)_[A-Za-z0-9]{20,}+|SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}"
+        r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}+|hv[sb]\.[A-Za-z0-9_-]{24,}+|do[opr]_v1_[a-f0-9]{64}|gsk_[A-Za-z0-9]{40,}+"
+        r"|AGE-SECRET-KEY-1[A-Z0-9]{50,70})"
+    ),
+    "password": (
+        r"(?<=://)[^\s:/?#@\"'<>\[\]{}$]{1,100}:[^\s:/?#@\"'<>\[\]{}$]{3,200}(?=@[A-Za-z0-9.-])"
+        r"|(?i:(?<=AccountKey=)[A-Za-z0-9+/]{40,120}={0,2}"
+        r"|(?<=aws_secret_access_key)[\"']?\s{0,4}[=:]\s{0,4}[\"']?[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/]))"
+    ),
     "aws-key": r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
     "json-web-token": (
         r"(?:(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+|(?<=-)eyJ[A-Za-z0-9_-]{10,400}+)"
@@ -56,11 +75,15 @@ _SHAPES = {
 }
 """An agent can print the beginning of a shape over and over, so none may search far from each place where it begins."""
 
-KEY_BEGIN = r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"
-KEY_END = r"-----END (?:[A-Z]+ )*PRIVATE KEY-----"
+KEY_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+KEY_END = r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _KEY = rf"{KEY_BEGIN}[\s\S]*?(?:{KEY_END}|\Z)"
 _SHAPE = "|".join(f"(?P<{name.replace('-', '_')}>{shape})" for name, shape in _SHAPES.items())
-_BEGINNING = re.compile(r"gh[pousr]_|github_pat_|sk-|AIza|xox|A[KS]IA|eyJ|-----BEGIN")
+_BEGINNING = re.compile(
+    r"gh[pousr]_|github_pat_|sk-|AIza|AQ\.|ya29|xox|xapp-|A[KS]IA|eyJ|-----BEGIN|npm_|pypi-|gl[a-z]{2,4}-|hf_|[sr]k_|SG\."
+    r"|dckr_|hv[sb]\.|do[opr]_v1|gsk_|AGE-SEC|hooks\.slack|discord|://[^\s/@]*@|AccountKey=|aws_secret",
+    re.IGNORECASE,
+)
 """How each of the shapes begins: a text without any of these is passed over ten times as fast."""
 
 _SECRET_NAME = re.compile(

@@ -58,6 +58,7 @@ class InlineSpan:
     end: int
     label_end: int = 0
     address: str | None = None
+    target: str | None = None
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,15 @@ def _is_doubtful(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]
         or _BACKTICK_IN_BRACKETS.search(content)
         or _TABLE_RULE.search(content)
         or _NESTED_BRACKETS.search(content)
+        or "`" in outside[_position_of_note(outside) :]
         or "\\\\|" in row
     )
+
+
+def _position_of_note(content: str) -> int:
+    """Return where the first footnote reference begins; without a definition, cmark-gfm shows its source as text."""
+    position = content.find("[^")
+    return len(content) if position < 0 else position
 
 
 def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
@@ -318,15 +326,16 @@ def _span(state: StateInline, kind: str, start: int, before: int) -> InlineSpan 
     pushed = next((token for token in state.tokens[before:] if token.type != "text"), None)
     if kind == "code" and (pushed is None or pushed.type != "code_inline"):
         return None
-    label_end, address = 0, None
+    label_end, address, target = 0, None, None
     if kind in ("link", "image") and pushed is not None:
         opening = start + (kind == "image")
         label_end = outer + state.md.helpers.parseLinkLabel(state, opening, kind == "link")
+        target = str(pushed.attrs["href" if kind == "link" else "src"])
         if state.src[state.pos - 1] == ")":
-            address = str(pushed.attrs["href" if kind == "link" else "src"])
+            address = target
     elif kind == "autolink":
-        address = state.src[start + 1 : state.pos - 1]
-    return InlineSpan(kind, outer + start, outer + state.pos, label_end, address)
+        address = target = state.src[start + 1 : state.pos - 1]
+    return InlineSpan(kind, outer + start, outer + state.pos, label_end, address, target)
 
 
 def _footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:

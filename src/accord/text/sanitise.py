@@ -24,8 +24,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of, invisible_runs, strip_hidden, without_escapes
-from accord.text.html import closing_tags, html_parts, is_allowed_tag, is_safe_address
+from accord.text.html import closing_tags, html_parts, is_allowed_tag, link_of_tag
 from accord.text.markdown import fence_for, in_fence, is_fenced, unfenced
 from accord.text.redaction import Redactor, Secret, merge_overlaps, without_secrets
 from accord.text.regions import InlineSpan, ParsedMarkdown, Prose, is_odd_label, parse_markdown
@@ -74,6 +75,8 @@ KINDS = (
 """
 
 _ROUNDS = 8
+_LINK_END = re.compile(r"</a", re.IGNORECASE)
+_LONGEST_LABEL = 2000
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]+")
 _IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
@@ -81,7 +84,7 @@ _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNOR
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _NOISE = re.compile(r"[*~`]+|(?:\\(?=[!-/:-@\[-`{-~]))+|</?[A-Za-z!][^<>]{0,200}>")
-_CHARACTER = re.compile(r"&(?:#[0-9]{2,4}|#[xX][0-9a-fA-F]{2,4}|lowbar|hyphen|period);")
+_CHARACTER = re.compile(r"&(?:#[0-9]{2,8}|#[xX][0-9a-fA-F]{2,8}|lowbar|hyphen|period);?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +266,7 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> Iterator[Edit]:
     yield from markup
     bracket = "&#91;" if prose.is_html else "\\["
     yield from (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
-    yield from entity_edits(content, holes)
+    yield from entity_edits(content, holes, is_html=prose.is_html)
     view = as_rendered(content, holes, has_escapes=not prose.is_html)
     yield from address_edits(content, holes)
     addresses = [] if prose.is_html else linked_addresses(content, holes)
@@ -278,6 +281,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> Iterator[Edit]:
 def _following(page: ParsedMarkdown, prose: Prose) -> str:
     """Return the beginning of the text after a block."""
     end = prose.source(len(prose.content) - 1) + 1 if prose.content else len(page.text)
+    blank = re.compile(r"\s*").match(page.text, end)
+    end = blank.end() if blank else end
     return page.text[end : end + 300]
 
 
@@ -294,6 +299,8 @@ def _raw_html(prose: Prose) -> tuple[list[Edit], list[Replacement]]:
             edits.append(_without_comment(prose.content, piece.start, piece.end))
         elif piece.kind == "refused":
             edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
+        elif _misleads(prose.content, piece.start, piece.end):
+            edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
         if piece.kind != "refused":
             holes.append(Replacement(piece.start, piece.end, TAG if text[:2] != "<!" else CODE))
     return edits, holes
@@ -325,7 +332,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
                 holes.append(Replacement(span.start, span.end, CODE))
         else:
             edits += _link_edits(content, span)
-            sign = ISSUE_LINK if leads_to_issue(span.address or "") else CODE
+            sign = ISSUE_LINK if leads_to_issue(span.target or "") else CODE
             holes.append(Replacement(span.label_end, span.end, sign))
     tags = [
         span for span in prose.spans if span.kind in ("html", "autolink", *(() if prose.is_doubtful else ("code",)))
@@ -344,12 +351,25 @@ def _tag_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
         yield Edit(span.start, span.end, "", "markers" if _IMITATION.match(tag) else "comments")
     elif not is_allowed_tag(tag):
         yield Edit(span.start, span.start + 1, "&lt;", "html")
+    elif _misleads(content, span.start, span.end):
+        yield Edit(span.start, span.start + 1, "&lt;", "links")
+
+
+def _misleads(content: str, start: int, end: int) -> bool:
+    """Return whether a tag opens a link whose text shows another host."""
+    address = link_of_tag(content[start:end])
+    if address is None:
+        return False
+    label = content[end : end + _LONGEST_LABEL]
+    closing = _LINK_END.search(label)
+    return is_misleading(label[: closing.start()] if closing else label, address)
 
 
 def _link_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     is_odd = "<!--" in content[span.label_end : span.end]
-    if is_odd or (span.address is not None and not is_safe_address(span.address)):
+    is_lie = span.kind == "link" and is_misleading(content[span.start + 1 : span.label_end], span.target or "")
+    if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
         bracket = span.start + (span.kind == "image")
         yield Edit(bracket, bracket + 1, "\\[", "links")
 

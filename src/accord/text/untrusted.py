@@ -78,7 +78,7 @@ def _prose_cuts(prose: Prose) -> Iterator[Replacement]:
         if tag and (plain := f"<{tag[1]}{''.join(_SHOWN_ATTRIBUTE.findall(tag[2]))}>") != tag[0]:
             yield Replacement(start, end, plain)
     holes = [Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "code"]
-    yield from (Replacement(edit.start, edit.end, "") for edit in entity_edits(content, holes))
+    yield from (Replacement(edit.start, edit.end, "") for edit in entity_edits(content, holes, is_html=prose.is_html))
 
 
 def _definitions(page: ParsedMarkdown) -> Iterator[Replacement]:

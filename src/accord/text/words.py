@@ -12,8 +12,10 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
+from html.entities import html5
 from typing import TYPE_CHECKING, NamedTuple
 
+from accord.text.addresses import is_lookalike
 from accord.text.hidden import GUARD, invisible_runs, is_hidden
 
 if TYPE_CHECKING:
@@ -68,22 +70,25 @@ ISSUE_LINK = "\x02"
 """Replaces the address of a link to an issue in a view."""
 
 _KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
-_KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(f"{TAG}*".join(word) for word in _KEYWORDS) + ")"
+_JOINED = rf"(?:{TAG}|\*\*|__)*"
+"""Markup that vanishes between two characters: tags without effect, and strong text inside strong text."""
+
+_KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(_JOINED.join(word) for word in _KEYWORDS) + ")"
 _GAP = rf"[\s:*_~(\[<\"'{TAG}]"
 _ISSUE_PATH = r"https?://[^\s/<>]{1,200}/[^\s/<>]{1,100}/[^\s/<>]{1,100}/(?:issues|pull|pulls|discussions)/[0-9]"
 _REFERENCE = (
     rf"(?:#[0-9]|GH-[0-9]|[\w.-]{{1,100}}/[\w.-]{{1,100}}#[0-9]|{_ISSUE_PATH}|\[[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
 )
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_GAP}{{1,30}}{_REFERENCE}|#[0-9]))", re.IGNORECASE)
-_DANGLING = re.compile(rf"{_KEYWORD}(?={_GAP}{{0,30}}\Z)", re.IGNORECASE)
-_LEADING_REFERENCE = re.compile(rf"{_GAP}{{0,30}}{_REFERENCE}", re.IGNORECASE)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_GAP}+{_REFERENCE}|#[0-9]))", re.IGNORECASE)
+_DANGLING = re.compile(rf"{_KEYWORD}(?={_GAP}*\Z)", re.IGNORECASE)
+_LEADING_REFERENCE = re.compile(rf"{_GAP}*{_REFERENCE}", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
-_MENTION = re.compile(rf"(?<![A-Za-z0-9])@(?={TAG}*[A-Za-z0-9])")
+_MENTION = re.compile(rf"(?<![A-Za-z0-9])@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[\w-]+(?:\.[\w-]+)+")
-_COMMAND = re.compile(rf"^([ \t]*)(?=/[A-Za-z][\w-]*(?:[\s=:{CODE}{TAG}]|\Z))", re.MULTILINE)
+_COMMAND = re.compile(r"^([ \t]*)(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _HOST = re.compile(
-    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/\\?#\s<])*))",
+    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/\\?#\x09-\x0d\x20<])*))",
     re.IGNORECASE,
 )
 _PLAIN_ADDRESS = re.compile(
@@ -91,7 +96,13 @@ _PLAIN_ADDRESS = re.compile(
     r"(?:[a-z0-9./:%?#=+,;@!$-]|(?<=[a-z0-9])_)*",
     re.IGNORECASE,
 )
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,8}|#[xX][0-9a-fA-F]{1,8}|[A-Za-z][A-Za-z0-9]{1,31});")
+_OLD_NAMES = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
+_HTML_ENTITY = re.compile(
+    rf"&(?:#[0-9]{{1,20}};?|#[xX][0-9a-fA-F]{{1,20}};?|[A-Za-z][A-Za-z0-9]{{1,31}};|{_OLD_NAMES})"
+)
+"""In raw HTML, numbers and the names of HTML 2 need no semicolon (HTML Standard, "Named character reference state")."""
+
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])|" + _ENTITY.pattern)
 _SKIPS_CI = re.compile(
     r"\[(skip\s+ci|ci\s+skip|no\s+ci|skip\s+actions|actions\s+skip)\]|^[ \t]*(skip-checks)[ \t]*:",
@@ -116,7 +127,7 @@ def leads_to_issue(address: str) -> bool:
 
 def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool) -> View:
     """Return the text that a reader of the rendered page sees, with a sign in the place of each hole."""
-    pattern = _ESCAPE if has_escapes else _ENTITY
+    pattern = _ESCAPE if has_escapes else _HTML_ENTITY
     decoded = [
         Replacement(hit.start(), hit.end(), hit[1] if has_escapes and hit[1] else html.unescape(hit[0]))
         for hit in pattern.finditer(content)
@@ -169,7 +180,7 @@ def address_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
     """Break bare addresses that GitHub would make links of and whose host is not the one they begin with."""
     inside = _Cursor(holes)
     for hit in _HOST.finditer(content):
-        if not inside(hit.start()) and "@" in html.unescape(hit[3]):
+        if not inside(hit.start()) and ("@" in (host := html.unescape(hit[3])) or is_lookalike(host)):
             cut = hit.end(1) if hit[1] else hit.end(2)
             yield Edit(cut - 1, cut, content[cut - 1] + GUARD, "links")
 
@@ -191,10 +202,10 @@ def linked_addresses(content: str, holes: Sequence[Replacement]) -> list[Replace
     return found
 
 
-def entity_edits(content: str, holes: Sequence[Replacement]) -> Iterator[Edit]:
+def entity_edits(content: str, holes: Sequence[Replacement], *, is_html: bool) -> Iterator[Edit]:
     """Take out hidden characters that are written as entities."""
     inside = _Cursor(holes)
-    for hit in _ENTITY.finditer(content):
+    for hit in (_HTML_ENTITY if is_html else _ENTITY).finditer(content):
         char = html.unescape(hit[0])
         if len(char) == 1 and is_hidden(char) and not inside(hit.start()):
             around = content[max(0, hit.start() - 1) : hit.start()] + content[hit.end() : hit.end() + 1]
@@ -235,11 +246,13 @@ _ACTIVE = re.compile(
     r"|```|~~~"  # fences may be left open
     r"|\]:"  # definitions, footnotes, markers
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
-    r"|^\s*/[A-Za-z]"  # commands
+    r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
+    r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
+    r"|^ */[A-Za-z]"  # commands
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
 )
-_KEYWORD_PLAIN = re.compile(r"(?<![A-Za-z0-9])(?:close|fix|resolve)", re.IGNORECASE)
+_KEYWORD_PLAIN = re.compile(r"(?<![A-Za-z0-9])(?:close|fix|resolve)|\*\*|__", re.IGNORECASE)
 _REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussions)/[0-9]", re.IGNORECASE)
 
 

@@ -1,0 +1,137 @@
+"""A judge of posted Markdown that shares no code with accord: cmark-gfm renders it, and the page is searched.
+
+cmark-gfm is GitHub's own renderer. The judge models GitHub's filters: mentions and closing keywords count in text
+outside of code, links and preformatted blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import cmarkgfm
+from cmarkgfm.cmark import Options
+
+OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES
+
+VOID = {"br", "hr", "img", "input"}
+INERT = {"code", "pre", "a"}
+TAGS = re.compile(
+    "a|b|blockquote|br|caption|code|dd|del|details|div|dl|dt|em|h[1-6]|hr|i|img|input|ins|kbd|li|ol|p|pre|q|rp|rt|ruby"
+    "|s|samp|section|small|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|ul|var"
+)
+ATTRIBUTES = re.compile(
+    "align|alt|aria-label|checked|class|colspan|disabled|height|href|id|lang|open|rowspan|src|start|style|title|type"
+    "|width|data-footnote[a-z-]*|data-footnotes"
+)
+BLOCKS = {"p", "li", "td", "th", "div", "blockquote", "br", "hr", "table", "tr", "pre", "ul", "ol", "section"}
+MENTION = re.compile(r"(?:^|[\W_])@[A-Za-z0-9]|[^\x00-\x7f]@[A-Za-z0-9][A-Za-z0-9-]*(?![A-Za-z0-9.-])")
+CLOSING = re.compile(
+    r"(?<![A-Za-z0-9_])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+"
+    r"(?:#\d|GH-\d|[\w.-]+/[\w.-]+#\d|https?://[^\s/]+/[^\s/]+/[^\s/]+/issues/\d|\x02)",
+    re.IGNORECASE | re.ASCII,
+)
+ISSUE = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d", re.IGNORECASE)
+COMMAND = re.compile(r"^[ \t]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
+SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
+BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+class Judge(HTMLParser):
+    """Collect complaints. A closing tag that closes nothing leaves no trace, so text around it is one run."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.complaints: list[str] = []
+        self.stack: list[str] = []
+        self.run = ""
+        self.text = ""
+        self.link: str | None = None
+        self.label = ""
+
+    def end_run(self) -> None:
+        if not INERT & set(self.stack) and MENTION.search(self.run):
+            self.complaints.append(f"mention in {self.run!r}")
+        if not {"code", "pre"} & set(self.stack):
+            self.text += self.run
+            if BIDI.search(self.run):
+                self.complaints.append(f"bidirectional control in {self.run!r}")
+        else:
+            self.text += "\x00"
+        if self.link is not None:
+            self.label += self.run
+        self.run = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.end_run()
+        if tag in BLOCKS:
+            self.text += "\n"
+        if tag not in VOID:
+            self.stack.append(tag)
+        if not TAGS.fullmatch(tag):
+            self.complaints.append(f"tag {tag}")
+        for name, value in attrs:
+            if not ATTRIBUTES.fullmatch(name):
+                self.complaints.append(f"attribute {name}")
+            if name == "style" and not (value or "").startswith("text-align:"):
+                self.complaints.append(f"style {value}")
+            if name in ("href", "src"):
+                self.judge_address(value or "")
+            if tag == "a" and name == "href":
+                self.link, self.label = value or "", ""
+                if ISSUE.match(value or ""):
+                    self.text += "\x02"
+
+    def judge_address(self, value: str) -> None:
+        plain = re.sub(r"[\x00-\x20]", "", value).lower()
+        authority = re.match(r"(?:(?:https?|ftp):)?[/\\]{2,}([^/\\?#]*)", plain)
+        if plain.startswith(("javascript:", "data:", "vbscript:", "file:")) or (authority and "@" in authority[1]):
+            self.complaints.append(f"address {value}")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.stack:
+            return
+        self.end_run()
+        while (closed := self.stack.pop()) != tag:
+            pass
+        if closed in BLOCKS:
+            self.text += "\n"
+        if closed == "a" and self.link is not None:
+            self.judge_label(self.link, self.label)
+            self.link = None
+
+    def judge_label(self, address: str, label: str) -> None:
+        shown = SHOWN_HOST.search(label)
+        if shown and not label.startswith("www."):
+            host = unquote(urlsplit(address).netloc if "://" in address else "").lower()
+            if host and not host.startswith(shown[1].lower().rstrip(".,:;!'\")")):
+                self.complaints.append(f"link to {address} shown as {label!r}")
+
+    def handle_data(self, data: str) -> None:
+        self.run += data
+
+    def handle_comment(self, data: str) -> None:
+        self.complaints.append(f"comment {data}")
+
+    def handle_decl(self, decl: str) -> None:
+        self.complaints.append(f"declaration {decl}")
+
+    def handle_pi(self, data: str) -> None:
+        self.complaints.append(f"instruction {data}")
+
+
+def rendered(markdown: str) -> str:
+    """Return the HTML that GitHub's renderer makes of a text."""
+    return str(cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS))
+
+
+def complaints(markdown: str) -> list[str]:
+    """List what a page made of this Markdown would do that it must not."""
+    judge = Judge()
+    judge.feed(rendered(markdown))
+    judge.close()
+    judge.end_run()
+    if CLOSING.search(judge.text):
+        judge.complaints.append(f"closing keyword in {judge.text!r}")
+    return judge.complaints
