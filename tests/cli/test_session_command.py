@@ -122,7 +122,11 @@ def test_fixes_blocks_and_a_correction_are_one_command_each(accord: Accord, tmp_
     play = Play(accord, make_session(tmp_path / "b", "APPROVE_DESIGN", mode="full"))
     play("ask", "--question", "Approve?", "--id", DESIGN)
     assert play("answer", f"{DESIGN}=changes-requested: smaller")["correction_status"] == "queued"
+    before = (play.folder / "status.json").read_bytes()
     assert play("resume", "--role", "Designer")["next"] == "dispatch-correction"
+    assert (play.folder / "status.json").read_bytes() == before
+    assert play("resume", "--role", "Designer", "--apply")["next"] == "dispatch-correction"
+    assert (play.folder / "status.json").read_bytes() != before
     output = accord.file("output.json", agent_output())
     applied = play.run("dispatch", str(play.folder), "meta", "--role", "Designer", "--take", str(output))
     assert applied == {"ok": True, "changed": ["correction of the design completed"], "findings": []}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -150,11 +151,13 @@ def watch_session(folder: Path) -> None:
 @click.option(
     "--role", type=Choice(CORRECTORS), default="Architect", show_default=True, help="The role that corrects the design."
 )
+@click.option("--apply", "is_applied", is_flag=True, help="Record what must precede the next step.")
 @change_options
-def resume_session(options: ChangeOptions, /, folder: Path, role: str) -> None:
-    """Print the next step, and record what must precede it."""
+def resume_session(options: ChangeOptions, /, folder: Path, role: str, *, is_applied: bool) -> None:
+    """Print the next step; record what precedes it with --apply."""
     from accord.sessions.run import resume
 
+    options = replace(options, is_dry_run=options.is_dry_run or not is_applied)
     writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
     with refusals(options, folder):
         found = resume(writer, agent=role)
@@ -163,8 +166,9 @@ def resume_session(options: ChangeOptions, /, folder: Path, role: str) -> None:
         document = {"state": found.state, "next": found.next, "pending": pending, "reason": found.reason}
         print_json({**document, **dry_run_keys(options, writer)})
         return
-    if options.is_dry_run:
+    if options.is_dry_run and writer.operations:
         print_operations(writer)
+        click.echo("  To record them, run the command again with `--apply`.")
     if found.state == "DONE":
         click.echo("The session is done. No step follows.")
         return
