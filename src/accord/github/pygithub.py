@@ -1,11 +1,14 @@
 """PyGithub's requester and connection, set up so that waiting, retrying and following redirects stay with accord.
 
-PyGithub imports all of its classes, JSON web tokens and encryption at once, and accord uses none of them. They are
-loaded lazily, which halves the time of the import.
+PyGithub's package imports all of its classes, JSON web tokens and encryption at once, and accord uses none of them.
+Only the two modules that accord uses are imported, and what these import is loaded lazily.
 """
 
 from __future__ import annotations
 
+import sys
+from functools import cache
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -16,42 +19,61 @@ from accord.core.urls import is_web_address
 
 if TYPE_CHECKING:
     import requests
-    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
+    from github.Auth import Token
+    from github.Requester import HTTPRequestsConnectionClass, Requester
 
     from accord.github.models import Access
 
 
 TIMEOUT_SECONDS = 30
+PER_PAGE = 30
 LOCATION = "x-accord-location"
 """The header under which a redirect's address is kept where PyGithub does not look."""
 
-_UNUSED = LazyFinder("github.", "jwt", "nacl.encoding", "nacl.public")
-"""PyGithub's classes, and what only apps and encrypted secrets need."""
+
+@cache
+def _import_pygithub() -> tuple[type[Token], type[Requester], dict[str, type[HTTPRequestsConnectionClass]]]:
+    """Return PyGithub's token, requester and connections by scheme, imported without running its package.
+
+    The modules are taken out of ``sys.modules`` again, so that another import of PyGithub gets a whole package.
+    """
+    if "github" not in sys.modules and (spec := find_spec("github")):
+        sys.modules["github"] = module_from_spec(spec)
+    else:
+        spec = None
+    with LazyFinder("github.", "jwt"):
+        from github.Auth import Token
+        from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester
+    if spec:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "github"]:
+            del sys.modules[name]
+    connections: dict[str, Any] = {"http": HTTPRequestsConnectionClass, "https": HTTPSRequestsConnectionClass}
+    return Token, Requester, connections
 
 
 def requester_for(access: Access) -> Requester:
     """Return a requester that neither waits nor repeats. Raises WrongUsage for a URL that is not one of an API."""
-    with _UNUSED:
-        from github import Auth, Github
-
     if not is_web_address(access.api_url):
         raise WrongUsage(f"`{access.api_url}` is not a URL.", hint="Set `GITHUB_API_URL`, beginning with `https://`.")
-    github = Github(
-        auth=Auth.Token(access.token),
+    token, requester, _ = _import_pygithub()
+    return requester(
+        auth=token(access.token),
         base_url=access.api_url.rstrip("/"),
         timeout=TIMEOUT_SECONDS,
         user_agent=f"accord/{__version__}",
+        per_page=PER_PAGE,
+        verify=True,
         retry=None,
+        pool_size=None,
         seconds_between_requests=None,
         seconds_between_writes=None,
         lazy=True,
     )
-    return github.requester
 
 
-def connection_for(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequestsConnectionClass:
+def connection_for(access: Access) -> HTTPRequestsConnectionClass:
     """Return a connection that hides redirects: PyGithub would follow one without its query, to another list."""
-    from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass
+    _, _, connections = _import_pygithub()
 
     def hide_location(response: requests.Response, *_: Any, **__: Any) -> None:
         response.headers.pop(LOCATION, None)
@@ -59,7 +81,6 @@ def connection_for(access: Access) -> HTTPRequestsConnectionClass | HTTPSRequest
             response.headers[LOCATION] = location
 
     parts = urlsplit(access.api_url)
-    kind = HTTPSRequestsConnectionClass if parts.scheme == "https" else HTTPRequestsConnectionClass
-    connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
+    connection = connections[parts.scheme](parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
     connection.session.hooks["response"].append(hide_location)
     return connection
