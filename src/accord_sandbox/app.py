@@ -83,7 +83,10 @@ class Application:
         self.requests: list[tuple[str, str, int]] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request: API, git, storage, test controls, or a page."""
+        """Serve one request: API, git, storage, test controls, or a page.
+
+        Another Host than its own means a web page that rebound its name to this address.
+        """
         path, root = scope["path"], ""
         if path.startswith(f"{ENTERPRISE_PREFIX}/"):
             path, root = path.removeprefix(ENTERPRISE_PREFIX), ENTERPRISE_PREFIX
@@ -92,7 +95,10 @@ class Application:
         first = path.lstrip("/").partition("/")[0]
         git = git_http.PATTERN.fullmatch(path)
         request = Request(scope, receive)
-        if not root and git is not None:
+        address, port = scope["server"]
+        if request.headers.get("host") not in (f"{address}:{port}", f"localhost:{port}"):
+            await Response("This Host is not served here.\n", 421, media_type="text/plain")(scope, receive, send)
+        elif not root and git is not None:
             await git_http.GitEndpoint(self).serve(request, f"{git['owner']}/{git['repo']}", git["service"], send)
         elif not root and first == "_storage":
             await self._serve_storage(request, path, send)

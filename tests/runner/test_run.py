@@ -178,10 +178,11 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
         "GITHUB_ENV": str(bench.top / "env"), "GITHUB_OUTPUT": str(bench.top / "output"),
     }  # fmt: skip
     job = {"MY_KEY": SECRET, "MY_FILE_SECRET": '{"token": "abcdefghijklmnop"}', "MY_BASE_URL": "http://x", **forbidden}
+    job["RUNNER_TRACKING_ID"] = "github_1"  # by it, the runner finds processes that outlive accord
     left = bench.script_of_mine(program, entry, job)
     names, length, permissions, size, home, settings = json.loads(left.text("stdout.log"))
     assert not set(names) & set(forbidden)
-    assert {"MY_KEY", "MODE", "MY_BASE_URL", "PATH", "HTTPS_PROXY"} <= set(names)
+    assert {"MY_KEY", "MODE", "MY_BASE_URL", "PATH", "HTTPS_PROXY", "RUNNER_TRACKING_ID"} <= set(names)
     assert "MY_FILE_SECRET" not in names
     assert (length, permissions, size) == (len(SECRET), "0o100600", len(job["MY_FILE_SECRET"]))
     assert home != str(bench.top / "home")

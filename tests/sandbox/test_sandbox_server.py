@@ -57,6 +57,17 @@ def test_it_starts_again_and_leaves_no_thread_behind(tmp_path: Path) -> None:
         requests.get(sandbox.url, timeout=5)
 
 
+def test_only_its_own_host_is_answered(tmp_path: Path) -> None:
+    with serving(tmp_path) as sandbox:
+        port = sandbox.url.rpartition(":")[2]
+        hosts = (f"127.0.0.1:{port}", f"localhost:{port}", "evil.test", f"evil.test:{port}", "127.0.0.1", "localhost:1")
+        for path, served in (("/user", 401), ("/", 200), ("/_sandbox/requests", 200)):
+            answers = [
+                requests.get(f"{sandbox.url}{path}", headers={"Host": host}, timeout=5).status_code for host in hosts
+            ]
+            assert answers == [served, served, 421, 421, 421, 421]
+
+
 def test_data_survives_a_restart(tmp_path: Path) -> None:
     for count in (1, 2):
         with serving(tmp_path, repository="me/mine") as sandbox:

@@ -32,9 +32,12 @@ _AGENT_VARIABLES = re.compile(
     r"PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|SHELL|USER|LOGNAME|CI"
     r"|(?i:https?_proxy|no_proxy|all_proxy)|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE"
     r"|JAVA_HOME\w*|GOROOT\w*|DOTNET_ROOT|ANDROID_(HOME|SDK_ROOT|NDK\w*)|pythonLocation|Python3?_ROOT_DIR"
-    r"|PKG_CONFIG_PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|RUSTUP_HOME|CARGO_HOME|RUNNER_(OS|ARCH|TOOL_CACHE)"
+    r"|PKG_CONFIG_PATH|LD_LIBRARY_PATH|VIRTUAL_ENV|RUSTUP_HOME|CARGO_HOME|RUNNER_(OS|ARCH|TOOL_CACHE|TRACKING_ID)"
 )
-"""Paths, language, proxies, certificates and tool chains. Only a proxy with a password can be a secret."""
+"""Paths, language, proxies, certificates and tool chains. Only a proxy with a password can be a secret.
+
+By RUNNER_TRACKING_ID, the runner finds and ends processes that a job leaves behind.
+"""
 
 _NPM_VARIABLES = re.compile(
     r"PATH|LANG|LC_[A-Z]+|HOME|(?i:npm_config_\w+|https?_proxy|no_proxy)|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE"
