@@ -22,7 +22,7 @@ def send(sandbox: RunningSandbox, title: str = "x") -> bytes:
     """Open an issue over a bare socket and return all bytes up to the end of the connection."""
     body = json.dumps({"title": title}).encode()
     head = (
-        f"POST /repos/{sandbox.repository}/issues HTTP/1.1\r\nHost: sandbox\r\nConnection: close\r\n"
+        f"POST /repos/{sandbox.repository}/issues HTTP/1.1\r\nHost: {sandbox.url[7:]}\r\nConnection: close\r\n"
         f"Authorization: token {sandbox.token}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", int(sandbox.url.rpartition(":")[2])), timeout=10) as connection:
