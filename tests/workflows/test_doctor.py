@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from support.runner_workflows import RUNNER, SHA, edited, workflow
 
+from accord.runner.registry import Agent
 from accord.workflows.agent_commands import shipped_programs
 from accord.workflows.doctor import CHECKS, runs_agent
-from accord.workflows.facts import AgentSecrets, RepositoryFacts
+from accord.workflows.facts import RepositoryFacts
 from accord.workflows.models import Step
 
 PLACE = ".github/workflows/"
@@ -142,7 +143,8 @@ def test_a_secret_that_a_workflow_requires_is_passed(given: str, codes: list[str
 def test_some_workflow_passes_the_secrets_of_each_agent(names: list[str], needs_all: bool, codes: list[str]) -> None:
     text = edited(GOOD, ("run: git push", "run: git push\n        env:\n          X: ${{ secrets.KEY }}"))
     registry = ".github/agents/registry.yml"
-    findings = found(text, agents={"codex": AgentSecrets(names, needs_all)}, registry=registry)
+    agent = Agent(required_secrets=names, required_secrets_mode="all" if needs_all else "any")
+    findings = found(text, agents={"codex": agent}, registry=registry)
     assert findings == [("secrets", registry, code, "warning") for code in codes]
 
 

@@ -26,7 +26,6 @@ from accord.git.program import Git
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
 FOLDER = ".github"
 """The folder of all files of the kit, so that reading one folder is enough."""
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from accord.kit.manifest import Kit, Manifest, Pin
     from accord.kit.plan import FilePlan, KitPlan
 
-
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"
 SUBJECT = "Update the accord kit"

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from jsonschema_rs import Validator
 
-
 SHIPPED = Path(__file__).parent / "prompts"
 """Prompts for the loops and the kit's workflows, named by mode."""
 

@@ -19,7 +19,6 @@ from accord.runner.registry_rules import registry_findings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from accord.runner.registry import Registry
 
-
 _OTHER_AGENTS = frozenset({"opencode"})
 _SETUP_WORDS = (
     "agents auth completion config doctor extensions features help install login logout mcp models plugin plugins "
@@ -43,15 +42,9 @@ _WRAPPERS = {
 }
 
 _RUNNING = {
-    "bun": {"x", "run"},
-    "docker": {"run", "exec"},
-    "npm": {"exec", "x"},
-    "pipx": {"run"},
-    "pnpm": {"dlx", "exec"},
-    "podman": {"run", "exec"},
-    "uv": {"run", "tool"},
-    "yarn": {"dlx", "exec", "run"},
-}
+    "bun": {"x", "run"}, "docker": {"run", "exec"}, "npm": {"exec", "x"}, "pipx": {"run"}, "pnpm": {"dlx", "exec"},
+    "podman": {"run", "exec"}, "uv": {"run", "tool"}, "yarn": {"dlx", "exec", "run"},
+}  # fmt: skip
 """Wrappers that start a program only after one of these words."""
 
 _TOKEN = re.compile(
@@ -94,12 +87,11 @@ def starts_agent(script: str, programs: frozenset[str], depth: int = 0) -> bool:
     for words in _split(_CASE.sub("", script)):
         nested = [word[at.end() :] for word in words for at in re.finditer(r"\$\(|`", word)]
         commands = list(_commands_in([_unquoted(word) for word in words]))
-        nested += [
-            word for command in commands if command[0] in _WRAPPERS for word in command if re.search(r"\s", word)
-        ]
-        if any(_is_agent(command, programs) for command in commands):
-            return True
-        if any(starts_agent(text, programs, depth + 1) for text in nested):
+        wrappers = [command for command in commands if command[0] in _WRAPPERS]
+        nested += [word for command in wrappers for word in command if re.search(r"\s", word)]
+        if any(_is_agent(command, programs) for command in commands) or any(
+            starts_agent(text, programs, depth + 1) for text in nested
+        ):
             return True
     return False
 

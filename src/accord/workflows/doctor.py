@@ -80,27 +80,21 @@ def check_secrets(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
         for job_id, job in workflow.jobs.items():
             if job.uses:
                 yield from ((path, finding) for finding in _call_findings(facts, job_id, job))
-    named = {ref[1] for ref in _references(facts) if ref[0] == "secrets" and ref[1:]} | _passed_secrets(facts)
-    for agent, secrets in facts.agents.items():
-        missing = [name for name in secrets.names if name.lower() not in named]
-        if missing and (secrets.needs_all or len(missing) == len(secrets.names)):
-            wanted = (" and " if secrets.needs_all else " or ").join(missing)
+    references = (ref for workflow in facts.workflows.values() for ref in all_reads(workflow.model_dump(by_alias=True)))
+    named = {ref[1] for ref in references if ref[0] == "secrets" and ref[1:]}
+    jobs = [job for workflow in facts.workflows.values() for job in workflow.jobs.values()]
+    named |= {name.lower() for job in jobs if isinstance(job.secrets, dict) for name in job.secrets}
+    for name, agent in facts.agents.items():
+        missing = [secret for secret in agent.required_secrets if secret.lower() not in named]
+        needs_all = agent.required_secrets_mode == "all"
+        if missing and (needs_all or len(missing) == len(agent.required_secrets)):
+            wanted = (" and " if needs_all else " or ").join(missing)
             message = (
-                f"The agent `{agent}` needs {wanted}, but no workflow passes it. Pass it to the workflow that runs the "
+                f"The agent `{name}` needs {wanted}, but no workflow passes it. Pass it to the workflow that runs the "
                 "agent, or disable the agent in the registry."
             )
             hint = f"secrets:\n  {missing[0]}: ${{{{ secrets.{missing[0]} }}}}"
-            yield facts.registry, warning("secret-unnamed", message, pointer("agents", agent), hint=hint)
-
-
-def _references(facts: RepositoryFacts) -> Iterator[tuple[str, ...]]:
-    for workflow in facts.workflows.values():
-        yield from all_reads(workflow.model_dump(by_alias=True))
-
-
-def _passed_secrets(facts: RepositoryFacts) -> set[str]:
-    jobs = [job for workflow in facts.workflows.values() for job in workflow.jobs.values()]
-    return {name.lower() for job in jobs if isinstance(job.secrets, dict) for name in job.secrets}
+            yield facts.registry, warning("secret-unnamed", message, pointer("agents", name), hint=hint)
 
 
 def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Finding]:
@@ -113,11 +107,8 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
                 "`secrets: inherit` passes secrets within one organisation only. "
                 f"`{job.uses.partition('@')[0]}` belongs to {owner}. Pass each secret by name."
             )
-            hint = "secrets:\n  NAME: ${{ secrets.NAME }}"
-            if facts.owner:
-                yield Finding("secrets-inherit", message, place, hint=hint)
-            else:
-                yield warning("secrets-inherit", message, place, hint=hint)
+            report = Finding if facts.owner else warning
+            yield report("secrets-inherit", message, place, hint="secrets:\n  NAME: ${{ secrets.NAME }}")
         return
     target = facts.workflows.get(f"{WORKFLOWS}/{job.uses.rpartition('/')[2]}") if is_local else None
     wanted = target.on.workflow_call.secrets if target and target.on.workflow_call else {}

@@ -7,17 +7,16 @@ documentation, "Evaluate expressions in workflows and actions".
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord.core.findings import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from accord.workflows.models import Job, Workflow
-
+    from accord.workflows.models import Workflow
 
 Reference = tuple[str, ...]
 """A context and its properties, such as ``("steps", "run", "outputs", "exit-code")``. Case is ignored."""
@@ -57,21 +56,13 @@ def embedded(text: str) -> Iterator[str]:
 @lru_cache(maxsize=4096)
 def parse(expression: str) -> Expression | None:
     """Parse an expression; None when it is invalid."""
-    tokens = []
-    end = 0
     expression = expression.rstrip()
-    while end < len(expression):
-        match = _TOKEN.match(expression, end)
-        if match is None:
-            return None
-        tokens.append(match["text"])
-        end = match.end()
-    reader = _ExpressionParser(tokens)
+    reader = _ExpressionParser(_TOKEN.findall(expression))
     try:
         found = reader.any_of()
     except (SyntaxError, RecursionError):
         return None
-    return found if reader.is_at_end else None
+    return found if reader.is_at_end and not _TOKEN.sub("", expression) else None
 
 
 class _ExpressionParser:
@@ -186,8 +177,22 @@ class _ExpressionParser:
         return self._tokens[self._next - 1]
 
 
-@dataclass(frozen=True)
-class Break:
+class _Link(NamedTuple):
+    """A link of an output's chain: the output ``name`` of the workflow, or of the job ``job``."""
+
+    path: str
+    job: str
+    name: str
+
+
+class _End(NamedTuple):
+    """The end of a chain: an output of a step, or of a job of another workflow."""
+
+    chain: tuple[_Link, ...]
+    reference: Reference
+
+
+class Break(NamedTuple):
     """Where and why an output is not connected. The job ``job``, if any, should set the output ``name`` from a step."""
 
     path: str
@@ -205,90 +210,70 @@ class Wiring:
 
     def break_of(self, value: Any, path: str) -> Break | None:
         """Follow the value of an output of ``workflow_call``; None when it comes from a step."""
-        if value is None:
-            return Break(path, "it has no value")
-        references = reads(value)
-        if references is None:
-            return Break(path, f"its value {value!r} is not a valid expression")
-        if stray := [ref for ref in references if ref[0] in {"steps", "needs"}]:
-            return Break(path, f"{written(stray[0])} is not available there, only outputs of jobs are")
-        jobs = [reference for reference in references if reference[0] == "jobs"]
-        if not jobs:
-            return Break(path, f"its value {value!r} comes from no job")
-        return next((found for ref in jobs if (found := self._of_job(ref, path, frozenset()))), None)
+        ends = self._ends(value, (_Link(path, "", ""),))
+        return next((end for end in ends if isinstance(end, Break)), None)
 
     def crossed(self, name: str, value: Any, path: str, others: Collection[str]) -> Break | None:
         """Find where an output is connected to another output's source instead of its own."""
-        ends = list(self._ends(name, value, (path, ""), frozenset()))
-        if any(ref[-1] == name for ref, _, _ in ends):
+        ends = [end for end in self._ends(value, (_Link(path, "", name),)) if isinstance(end, _End)]
+        wrong = next((end for end in ends if end.reference[-1] in others), None)
+        if wrong is None or any(end.reference[-1] == name for end in ends):
             return None
-        wrong = next((end for end in ends if end[0][-1] in others), None)
-        if wrong is None:
-            return None
-        ref, place, job = wrong
-        reason = f"{written(ref)} is the source of the output `{ref[-1]}`"
-        return Break(place, reason, job, name if job else "")
+        link = next(link for link in reversed(wrong.chain) if link.name.lower() == name)
+        reason = f"{written(wrong.reference)} is the source of the output `{wrong.reference[-1]}`"
+        return Break(link.path, reason, link.job, name)
 
-    def _ends(
-        self, own: str, value: Any, at: tuple[str, str], above: frozenset[Reference]
-    ) -> Iterator[tuple[Reference, str, str]]:
-        """Yield the last outputs that a value reads, each with the last pointer and job under its own name."""
-        for ref in reads(value) or ():
-            if len(ref) != 4 or ref[2] != "outputs" or ref in above:
-                continue
-            found = self.workflow.job(ref[1]) if ref[0] in {"jobs", "needs"} else None
-            name = next((key for key in found[1].outputs if key.lower() == ref[3]), None) if found else None
-            if found is None or name is None or found[1].uses:
-                yield ref, *at
-            else:
-                place = (pointer("jobs", found[0], "outputs", name), found[0]) if ref[3] == own else at
-                yield from self._ends(own, found[1].outputs[name], place, above | {ref})
-
-    def _of_job(self, ref: Reference, path: str, above: frozenset[Reference]) -> Break | None:
-        """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``, named at ``path``."""
-        if len(ref) == 3 and ref[2] == "result":
-            return None
-        if len(ref) != 4 or ref[2] != "outputs":
-            return Break(path, f"{written(ref)} is not an output of a job")
-        found = self.workflow.job(ref[1])
-        if found is None:
-            return Break(path, f"the job `{ref[1]}` does not exist")
-        job_id, job = found
-        if job.uses:
-            return self._of_call(job, ref, path)
-        name = next((key for key in job.outputs if key.lower() == ref[3]), None)
-        if name is None:
-            return Break(path, f'the job "{job_id}" has no output "{ref[3]}"', job_id, ref[3])
-        if ref in above:
-            return Break(path, f"{written(ref)} comes from itself")
-        found_break = self._of_steps(job, job.outputs[name], pointer("jobs", job_id, "outputs", name), above | {ref})
-        return (
-            replace(found_break, job=found_break.job or job_id, name=found_break.name or name) if found_break else None
-        )
-
-    def _of_call(self, job: Job, ref: Reference, path: str) -> Break | None:
-        target = self.called.get(job.uses)
-        call = target.on.workflow_call if target else None
-        if call is None or ref[3] in {name.lower() for name in call.outputs}:
-            return None
-        return Break(path, f'{job.uses} has no output "{ref[3]}"')
-
-    def _of_steps(self, job: Job, value: Any, path: str, above: frozenset[Reference]) -> Break | None:
+    def _ends(self, value: Any, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
+        """Yield the ends of all sources of a value, which is that of the last link."""
+        path, job, name = chain[-1]
         references = reads(value)
-        if references is None:
-            return Break(path, f"its value {value!r} is not a valid expression")
-        sources = [ref for ref in references if ref[0] in {"steps", "needs"}]
-        if not sources:
-            return Break(path, f"its value {value!r} comes from no step")
-        steps = {step.id.lower() for step in job.steps if step.id}
-        for ref in sources:
-            if ref[0] == "steps" and (len(ref) < 3 or ref[1] not in steps):
-                return Break(path, f'no step of that job has the id "{(*ref, "")[1]}"')
-            if ref[0] == "needs" and (len(ref) < 3 or ref[1] not in {name.lower() for name in job.needs}):
-                return Break(path, f'that job does not need a job "{(*ref, "")[1]}"')
-            if ref[0] == "needs" and (found := self._of_job(ref, path, above)):
-                return found
-        return None
+        stray = [ref for ref in references or () if not job and ref[0] in {"steps", "needs"}]
+        sources = [ref for ref in references or () if ref[0] in ({"steps", "needs"} if job else {"jobs"})]
+        if value is None and not job:
+            yield Break(path, "it has no value")
+        elif references is None:
+            yield Break(path, f"its value {value!r} is not a valid expression", job, name)
+        elif stray:
+            yield Break(path, f"{written(stray[0])} is not available there, only outputs of jobs are")
+        elif not sources:
+            yield Break(path, f"its value {value!r} comes from no {'step' if job else 'job'}", job, name)
+        else:
+            for ref in sources:
+                yield from self._of_step(ref, chain) if ref[0] == "steps" else self._of_job(ref, chain)
+
+    def _of_step(self, ref: Reference, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
+        path, job, name = chain[-1]
+        if len(ref) < 3 or ref[1] not in {step.id.lower() for step in self.workflow.jobs[job].steps if step.id}:
+            yield Break(path, f'no step of that job has the id "{(*ref, "")[1]}"', job, name)
+        elif len(ref) == 4:
+            yield _End(chain, ref)
+
+    def _of_job(self, ref: Reference, chain: tuple[_Link, ...]) -> Iterator[Break | _End]:
+        """Follow ``jobs.<job>.outputs.<name>`` or ``needs.<job>.outputs.<name>``."""
+        path, job, name = chain[-1]
+        found = self.workflow.job(ref[1]) if ref[1:] else None
+        if job and (len(ref) < 3 or ref[1] not in {needed.lower() for needed in self.workflow.jobs[job].needs}):
+            yield Break(path, f'that job does not need a job "{(*ref, "")[1]}"', job, name)
+        elif ref[2:] == ("result",):
+            return
+        elif len(ref) != 4 or ref[2] != "outputs":
+            yield Break(path, f"{written(ref)} is not an output of a job", job, name)
+        elif found is None:
+            yield Break(path, f"the job `{ref[1]}` does not exist", job, name)
+        elif found[1].uses:
+            target = self.called.get(found[1].uses)
+            call = target.on.workflow_call if target else None
+            is_there = call is None or ref[3] in {output.lower() for output in call.outputs}
+            yield _End(chain, ref) if is_there else Break(path, f'{found[1].uses} has no output "{ref[3]}"', job, name)
+        else:
+            output = next((key for key in found[1].outputs if key.lower() == ref[3]), None)
+            link = _Link(pointer("jobs", found[0], "outputs", output or ""), found[0], output or "")
+            if output is None:
+                yield Break(path, f'the job "{found[0]}" has no output "{ref[3]}"', found[0], ref[3])
+            elif link in chain:
+                yield Break(path, f"{written(ref)} comes from itself", job, name)
+            else:
+                yield from self._ends(found[1].outputs[output], (*chain, link))
 
 
 def reads(value: Any) -> list[Reference] | None:

@@ -17,11 +17,11 @@ from accord.workflows.agent_commands import agent_programs, shipped_programs
 from accord.workflows.models import Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from accord.core.findings import PlacedFinding
-    from accord.runner.registry import Registry
+    from accord.runner.registry import Agent, Registry
 
 WORKFLOWS = ".github/workflows"
 REGISTRY = REGISTRY_PATH.as_posix()
@@ -30,20 +30,12 @@ _ORIGIN = re.compile(r"[:/](?P<owner>[\w.-]+)/[\w.-]+?(?:\.git)?/?\Z")
 
 
 @dataclass(frozen=True)
-class AgentSecrets:
-    """The secrets that an agent needs: all of them, or any one."""
-
-    names: Sequence[str]
-    needs_all: bool = True
-
-
-@dataclass(frozen=True)
 class RepositoryFacts:
     """Workflows by path, the owner, the agents of the repository's own registry, and the programs of all agents."""
 
     workflows: Mapping[str, Workflow]
     owner: str = ""
-    agents: Mapping[str, AgentSecrets] = field(default_factory=dict)
+    agents: Mapping[str, Agent] = field(default_factory=dict)
     registry: str = ""
     programs: frozenset[str] = field(default_factory=shipped_programs)
 
@@ -64,12 +56,8 @@ def read_repository(root: Path, owner: str = "") -> tuple[RepositoryFacts, Repos
     workflows = _read_workflows(root, files)
     registry, names = _read_registry(root, files)
     agents = {name: registry.agents[name] for name in names} if registry else {}
-    secrets = {
-        name: AgentSecrets(agent.required_secrets, agent.required_secrets_mode == "all")
-        for name, agent in agents.items()
-    }
     programs = agent_programs(registry) if registry else shipped_programs()
-    return RepositoryFacts(workflows, owner or _owner_of_origin(root), secrets, REGISTRY, programs), files
+    return RepositoryFacts(workflows, owner or _owner_of_origin(root), agents, REGISTRY, programs), files
 
 
 def _read_workflows(root: Path, files: RepositoryFiles) -> dict[str, Workflow]:

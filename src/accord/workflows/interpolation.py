@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.core.findings import Finding, pointer, warning
 from accord.workflows.expressions import Reference, embedded, parse, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from accord.workflows.models import Job, Step, Workflow
-
 
 _OWN = frozenset({"runner", "job", "strategy", "vars", "secrets"})
 """Contexts that the runner or the repository's maintainers fill."""
@@ -105,28 +104,17 @@ class _Scope:
 
     def _is_checked(self, name: str) -> bool:
         triggers = (self.workflow.on.workflow_call, self.workflow.on.workflow_dispatch)
-        named = [
-            given.type
-            for trigger in triggers
-            if trigger
-            for key, given in trigger.inputs.items()
-            if key.lower() == name
-        ]
-        return bool(named) and all(kind in _CHECKED for kind in named)
+        inputs = [item for trigger in triggers if trigger for item in trigger.inputs.items()]
+        types = {given.type for key, given in inputs if key.lower() == name}
+        return bool(types) and types <= _CHECKED
 
     def _is_untrusted_variable(self, name: str) -> bool:
         """Return whether a variable may hold untrusted text. Unknown ones come from a step."""
         for env in (self.step.env, self.job.env, self.workflow.env):
-            value = _named(env, name)
-            if value is not None:
-                return any(self.is_untrusted(ref) for found in embedded(value) for ref in _yields(found))
+            for key, value in env.items() if isinstance(env, dict) else ():
+                if key.lower() == name:
+                    return any(self.is_untrusted(ref) for found in embedded(str(value)) for ref in _yields(found))
         return True
-
-
-def _named(env: Mapping[str, Any] | str, name: str) -> str | None:
-    if isinstance(env, str):
-        return None
-    return next((str(value) for key, value in env.items() if key.lower() == name), None)
 
 
 def _yields(expression: str) -> list[Reference]:
@@ -143,10 +131,8 @@ def _findings(script: _Script, scope: _Scope) -> Iterator[Finding]:
         variable = _variable(untrusted[0])
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
         message = f"`{written(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
-        if script.is_surely_code:
-            yield Finding("unsafe-interpolation", message, script.path, hint=hint)
-        else:
-            yield warning("unsafe-interpolation", message, script.path, hint=hint)
+        report = Finding if script.is_surely_code else warning
+        yield report("unsafe-interpolation", message, script.path, hint=hint)
 
 
 def _variable(ref: Reference) -> str:
@@ -171,18 +157,17 @@ def uses_of(workflow: Workflow) -> Iterator[tuple[str, str]]:
                 yield pointer("jobs", job_id, "steps", i, "uses"), step.uses
 
 
-def pin_findings(workflow: Workflow) -> list[Finding]:
+def pin_findings(workflow: Workflow) -> Iterator[Finding]:
     """Find actions, workflows and images that are not pinned."""
-    return [
-        Finding(
-            "unpinned-action",
-            f"`{uses}` is not pinned, so its owner can change what runs here. Pin {_pin_of(uses)}.",
-            path,
-            hint=_hint(uses),
-        )
-        for path, uses in uses_of(workflow)
-        if not is_pinned(uses)
-    ]
+    for path, uses in uses_of(workflow):
+        name, _, ref = uses.partition("@")
+        what, hint = "the commit by its 40 digits", f"<40 digits of the commit of {ref or 'a release'}>"
+        hint = f"uses: {name}@{hint} # {ref or 'vX.Y.Z'}"
+        if uses.startswith("docker://"):
+            what, hint = "the image by its digest", f"uses: {name}@sha256:<digest>"
+        if not is_pinned(uses):
+            message = f"`{uses}` is not pinned, so its owner can change what runs here. Pin {what}."
+            yield Finding("unpinned-action", message, path, hint=hint)
 
 
 def is_pinned(uses: str) -> bool:
@@ -192,14 +177,3 @@ def is_pinned(uses: str) -> bool:
     if uses.startswith("docker://"):
         return _DIGEST.search(uses) is not None
     return _COMMIT.fullmatch(uses.rpartition("@")[2]) is not None and "@" in uses
-
-
-def _pin_of(uses: str) -> str:
-    return "the image by its digest" if uses.startswith("docker://") else "the commit by its 40 digits"
-
-
-def _hint(uses: str) -> str:
-    if uses.startswith("docker://"):
-        return f"uses: {uses.partition('@')[0]}@sha256:<digest>"
-    name, _, ref = uses.partition("@")
-    return f"uses: {name}@<40 digits of the commit of {ref or 'a release'}> # {ref or 'vX.Y.Z'}"

@@ -78,13 +78,9 @@ class Triggers(_Open):
     workflow_call: Annotated[WorkflowCall | None, BeforeValidator(_mapping)] = None
     workflow_dispatch: Annotated[Dispatch | None, BeforeValidator(_mapping)] = None
 
-    @property
-    def events(self) -> frozenset[str]:
-        """The names of all events."""
-        return frozenset({*self.model_fields_set, *(self.model_extra or {})})
-
 
 Values = Annotated[dict[str, Any], BeforeValidator(_mapping)]
+ValuesOrText = Annotated[dict[str, Any] | str, BeforeValidator(_mapping)]
 
 
 class Step(_Open):
@@ -95,7 +91,7 @@ class Step(_Open):
     run: str = ""
     shell: str = ""
     given: Values = Field({}, alias="with")
-    env: Annotated[dict[str, Any] | str, BeforeValidator(_mapping)] = {}
+    env: ValuesOrText = {}
 
 
 class Job(_Open):
@@ -104,12 +100,12 @@ class Job(_Open):
     needs: Annotated[list[str], BeforeValidator(_names)] = []
     uses: str = ""
     given: Values = Field({}, alias="with")
-    secrets: Annotated[dict[str, Any] | str, BeforeValidator(_mapping)] = {}
+    secrets: ValuesOrText = {}
     permissions: dict[str, str] | str | None = None
     outputs: Values = {}
-    env: Annotated[dict[str, Any] | str, BeforeValidator(_mapping)] = {}
+    env: ValuesOrText = {}
     strategy: Any = None
-    steps: Annotated[list[Step], BeforeValidator(lambda value: [] if value is None else value)] = []
+    steps: Annotated[list[Step], BeforeValidator(lambda steps: [] if steps is None else steps)] = []
 
 
 class Workflow(_Open):
@@ -118,7 +114,7 @@ class Workflow(_Open):
     name: str = ""
     on: Annotated[Triggers, BeforeValidator(_triggers)]
     permissions: dict[str, str] | str | None = None
-    env: Annotated[dict[str, Any] | str, BeforeValidator(_mapping)] = {}
+    env: ValuesOrText = {}
     jobs: dict[str, Job]
 
     def job(self, name: str) -> tuple[str, Job] | None:

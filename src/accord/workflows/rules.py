@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from accord.workflows.models import Input, Output, Workflow, WorkflowCall, WorkflowSecret
 
+    _Parts = Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret]
 
 InputType = Literal["string", "boolean", "number"]
 
@@ -52,23 +53,10 @@ INPUTS = (
     RunnerInput("iteration", "string", "Number of the loop's iteration."),
 )
 
-OUTPUTS = (
-    "final-message",
-    "final-message-summary",
-    "exit-code",
-    "changes-made",
-    "commit-sha",
-    "files-changed",
-    "error-summary",
-    "error-category",
-    "error-type",
-    "error-recovery",
-    "llm-analysis-run",
-    "llm-provider",
-    "llm-model",
-    "llm-confidence",
-    "llm-completed-tasks",
-    "llm-has-completions",
+OUTPUTS = tuple(
+    "final-message final-message-summary exit-code changes-made commit-sha files-changed error-summary error-category "
+    "error-type error-recovery llm-analysis-run llm-provider llm-model llm-confidence llm-completed-tasks "
+    "llm-has-completions".split()
 )
 """The outputs that the contract requires. A runner may leave out other fields of ``RunOutputs``."""
 
@@ -233,11 +221,9 @@ def breaking_findings(old: Workflow, new: Workflow) -> list[Finding]:
         message = "The trigger `workflow_call` was removed, so every caller fails. Keep it."
         return [Finding("breaking-change", message, "/on", hint="on:\n  workflow_call:")]
     return [
-        *_removed("input", before.inputs, after.inputs),
-        *_removed("output", before.outputs, after.outputs),
-        *_removed("secret", before.secrets, after.secrets),
-        *_newly_required("input", before.inputs, after.inputs),
-        *_newly_required("secret", before.secrets, after.secrets),
+        *_broken_calls("input", before.inputs, after.inputs),
+        *_broken_calls("output", before.outputs, after.outputs),
+        *_broken_calls("secret", before.secrets, after.secrets),
         *_changed_inputs(before, after),
         *_unwired_outputs(old, new),
         *_more_permissions(old, new),
@@ -249,12 +235,8 @@ def is_deprecated(part: Input | Output | WorkflowSecret) -> bool:
     return bool(getattr(part, "deprecation_message", "")) or _DEPRECATED.search(part.description) is not None
 
 
-def _removed(
-    what: str,
-    before: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret],
-    after: Mapping[str, Input] | Mapping[str, Output] | Mapping[str, WorkflowSecret],
-) -> Iterator[Finding]:
-    """Find removed parts. Names are compared like GitHub does, ignoring case."""
+def _broken_calls(what: str, before: _Parts, after: _Parts) -> Iterator[Finding]:
+    """Find removed and newly required parts. Names are compared like GitHub does, ignoring case."""
     kept = {name.lower() for name in after}
     known = {name.lower() for name in before}
     path = _CALL + pointer(f"{what}s")
@@ -274,6 +256,11 @@ def _removed(
         )
         hint = f"{name}:\n  description: 'Deprecated: use … instead. …'"
         yield Finding("deprecation-missing", message, path, hint=hint)
+    needed = {name.lower() for name, part in before.items() if getattr(part, "required", False)}
+    for name, part in after.items():
+        if getattr(part, "required", False) and name.lower() not in needed:
+            message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
+            yield Finding("breaking-change", message, path + pointer(name), hint="required: false")
 
 
 def _is_same(old: Any, new: Any) -> bool:
@@ -281,18 +268,6 @@ def _is_same(old: Any, new: Any) -> bool:
     if getattr(old, "value", None) is not None:
         return bool(old.value == new.value)
     return bool(old.description) and old.description == new.description
-
-
-def _newly_required(
-    what: str,
-    before: Mapping[str, Input] | Mapping[str, WorkflowSecret],
-    after: Mapping[str, Input] | Mapping[str, WorkflowSecret],
-) -> Iterator[Finding]:
-    needed = {name.lower() for name, part in before.items() if part.required}
-    for name, part in after.items():
-        if part.required and name.lower() not in needed:
-            message = f"The {what} `{name}` is now required, which breaks callers that leave it out. Make it optional."
-            yield Finding("breaking-change", message, _CALL + pointer(f"{what}s", name), hint="required: false")
 
 
 def _changed_inputs(before: WorkflowCall, after: WorkflowCall) -> Iterator[Finding]:
@@ -344,10 +319,10 @@ def _more_permissions(old: Workflow, new: Workflow) -> Iterator[Finding]:
 
 def _permissions_of(workflow: Workflow) -> dict[str, tuple[str, str]]:
     """Return the highest level of each scope in any job, with its pointer."""
-    highest: dict[str, tuple[str, str]] = {}
-    for job_id, job in workflow.jobs.items():
-        if isinstance(job.permissions, dict):
-            for scope, level in job.permissions.items():
-                if _LEVELS.get(level, 0) > _LEVELS.get(highest.get(scope, ("none", ""))[0], 0):
-                    highest[scope] = (level, pointer("jobs", job_id, "permissions", scope))
-    return highest
+    granted = [
+        (scope, level, pointer("jobs", job_id, "permissions", scope))
+        for job_id, job in reversed(workflow.jobs.items())
+        if isinstance(job.permissions, dict)
+        for scope, level in job.permissions.items()
+    ]
+    return {scope: (level, path) for scope, level, path in sorted(granted, key=lambda each: _LEVELS.get(each[1], 0))}

@@ -45,6 +45,7 @@ REQUEST_SECONDS = 20.0
 LONGEST_WAIT_SECONDS = 15.0
 """With a longer wait before a second attempt, the next provider is faster."""
 
+Outcome = Literal["answered", "failed", "skipped"]
 _ATTEMPTS = 2
 _SHORTEST_REQUEST_SECONDS = 0.5
 
@@ -65,7 +66,7 @@ class ProviderAttempt:
     """One attempt of a provider; ``milliseconds`` is its wall time."""
 
     provider: str
-    outcome: Literal["answered", "failed", "skipped"]
+    outcome: Outcome
     reason: str = ""
     milliseconds: int = 0
 
@@ -103,8 +104,7 @@ def analyse(
 ) -> Analysis:
     """Ask the providers in this order which open tasks are completed; the first answer counts.
 
-    Without open tasks or evidence no model is asked: its attempt is skipped with that reason. Raises WrongUsage for an
-    unknown provider.
+    Without open tasks or evidence no model is asked. Raises WrongUsage for an unknown provider.
     """
     redact = redactor_for(environment)
     tasks = tasks_of(evidence.pr_body)
@@ -166,7 +166,7 @@ class _Asking:
             except ProviderFailed as failed:
                 wait = self._wait_after(failed) if number < _ATTEMPTS else None
                 again = "" if wait is None else f" Tried again after {wait:.3g} s."
-                self._add(provider.name, "failed", failed.reason + again, began)
+                self._add(provider.name, "failed", f"{failed}{again}", began)
                 if wait is None:
                     return None
                 self.clock.sleep(wait)
@@ -190,9 +190,7 @@ class _Asking:
     def _seconds_left(self) -> float:
         return self.deadline - self.clock.monotonic()
 
-    def _add(
-        self, provider: str, outcome: Literal["answered", "failed", "skipped"], reason: str, began: float | None = None
-    ) -> None:
+    def _add(self, provider: str, outcome: Outcome, reason: str, began: float | None = None) -> None:
         milliseconds = 0 if began is None else round((self.clock.monotonic() - began) * 1000)
         self.attempts.append(ProviderAttempt(provider, outcome, reason, milliseconds))
 
@@ -200,8 +198,8 @@ class _Asking:
 def answer_in(text: str, tasks: Sequence[str]) -> TaskAnswer:
     """Parse a model's answer and check it against the list that it was shown, numbered from 1.
 
-    A task may be named by its number or, where no schema is enforced, by its exact text. A task that is not in the list
-    invalidates the whole answer: the model did not read the list. Raises ProviderFailed.
+    A task may be named by its number or by its exact text; one that is not in the list invalidates the whole answer.
+    Raises ProviderFailed.
     """
     try:
         document = read_object(text.encode("utf-8", "surrogatepass")).value

@@ -23,7 +23,7 @@ from accord.core.suggest import did_you_mean
 from accord.core.urls import is_web_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import requests
 
@@ -48,7 +48,7 @@ _CODE = re.compile(r"[A-Za-z][\w.-]{1,60}")
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider and the variables for its URL, key and model, with their defaults.
+    """A provider, the variables for its URL and key, and its default model; ``ACCORD_<NAME>_MODEL`` names another.
 
     The first of ``key_variables`` that is set counts. ``without_url`` is the reason to skip it without a URL.
     """
@@ -57,7 +57,6 @@ class Provider:
     wire: Wire
     url_variable: str
     key_variables: tuple[str, ...]
-    model_variable: str
     model: str
     url: str = ""
     without_url: str = ""
@@ -69,7 +68,6 @@ PROVIDERS = (
         wire="chat-completions",
         url_variable="ACCORD_GITHUB_MODELS_URL",
         key_variables=("GITHUB_TOKEN",),
-        model_variable="ACCORD_GITHUB_MODELS_MODEL",
         model="gpt-4o",
         without_url="GitHub Models was retired on 2026-07-30, and ACCORD_GITHUB_MODELS_URL is not set.",
     ),
@@ -78,7 +76,6 @@ PROVIDERS = (
         wire="chat-completions",
         url_variable="OPENAI_BASE_URL",
         key_variables=("OPENAI_API_KEY",),
-        model_variable="ACCORD_OPENAI_MODEL",
         model="gpt-6-luna",
         url="https://api.openai.com/v1",
     ),
@@ -87,7 +84,6 @@ PROVIDERS = (
         wire="anthropic-messages",
         url_variable="ANTHROPIC_BASE_URL",
         key_variables=("CLAUDE_API_STRANSKE", "ANTHROPIC_API_KEY"),
-        model_variable="ACCORD_ANTHROPIC_MODEL",
         model="claude-haiku-4-5",
         url="https://api.anthropic.com",
     ),
@@ -107,7 +103,6 @@ class ProviderFailed(Exception):
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.retry_after = retry_after
 
 
@@ -144,7 +139,8 @@ def endpoint_of(provider: Provider, environment: Mapping[str, str]) -> Endpoint:
     key = environment[name].strip()
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise Unavailable(f"{name} contains characters that a key cannot have. Set it again without them.")
-    return Endpoint(provider.wire, url.rstrip("/"), environment.get(provider.model_variable) or provider.model, key)
+    model = environment.get(f"ACCORD_{provider.name.replace('-', '_').upper()}_MODEL") or provider.model
+    return Endpoint(provider.wire, url.rstrip("/"), model, key)
 
 
 def request_answer(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], seconds: float) -> tuple[str, str]:
@@ -172,15 +168,15 @@ def request_answer(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any
 def _post(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any], seconds: float) -> dict[str, Any]:
     import requests
 
-    wire = _FORMATS[endpoint.wire]
+    path, headers, body = _request(endpoint, prompt, schema)
 
     def authorize(prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        prepared.headers.update(wire.headers(endpoint.key))
+        prepared.headers.update(headers)
         return prepared
 
     response = requests.post(
-        endpoint.url if endpoint.url.endswith(wire.path) else endpoint.url + wire.path,
-        data=json.dumps(wire.body(endpoint.model, prompt, schema)).encode(),
+        endpoint.url if endpoint.url.endswith(path) else endpoint.url + path,
+        data=json.dumps(body).encode(),
         headers={"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"},
         auth=authorize,  # with an auth argument requests ignores ~/.netrc
         timeout=seconds,
@@ -261,75 +257,41 @@ def reply_in(wire: Wire, document: dict[str, Any]) -> tuple[str, str]:
     Raises ProviderFailed if the text is missing or cut.
     """
     try:
-        text = _FORMATS[wire].read(document)
+        text = _text_in(wire, document)
     except (KeyError, IndexError, TypeError, AttributeError):
         raise ProviderFailed("The response is not of the form that the provider documents.") from None
     model = document.get("model")
     return text, model if isinstance(model, str) and _MODEL.fullmatch(model) else ""
 
 
-def _chat_body(model: str, prompt: TaskPrompt, schema: dict[str, Any]) -> dict[str, Any]:
-    messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.evidence}]
-    enforced = {"name": "completed_tasks", "strict": True, "schema": schema}
-    return {
-        "model": model,
-        "messages": messages,
-        "response_format": {"type": "json_schema", "json_schema": enforced},
-    }
+def _request(endpoint: Endpoint, prompt: TaskPrompt, schema: dict[str, Any]) -> tuple[str, dict[str, str], Any]:
+    """Return the path, the headers and the body of a request."""
+    question = {"role": "user", "content": prompt.evidence}
+    if endpoint.wire == "anthropic-messages":
+        headers = {"x-api-key": endpoint.key, "anthropic-version": ANTHROPIC_VERSION}
+        enforced = {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+        body = {"max_tokens": MOST_ANSWER_TOKENS, "system": prompt.instructions, "messages": [question], **enforced}
+        return "/v1/messages", headers, {"model": endpoint.model, **body}
+    named = {"name": "completed_tasks", "strict": True, "schema": schema}
+    return (
+        "/chat/completions",
+        {"Authorization": f"Bearer {endpoint.key}"},
+        {
+            "model": endpoint.model,
+            "messages": [{"role": "system", "content": prompt.instructions}, question],
+            "response_format": {"type": "json_schema", "json_schema": named},
+        },
+    )
 
 
-def _chat_text(document: dict[str, Any]) -> str:
-    choice = document["choices"][0]
-    message, reason = choice["message"], choice.get("finish_reason")
-    if message.get("refusal") or reason == "content_filter":
+def _text_in(wire: Wire, document: dict[str, Any]) -> str:
+    """Return the text of a response. Raises ProviderFailed for an unfinished one, others for an unknown form."""
+    is_chat = wire == "chat-completions"
+    choice = document["choices"][0] if is_chat else document
+    reason = choice.get("finish_reason" if is_chat else "stop_reason")
+    if (is_chat and choice["message"].get("refusal")) or reason in ("content_filter", "refusal"):
         raise ProviderFailed("The model refused to answer.")
-    if reason == "length":
+    if reason in ("length", "max_tokens", "model_context_window_exceeded"):
         raise ProviderFailed("The answer was cut at the model's limit of length.")
-    return _text(message["content"])
-
-
-def _messages_body(model: str, prompt: TaskPrompt, schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "model": model,
-        "max_tokens": MOST_ANSWER_TOKENS,
-        "system": prompt.instructions,
-        "messages": [{"role": "user", "content": prompt.evidence}],
-        "output_config": {"format": {"type": "json_schema", "schema": schema}},
-    }
-
-
-def _messages_text(document: dict[str, Any]) -> str:
-    reason = document.get("stop_reason")
-    if reason == "refusal":
-        raise ProviderFailed("The model refused to answer.")
-    if reason in ("max_tokens", "model_context_window_exceeded"):
-        raise ProviderFailed("The answer was cut at the model's limit of length.")
-    texts = [_text(block["text"]) for block in document["content"] if block["type"] == "text"]
+    texts = [choice["message"]["content"]] if is_chat else [b["text"] for b in choice["content"] if b["type"] == "text"]
     return "".join(texts)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-@dataclass(frozen=True)
-class _Format:
-    path: str
-    headers: Callable[[str], dict[str, str]]
-    body: Callable[[str, TaskPrompt, dict[str, Any]], dict[str, Any]]
-    read: Callable[[dict[str, Any]], str]
-
-
-_FORMATS: dict[Wire, _Format] = {
-    "chat-completions": _Format(
-        "/chat/completions", lambda key: {"Authorization": f"Bearer {key}"}, _chat_body, _chat_text
-    ),
-    "anthropic-messages": _Format(
-        "/v1/messages",
-        lambda key: {"x-api-key": key, "anthropic-version": ANTHROPIC_VERSION},
-        _messages_body,
-        _messages_text,
-    ),
-}

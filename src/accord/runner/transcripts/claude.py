@@ -6,18 +6,14 @@ only ``is_error`` counts. Classes and statuses are in ``assistant.error`` and ``
 
 from __future__ import annotations
 
-import json
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import (
-    MAX_WAITING_BYTES,
     LongLine,
     events_in,
     integer_of,
-    is_whole,
     number_of,
     object_of,
     objects_of,
@@ -38,12 +34,8 @@ _WRITERS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit"})
 _PAIRED = _WRITERS | {"Bash", "TaskCreate", "TaskUpdate", "TodoWrite"}
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,3})\b")
 _MOST_PENDING = 500
-_READ_AT_ONCE = frozenset(name.encode() for name in _PAIRED - {"Bash"})
 _MOST_KEPT = 4_000
-_TOOL = re.compile(rb'"type":"tool_use","id":"([^"\\]*)","name":"([^"\\]*)"')
-_TOOL_ID = re.compile(rb'"tool_use_id": ?"([^"\\]*)"')
 _WORKED = events.AgentWorked()
-_SKIPPED = (b'{"type":"stream_event"', b'{"type":"rate_limit_event"')
 
 
 def is_claude(event: dict[str, Any]) -> bool:
@@ -53,14 +45,14 @@ def is_claude(event: dict[str, Any]) -> bool:
         return "is_error" in event or "subtype" in event
     if kind in {"assistant", "user"}:
         return isinstance(event.get("message"), dict)
-    return kind == "system" and "subtype" in event
+    return kind == "stream_event" or (kind == "system" and "subtype" in event)
 
 
 class _ClaudeSession:
-    """State for later events: lines of running tools, tasks by number, the class of the last error."""
+    """State for later events: running tools, tasks by number, the class of the last error."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, tuple[str, bytes]] = {}
+        self.pending: dict[str, tuple[str, dict[str, Any]]] = {}
         self.tasks: dict[str, events.Todo] = {}
         self.error = ""
         self.wants_result = False
@@ -70,9 +62,6 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _ClaudeSession()
     for line in lines:
-        if quick := _quick_event(line, session):
-            yield quick
-            continue
         for event in events_in(line):
             if not is_claude(event):
                 continue
@@ -85,54 +74,10 @@ def claude_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 yield from _user(event, session)
             elif kind == "result":
                 yield from _result(event, session, line)
+            elif kind == "stream_event":
+                yield _WORKED
             else:
                 yield from _system(event, session, line)
-
-
-def _quick_event(line: bytes, session: _ClaudeSession) -> Event | None:
-    """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
-
-    Quotes inside a JSON text are escaped, so the patterns never match inside a text.
-    """
-    if not is_whole(line) or isinstance(line, LongLine):
-        return None
-    if line.startswith(b'{"type":"assistant"') and b'"<synthetic>"' not in line:
-        tools = _TOOL.findall(line)
-        if len(tools) == line.count(b'"tool_use"') and all(name not in _READ_AT_ONCE for _, name in tools):
-            session.error = ""
-            for tool, name in tools:
-                if name == b"Bash" and len(session.pending) < _MOST_PENDING and len(line) < MAX_WAITING_BYTES:
-                    session.pending[tool.decode("utf-8", "replace")] = ("Bash", line)
-            return _WORKED
-    if line.startswith(b'{"type":"user"') and (names := _TOOL_ID.findall(line)):
-        known = [name for name in (raw.decode("utf-8", "replace") for raw in names) if name in session.pending]
-        if not known:
-            return _WORKED
-        if len(names) == 1 and len(line) < MAX_WAITING_BYTES and b'"bwrap:' not in line:
-            name, use = session.pending[known[0]]
-            if name == "Bash":
-                del session.pending[known[0]]
-                return events.DeferredEvent("command", partial(_ran, use, line))
-    return _WORKED if line.startswith(_SKIPPED) else None
-
-
-def _ran(use: bytes, result: bytes) -> Iterator[Event]:
-    """Parse the lines of a command and of its result."""
-    for event in events_in(result):
-        for part in _results(event):
-            yield events.CommandFinished(_command(_given(use, text_of(part, "tool_use_id")), part, event))
-
-
-def _given(use: bytes, tool: str) -> dict[str, Any]:
-    """Return a tool's input from the line that called it."""
-    parts = (part for event in events_in(use) for part in objects_of(object_of(event, "message"), "content"))
-    return next((object_of(part, "input") for part in parts if part.get("id") == tool), {})
-
-
-def _results(event: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for part in objects_of(object_of(event, "message"), "content"):
-        if part.get("type") == "tool_result":
-            yield part
 
 
 def _system(event: dict[str, Any], session: _ClaudeSession, line: bytes) -> Iterator[Event]:
@@ -165,9 +110,7 @@ def _assistant(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event
     for part in objects_of(message, "content"):
         name = text_of(part, "name")
         if part.get("type") == "tool_use" and name in _PAIRED and len(session.pending) < _MOST_PENDING:
-            kept = {"id": part.get("id"), "input": _essential_input(object_of(part, "input"))}
-            use = json.dumps({"message": {"content": [kept]}}).encode()
-            session.pending[text_of(part, "id")] = (name, use)
+            session.pending[text_of(part, "id")] = (name, _essential_input(object_of(part, "input")))
 
 
 def _essential_input(given: dict[str, Any]) -> dict[str, Any]:
@@ -182,14 +125,15 @@ def _essential_input(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _user(event: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:
-    for part in _results(event):
+    for part in objects_of(object_of(event, "message"), "content"):
+        if part.get("type") != "tool_result":
+            continue
         yield _WORKED
-        tool = text_of(part, "tool_use_id")
-        name, use = session.pending.pop(tool, ("", b""))
+        name, given = session.pending.pop(text_of(part, "tool_use_id"), ("", {}))
         if name == "Bash":
-            yield events.CommandFinished(_command(_given(use, tool), part, event))
+            yield _command(given, part, event)
         elif name and part.get("is_error") is not True:
-            yield from _tool_events(name, _given(use, tool), object_of(event, "tool_use_result"), session)
+            yield from _tool_events(name, given, object_of(event, "tool_use_result"), session)
 
 
 def _tool_events(name: str, given: dict[str, Any], result: dict[str, Any], session: _ClaudeSession) -> Iterator[Event]:

@@ -10,16 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
-from accord.runner.transcripts.lines import (
-    MAX_WAITING_BYTES,
-    LongLine,
-    events_in,
-    integer_of,
-    is_whole,
-    object_of,
-    objects_of,
-    text_of,
-)
+from accord.runner.transcripts.lines import LongLine, events_in, integer_of, object_of, objects_of, text_of
 from accord.runner.transcripts.wording import cut, error_from
 
 if TYPE_CHECKING:
@@ -32,6 +23,8 @@ _ITEM_TYPES = frozenset({"item.started", "item.updated", "item.completed"})
 _UNFINISHED = (b'{"type":"item.started"', b'{"type":"item.updated"')
 _COMPLETED = b'{"type":"item.completed"'
 _TYPE_WITHIN = 100
+_WHOLE = (b"}\n", b"}\r\n", b"}")
+_MAX_WAITING_BYTES = 16 * 1024
 _WORKED = events.AgentWorked()
 
 
@@ -46,15 +39,13 @@ def is_codex(event: dict[str, Any]) -> bool:
 def codex_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     for line in lines:
-        if quick := _quick_event(line):
-            yield quick
-        else:
-            yield from _events_of(line)
+        quick = _quick_event(line)
+        yield from (quick,) if quick else _events_of(line)
 
 
 def _quick_event(line: bytes) -> Event | None:
     """Return the event of a line by its beginning, without parsing it; None if it must be parsed."""
-    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
+    if not line.endswith(_WHOLE) or len(line) > _MAX_WAITING_BYTES:
         return None
     if line.startswith(_UNFINISHED):  # only to-do lists matter before they are completed
         return None if b'"todo_list"' in line else _WORKED
@@ -103,7 +94,7 @@ def _item_events(item: dict[str, Any]) -> Iterator[Event]:
             exit_code = integer_of(item, "exit_code")
             is_failed = text_of(item, "status") in {"failed", "declined"} or bool(exit_code)
             output = text_of(item, "aggregated_output")
-            yield events.CommandFinished(events.AgentCommand(text_of(item, "command"), exit_code, is_failed, output))
+            yield events.AgentCommand(text_of(item, "command"), exit_code, is_failed, output)
         case "file_change":
             changes = (events.FileChange(text_of(c, "path"), text_of(c, "kind")) for c in objects_of(item, "changes"))
             yield events.FilesChanged(tuple(changes), is_failed=item.get("status") == "failed")

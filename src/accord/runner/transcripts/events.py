@@ -29,10 +29,7 @@ class AgentWorked(Event):
 
 @dataclass(slots=True)
 class DeferredEvent(Event):
-    """A line that is parsed only if it still matters at the end; ``read`` returns its events.
-
-    Of messages only the last one matters, of commands the last few.
-    """
+    """A line that ``read`` parses only if it still counts at the end: the last message, the last commands."""
 
     kind: Literal["message", "command"]
     read: Callable[[], Iterable[Event]]
@@ -43,13 +40,6 @@ class MessageUpdated(Event):
     """The agent's current message, which replaces the previous one."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CommandFinished(Event):
-    """A command ended."""
-
-    command: AgentCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +120,8 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentCommand:
-    """A command that the agent ran. ``exit_code`` is None if the CLI reports none; ``output`` is its tail."""
+class AgentCommand(Event):
+    """A command that ended. ``exit_code`` is None if the CLI reports none; ``output`` is its tail."""
 
     command: str
     exit_code: int | None
@@ -159,10 +149,9 @@ class Todo:
 class AgentError:
     """An error that the CLI reports in a field of its transcript.
 
-    ``kind`` is the CLI's class for it (``authentication_failed``, ``error_max_turns``); ``retry_after_seconds`` comes
-    from the provider, ``backoff_seconds`` is the CLI's own wait before its last attempt; ``line`` is the shortened line
-    of the transcript. ``status`` is an HTTP status; ``is_status_worded`` if only the text names it, so that any field
-    is more reliable.
+    ``kind`` is the CLI's class (``error_max_turns``), ``line`` the shortened line of the transcript. The provider asks
+    for ``retry_after_seconds``; ``backoff_seconds`` is the CLI's own wait before its last attempt. ``status`` is an HTTP
+    status; ``is_status_worded`` if only the text names it, so that any field is more reliable.
     """
 
     message: str

@@ -6,19 +6,15 @@ stdout empty, and the document with the error is at the end of stderr.
 
 from __future__ import annotations
 
-import json
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from accord.runner.transcripts import events
 from accord.runner.transcripts.lines import (
     MAX_LINE_BYTES,
-    MAX_WAITING_BYTES,
     LongLine,
     events_in,
     integer_of,
-    is_whole,
     json_value,
     object_of,
     objects_of,
@@ -44,10 +40,6 @@ _MOST_PENDING = 500
 _MOST_KEPT = 4_000
 _MOST_CHARS = 1_000_000
 _SHORTEST_REPEAT = 5
-_TOOL_USE = re.compile(rb'"tool_name":"([^"\\]*)","tool_id":"([^"\\]*)"')
-_TOOL_RESULT = re.compile(rb'"tool_id":"([^"\\]*)","status":"success"')
-_PIECE_ENDS = (b'"delta":true}\n', b'"delta":true}')
-_FIELDS_WITHIN = 400
 _EXIT_CODE_WITHIN = 2_000
 _WORKED = events.AgentWorked()
 _SILENT = events.MessageUpdated("")
@@ -77,9 +69,9 @@ class _GeminiSession:
 
     def __init__(self) -> None:
         self.document = bytearray()
-        self.pieces: list[str | bytes] = []
+        self.pieces: list[str] = []
         self.length = 0
-        self.pending: dict[str, tuple[str, bytes]] = {}
+        self.pending: dict[str, tuple[str, dict[str, str]]] = {}
         self.reported = ""
 
 
@@ -87,9 +79,7 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Yield the events in the lines of a transcript."""
     session = _GeminiSession()
     for line in lines:
-        if quick := _quick_event(line, session):
-            yield quick
-        elif whole := _add_to_document(session.document, line):
+        if whole := _add_to_document(session.document, line):
             if is_document(value := json_value(whole)):
                 yield from document_events(value)
         elif not session.document:
@@ -101,44 +91,6 @@ def gemini_events(lines: Iterable[bytes]) -> Iterator[Event]:
                 elif is_document(event):
                     yield from document_events(event)
     yield from _message_events(session)
-
-
-def _quick_event(line: bytes, session: _GeminiSession) -> Event | None:
-    """Return the event of a line without parsing it: work, or a command. None if it must be parsed.
-
-    Quotes inside a JSON text are escaped, so the patterns never match inside a text.
-    """
-    if not is_whole(line) or len(line) > MAX_WAITING_BYTES:
-        return None
-    if (
-        line.startswith(b'{"type":"message"')
-        and line.endswith(_PIECE_ENDS)
-        and b'"role":"assistant"' in line[:_FIELDS_WITHIN]
-    ):
-        _add_piece(line, session)
-        return _WORKED
-    if line.startswith(b'{"type":"tool_use"') and (use := _TOOL_USE.search(line, 0, _FIELDS_WITHIN)):
-        name = use[1].decode("utf-8", "replace")
-        if name == "write_todos":
-            return None
-        _forget_message(session)
-        if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
-            session.pending[use[2].decode("utf-8", "replace")] = (name, line)
-        return _SILENT
-    if line.startswith(b'{"type":"tool_result"') and (result := _TOOL_RESULT.search(line, 0, _FIELDS_WITHIN)):
-        tool = result[1].decode("utf-8", "replace")
-        name, called = session.pending.get(tool, ("", b""))
-        if name in {"", "run_shell_command"} and b'"bwrap:' not in line:
-            session.pending.pop(tool, None)
-            _forget_message(session)
-            return events.DeferredEvent("command", partial(_ran, called, line)) if name else _WORKED
-    return None
-
-
-def _ran(use: bytes, result: bytes) -> Iterator[Event]:
-    """Parse the lines of a command and of its result."""
-    for called, event in zip(events_in(use), events_in(result), strict=False):
-        yield events.CommandFinished(_command(text_of(object_of(called, "parameters"), "command"), event))
 
 
 def _command(command: str, event: dict[str, Any]) -> events.AgentCommand:
@@ -212,23 +164,17 @@ def _event(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Itera
         yield events.RunStarted(text_of(event, "model"))
 
 
-def _add_piece(piece: str | bytes, session: _GeminiSession) -> None:
-    """Keep a piece of the message, or the line with it, up to a limit."""
+def _add_piece(piece: str, session: _GeminiSession) -> None:
+    """Keep a piece of the message, up to a limit."""
     session.reported = ""
     if session.length <= _MOST_CHARS:
         session.pieces.append(piece)
         session.length += len(piece)
 
 
-def _read_piece(piece: str | bytes) -> str:
-    if isinstance(piece, str):
-        return piece
-    return "".join(text_of(event, "content") for event in events_in(piece))
-
-
 def _message_events(session: _GeminiSession) -> Iterator[Event]:
     if session.pieces:
-        yield events.MessageUpdated(without_repeats([_read_piece(piece) for piece in session.pieces]))
+        yield events.MessageUpdated(without_repeats(session.pieces))
         session.pieces, session.length = [], 0
 
 
@@ -257,23 +203,20 @@ def _tool_use_events(event: dict[str, Any], session: _GeminiSession) -> Iterator
         )
     if name in _WAITED_FOR and len(session.pending) < _MOST_PENDING:
         kept = {key: text_of(given, key)[:_MOST_KEPT] for key in ("command", "file_path")}
-        session.pending[text_of(event, "tool_id")] = (name, json.dumps({"parameters": kept}).encode())
+        session.pending[text_of(event, "tool_id")] = (name, kept)
 
 
 def _tool_result_events(event: dict[str, Any], session: _GeminiSession) -> Iterator[Event]:
     _forget_message(session)
     yield _WORKED
-    name, use = session.pending.pop(text_of(event, "tool_id"), ("", b""))
-    given = object_of(next(iter(events_in(use)), {}), "parameters")
+    name, given = session.pending.pop(text_of(event, "tool_id"), ("", {}))
     is_failed = event.get("status") != "success"
     if is_failed and name and _NOT_ALLOWED.search(text_of(object_of(event, "error"), "type")):
         yield events.ToolDenied(name)
     elif name == "run_shell_command":
-        yield events.CommandFinished(_command(text_of(given, "command"), event))
+        yield _command(given.get("command", ""), event)
     elif name in _WRITERS:
-        yield events.FilesChanged(
-            (events.FileChange(text_of(given, "file_path"), _WRITERS[name]),), is_failed=is_failed
-        )
+        yield events.FilesChanged((events.FileChange(given.get("file_path", ""), _WRITERS[name]),), is_failed=is_failed)
 
 
 def _result(event: dict[str, Any], session: _GeminiSession, line: bytes) -> Iterator[Event]:

@@ -27,9 +27,6 @@ _OPEN_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*((?:\\u[dD][89abAB][0-9a-fA-F]{2})?
 _MOST_TEXTS = 10_000
 """With more texts than this, an event is long because of their number."""
 
-MAX_WAITING_BYTES = 16 * 1024
-"""A longer line is parsed at once rather than kept."""
-
 
 class LongLine(bytes):
     """A line that ends like a JSON object and is longer than ``MAX_LINE_BYTES``, with its long texts cut.
@@ -146,11 +143,6 @@ def events_in(line: bytes) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         return [value]
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def is_whole(line: bytes) -> bool:
-    """Return whether a line was not cut when the process died."""
-    return line.endswith((b"}\n", b"}\r\n", b"}"))
 
 
 def _members(text: str, start: int) -> tuple[dict[str, Any], int]:

@@ -55,15 +55,6 @@ def _with_short_texts(command: AgentCommand) -> AgentCommand:
     return replace(command, command=command.command[:_COMMAND_CHARS], output=command.output[-_OUTPUT_CHARS:])
 
 
-def _read_commands(kept: AgentCommand | events.DeferredEvent) -> Iterator[AgentCommand]:
-    if isinstance(kept, AgentCommand):
-        yield kept
-    else:
-        yield from (
-            _with_short_texts(event.command) for event in kept.read() if isinstance(event, events.CommandFinished)
-        )
-
-
 class _Fold:
     def __init__(self) -> None:
         self.ending: TranscriptEnding = "cut"
@@ -71,7 +62,7 @@ class _Fold:
         self.model = self.message = ""
         self.structured: Any = None
         self.later_message: events.DeferredEvent | None = None
-        self.commands: deque[AgentCommand | events.DeferredEvent] = deque(maxlen=MAX_COMMANDS)
+        self.commands: deque[Event] = deque(maxlen=MAX_COMMANDS)
         self.command_count = self.unsandboxed = self.failed_changes = self.unread = 0
         self.files: dict[str, FileChange] = {}
         self.todos: tuple[Todo, ...] = ()
@@ -86,13 +77,13 @@ class _Fold:
         match event:
             case events.AgentWorked():
                 self.has_worked, self.trouble = True, None
+            case events.DeferredEvent("message"):
+                self.has_worked, self.trouble, self.later_message = True, None, event
             case events.DeferredEvent():
-                self._keep_for_later(event)
-            case events.CommandFinished(command):
-                self.has_worked, self.trouble = True, None
-                self.command_count += 1
+                self._keep_command(event)
+            case AgentCommand() as command:
                 self.unsandboxed += command.is_failed and command.output.startswith(_NO_SANDBOX)
-                self.commands.append(_with_short_texts(command))
+                self._keep_command(_with_short_texts(command))
             case events.MessageUpdated(text):
                 self.trouble = None
                 self._keep_message(text)
@@ -123,19 +114,10 @@ class _Fold:
             case events.UsageReported(usage, model):
                 self.usage, self.model = _possible(usage), self.model or cut(model, 100)
 
-    def _keep_for_later(self, later: events.DeferredEvent) -> None:
+    def _keep_command(self, event: Event) -> None:
         self.has_worked, self.trouble = True, None
-        if later.kind == "message":
-            self.later_message = later
-        else:
-            self.command_count += 1
-            self.commands.append(later)
-
-    def _read_message(self) -> None:
-        later, self.later_message = self.later_message, None
-        for event in later.read() if later else ():
-            if isinstance(event, events.MessageUpdated):
-                self._keep_message(event.text)
+        self.command_count += 1
+        self.commands.append(event)
 
     def _with_backoff(self, error: AgentError) -> AgentError:
         return replace(error, backoff_seconds=self.trouble.backoff_seconds) if self.trouble else error
@@ -187,8 +169,16 @@ class _Fold:
             found.append("The agent ended without a message.")
         return tuple(found)
 
+    def _read_commands(self) -> Iterator[AgentCommand]:
+        for kept in self.commands:
+            for event in kept.read() if isinstance(kept, events.DeferredEvent) else (kept,):
+                if isinstance(event, AgentCommand):
+                    yield _with_short_texts(event)
+
     def account(self, agent: str, codec: str) -> Account:
-        self._read_message()
+        for event in self.later_message.read() if self.later_message else ():
+            if isinstance(event, events.MessageUpdated):
+                self._keep_message(event.text)
         last = self.failure if self.ending == "failure" else self.trouble
         return Account(
             agent,
@@ -196,7 +186,7 @@ class _Fold:
             model=self.model,
             final_message=self.message,
             structured=self.structured,
-            commands=tuple(command for kept in self.commands for command in _read_commands(kept)),
+            commands=tuple(self._read_commands()),
             command_count=self.command_count,
             files=tuple(self.files.values()),
             todos=self.todos,
