@@ -53,11 +53,11 @@ INPUTS = (
     RunnerInput("iteration", "string", "Number of the loop's iteration."),
 )
 
-OUTPUTS = tuple(
-    "final-message final-message-summary exit-code changes-made commit-sha files-changed error-summary error-category "
-    "error-type error-recovery llm-analysis-run llm-provider llm-model llm-confidence llm-completed-tasks "
-    "llm-has-completions".split()
-)
+OUTPUTS = (
+    "final-message", "final-message-summary", "exit-code", "changes-made", "commit-sha", "files-changed",
+    "error-summary", "error-category", "error-type", "error-recovery", "llm-analysis-run", "llm-provider", "llm-model",
+    "llm-confidence", "llm-completed-tasks", "llm-has-completions",
+)  # fmt: skip
 """The outputs that the contract requires. A runner may leave out other fields of ``RunOutputs``."""
 
 

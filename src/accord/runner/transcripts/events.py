@@ -150,8 +150,8 @@ class AgentError:
     """An error that the CLI reports in a field of its transcript.
 
     ``kind`` is the CLI's class (``error_max_turns``), ``line`` the shortened line of the transcript. The provider asks
-    for ``retry_after_seconds``; ``backoff_seconds`` is the CLI's own wait before its last attempt. ``status`` is an HTTP
-    status; ``is_status_worded`` if only the text names it, so that any field is more reliable.
+    for ``retry_after_seconds``; ``backoff_seconds`` is the CLI's own wait before its last attempt. ``status`` is that
+    of HTTP; ``is_status_worded`` if only the text names it, so that any field is more reliable.
     """
 
     message: str

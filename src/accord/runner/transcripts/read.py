@@ -89,8 +89,6 @@ class _Fold:
                 self._keep_message(text)
             case events.FilesChanged(files, is_failed):
                 self._keep_files(files, is_failed=is_failed)
-            case events.TodosUpdated(todos):
-                self.todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in todos[:MAX_TODOS])
             case events.ToolDenied(tool):
                 self.denied[cut(tool, 60) if len(self.denied) < _MAX_NOTES else "others"] += 1
             case events.WarningReported(text):
@@ -102,6 +100,8 @@ class _Fold:
 
     def _keep_state(self, event: Event) -> None:
         match event:
+            case events.TodosUpdated(todos):
+                self.todos = tuple(replace(todo, text=cut(todo.text, _TEXT_CHARS)) for todo in todos[:MAX_TODOS])
             case events.RunStarted(model):
                 self.ending, self.model = "cut", cut(model, 100) or self.model
             case events.ErrorReported(error):
