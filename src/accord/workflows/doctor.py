@@ -107,8 +107,9 @@ def _call_findings(facts: RepositoryFacts, job_id: str, job: Job) -> Iterator[Fi
                 "`secrets: inherit` passes secrets within one organisation only. "
                 f"`{job.uses.partition('@')[0]}` belongs to {owner}. Pass each secret by name."
             )
-            report = Finding if facts.owner else warning
-            yield report("secrets-inherit", message, place, hint="secrets:\n  NAME: ${{ secrets.NAME }}")
+            hint = "secrets:\n  NAME: ${{ secrets.NAME }}"
+            error = Finding("secrets-inherit", message, place, hint=hint)
+            yield error if facts.owner else warning("secrets-inherit", message, place, hint=hint)
         return
     target = facts.workflows.get(f"{WORKFLOWS}/{job.uses.rpartition('/')[2]}") if is_local else None
     wanted = target.on.workflow_call.secrets if target and target.on.workflow_call else {}

@@ -131,8 +131,8 @@ def _findings(script: _Script, scope: _Scope) -> Iterator[Finding]:
         variable = _variable(untrusted[0])
         hint = f"env:\n  {variable}: ${{{{ {expression} }}}}\n# and in the script: {script.read.format(variable)}"
         message = f"`{written(untrusted[0])}` is inserted into the script, so its text can run. Pass it as a variable."
-        report = Finding if script.is_surely_code else warning
-        yield report("unsafe-interpolation", message, script.path, hint=hint)
+        error = Finding("unsafe-interpolation", message, script.path, hint=hint)
+        yield error if script.is_surely_code else warning("unsafe-interpolation", message, script.path, hint=hint)
 
 
 def _variable(ref: Reference) -> str:
