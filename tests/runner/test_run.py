@@ -331,3 +331,24 @@ def test_an_answer_of_another_shape_fails_the_step_and_names_the_problem(bench: 
     prose = ("print('I am done.')", "--schema", "planner-result", "--run-dir")
     assert "has no JSON" in bench.script(*prose, str(bench.top / "second"), "--fail").err
     assert bench.script(*prose, str(bench.top / "third")).code == 0
+
+
+def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Bench) -> None:
+    program = (
+        "import json, pathlib\n"
+        "def say(**event): print(json.dumps(event))\n"
+        "say(type='thread.started', thread_id='t')\nsay(type='turn.started')\n"
+        "for n in range(3000): say(type='item.completed', item={'id': n, 'type': 'reasoning', 'text': 'x' * 1000})\n"
+        "pathlib.Path('new.txt').write_text('new')\n"
+        "say(type='item.completed', item={'id': 'm', 'type': 'agent_message', 'text': 'All done.'})\n"
+        "say(type='turn.completed', usage={'input_tokens': 1, 'output_tokens': 1})\n"
+    )
+    left = bench.script_of_mine(program, {"codec": "codex", "output_mib": 1}, {})
+    lines = left.text("stdout.log").splitlines()
+    assert (left.folder / "stdout.log").stat().st_size < 1_100_000
+    assert [line for line in lines if line and not line.startswith("{")] == [lines[lines.index("") + 1]]
+    assert all(json.loads(line) for line in lines if line.startswith("{"))
+    assert "new.txt" in left.text("changes.patch")
+    assert left.outputs["exit-code"] == "0"
+    assert left.outputs["final-message-summary"] == "All done."
+    assert "The agent printed more than 1 MiB. The middle of stdout.log is missing." in left.outputs["run-warnings"]

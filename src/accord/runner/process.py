@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.files.store import DISK_FULL
+from accord.runner.capped import OUTPUT_MIB, CappedLog
 from accord.runner.guard import Termination, adopting_orphans, watchdog
 from accord.runner.models import InternalError
 from accord.runner.record import restore_if_replaced
@@ -25,7 +26,6 @@ from accord.text.redaction import RedactedStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from io import FileIO
     from pathlib import Path
 
     from accord.text.redaction import Redactor
@@ -94,18 +94,21 @@ class Program:
     environment: Mapping[str, str]
     stdin: Path | None = None
     keeps_sudo: bool = False
+    output_mib: int = OUTPUT_MIB
 
 
 @dataclass(frozen=True)
 class ProgramEnd:
     """How a program ended: ``exit_code`` as a shell reports it (128 + signal), ``error`` if accord ended it.
 
-    ``replaced`` names output files that the program removed or replaced, and that were written again.
+    ``replaced`` names output files that the program removed or replaced, and that were written again; ``shortened``
+    those without the middle of a very long output.
     """
 
     exit_code: int | None
     error: InternalError | None = None
     replaced: tuple[str, ...] = ()
+    shortened: tuple[str, ...] = ()
 
 
 def run_program(
@@ -131,9 +134,10 @@ def run_program(
         with program.stdin.open("rb") if program.stdin else open(os.devnull, "rb") as given:
             started = _start(program, given.fileno())
         watch(started)
+        limit = program.output_mib * 1024 * 1024
         sinks = [
-            _Sink(started.stdout.fileno(), out, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
-            _Sink(started.stderr.fileno(), err, RedactedStream(redactor), _Lines(show)),  # type: ignore[union-attr]
+            _Sink(pipe.fileno(), CappedLog(file, limit), RedactedStream(redactor), _Lines(show))  # type: ignore[union-attr]
+            for pipe, file in ((started.stdout, out), (started.stderr, err))
         ]
         with started.stdout, started.stderr, selectors.DefaultSelector() as selector:  # type: ignore[union-attr]
             for sink in sinks:
@@ -142,8 +146,9 @@ def run_program(
             patience = _PATIENCE_SECONDS[error.kind if error else ""]
             error = _terminate(Termination(started, spared, patience), selector, stop, error, sinks)
         code = started.poll()
+        shortened = tuple(path.name for path, sink in zip((stdout, stderr), sinks, strict=True) if sink.is_shortened)
         replaced = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if restore_if_replaced(path, file))
-    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced)
+    return ProgramEnd(None if code is None else code if code >= 0 else 128 - code, error, replaced, shortened)
 
 
 def _start(program: Program, stdin: int) -> subprocess.Popen[bytes]:
@@ -224,10 +229,11 @@ class _Sink:
     """The destination of one output: redacted, into its file and to the watcher."""
 
     source: int
-    file: FileIO
+    log: CappedLog
     stream: RedactedStream
     lines: _Lines
     is_full: bool = False
+    is_shortened: bool = False
 
     def take(self, data: bytes) -> None:
         self._write(self.stream.feed(data))
@@ -235,17 +241,23 @@ class _Sink:
     def finish(self) -> None:
         self._write(self.stream.end())
         self.lines.finish()
+        with self._noting_a_full_disk():
+            self.is_shortened = self.log.finish() > 0
 
     def _write(self, data: bytes) -> None:
         self.lines.take(data)
-        rest = memoryview(data)
-        while rest and not self.is_full:
-            try:
-                rest = rest[self.file.write(rest) :]
-            except OSError as error:
-                if error.errno not in DISK_FULL:
-                    raise
-                self.is_full = True
+        with self._noting_a_full_disk():
+            if not self.is_full:
+                self.log.write(data)
+
+    @contextmanager
+    def _noting_a_full_disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            self.is_full = True
 
 
 class _Lines:

@@ -14,6 +14,7 @@ from accord.core.findings import Finding, Severity, has_errors, pointer
 from accord.core.kinds import KINDS, read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.yaml import YamlDocument, read_yaml
+from accord.runner.capped import OUTPUT_MIB
 from accord.runner.registry_rules import registry_findings
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Agent(BaseModel):
     environment: dict[VariableName, Word] = Field({}, description="Variables to set for it.")
     environment_from: list[VariableName] = Field([], description="More variables of the job that it may see.")
     home_files: dict[str, Any] = Field({}, description="Files to write below its HOME: text, or a mapping for JSON.")
+    output_mib: int = Field(OUTPUT_MIB, ge=1, description="How much of each output stream is kept, in MiB.")
     state_files: list[str] = Field([], description="The agent's own files, as .gitignore patterns; never committed.")
     runner_workflow: str | None = Field(None, description="A workflow that runs it instead; kept for other tools.")
     branch_prefix: str | None = Field(None, description="Kept for other tools.")

@@ -54,6 +54,9 @@ _SECRET_VARIABLE = re.compile(r".*(TOKEN|(?<!CACHE_)(?<!PUBLIC_)KEY|SECRET|PASSW
 """Variables that certainly hold secrets: a change with such a value is refused. Redaction takes a wider view."""
 
 _RESERVED_BYTES = 64 * 1024
+_MESSAGE_BYTES = 16 * 1024 * 1024
+"""Of a longer final message, only the beginning is kept: it would make a folder that no job accepts."""
+
 _RESERVE = ".reserve"
 """A file that is deleted to free space for the record on a full disk."""
 
@@ -262,6 +265,7 @@ def _run_program(
                 agent_environment(agent, {**job.environment, "PATH": path}, home, temporary, settings),
                 stdin=request.run_dir / layout.PROMPT if agent.prompt == "stdin" else None,
                 keeps_sudo=any(setting.keeps_sudo for setting in settings),
+                output_mib=agent.output_mib,
             ),
             stdout=request.run_dir / layout.STDOUT,
             stderr=request.run_dir / layout.STDERR,
@@ -274,6 +278,11 @@ def _run_program(
         if end.replaced:
             progress.warnings.append(
                 f"The agent removed or replaced files of its run, which were restored: {', '.join(end.replaced)}."
+            )
+        if end.shortened:
+            cut = ", ".join(end.shortened)
+            progress.warnings.append(
+                f"The agent printed more than {agent.output_mib} MiB. The middle of {cut} is missing."
             )
         target = request.run_dir / layout.FINAL_MESSAGE
         layout.make_writable(target)
@@ -307,7 +316,7 @@ def _make_removable(function: Any, path: str, _error: object) -> None:
 def _copy_redacted(source: Path, target: Path, redactor: Redactor) -> None:
     stream = RedactedStream(redactor)
     with layout.open_regular(source) as read, target.open("xb") as write:
-        while data := read.read(64 * 1024):
+        while read.tell() < _MESSAGE_BYTES and (data := read.read(64 * 1024)):
             write.write(stream.feed(data))
         write.write(stream.end())
 
