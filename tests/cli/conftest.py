@@ -3,6 +3,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from support.stage import Stage
 
 RUNNER = ("GITHUB_", "ACCORD_", "RUNNER_", "XDG_STATE_HOME")
+OUTPUT = re.compile(r"^([\w-]+)<<(\S+)\n(.*?)\n\2$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,24 @@ class Ended:
     def document(self) -> Any:
         """The one JSON document on stdout."""
         return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The files by which the runner of a workflow step gets outputs and a summary."""
+
+    output: Path
+    page: Path
+
+    @property
+    def outputs(self) -> dict[str, str]:
+        """The outputs by name; the last value of each counts."""
+        return {name: value for name, _, value in OUTPUT.findall(self.output.read_text(encoding="utf-8"))}
+
+    @property
+    def summary(self) -> str:
+        """The Markdown of the summary."""
+        return self.page.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -54,6 +74,22 @@ class Accord:
             gc.set_threshold(*threshold)
         captured = self.capsys.readouterr()
         return Ended(int(ended.value.code or 0), captured.out, captured.err)
+
+    def document(self, *arguments: object, code: int = 0) -> Any:
+        """Run with ``--format json``, check the exit code, and return the document."""
+        ended = self(*arguments, "--format", "json")
+        assert ended.code == code, (ended.out, ended.err)
+        return ended.document
+
+    def in_step(self, *, annotates: bool = True) -> Step:
+        """Run as a step of a workflow from now on; without ``annotates`` only its files are known."""
+        step = Step(self.home / "step-output", self.home / "step-summary")
+        for name, path in (("GITHUB_OUTPUT", step.output), ("GITHUB_STEP_SUMMARY", step.page)):
+            path.write_text("")
+            self.monkeypatch.setenv(name, str(path))
+        if annotates:
+            self.monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        return step
 
     def on(self, stage: Stage, **more: str) -> None:
         """Point the environment at a stage."""

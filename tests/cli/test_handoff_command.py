@@ -17,7 +17,8 @@ from accord_sandbox.server import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from conftest import Accord
 
 JOB = "job"
 SEED = """
@@ -51,18 +52,22 @@ def stage(shared: Stage) -> Stage:
     return shared
 
 
-def test_a_refused_move_prints_the_promised_document(accord: Any) -> None:
+@pytest.fixture
+def online(accord: Accord, stage: Stage) -> Accord:
+    """An accord whose environment names the stage."""
+    accord.on(stage)
+    return accord
+
+
+def test_a_refused_move_prints_the_promised_document(accord: Accord) -> None:
     path = accord.file("task.json", handoff("implementing", verificationArtifact=VERIFICATION))
-    ended = accord("handoff", "move", path, "--to", "review", "--role", "developer", "--format", "json")
-    assert ended.code == 1
-    assert ended.document["ok"] is False
-    assert ended.document["status"] == "implementing"
-    (reason,) = ended.document["blockingReasons"]
+    refused = accord.document("handoff", "move", path, "--to", "review", "--role", "developer", code=1)
+    assert (refused["ok"], refused["status"], refused["task"]["status"]) == (False, "implementing", "implementing")
+    (reason,) = refused["blockingReasons"]
     assert (reason["code"], reason["path"]) == ("MISSING_REVIEW_ARTIFACTS", "/metadata/reviewArtifact")
-    assert ended.document["task"]["status"] == "implementing"
 
 
-def test_a_handoff_goes_all_its_way_through_a_file(accord: Any) -> None:
+def test_a_handoff_goes_all_its_way_through_a_file(accord: Accord) -> None:
     path = accord.file("task.json", {"title": "Export", "status": "todo"})
     stations = [
         ("planning", "planner", None),
@@ -74,50 +79,42 @@ def test_a_handoff_goes_all_its_way_through_a_file(accord: Any) -> None:
     ]
     for target, role, change in stations:
         more = ("--patch", accord.file("patch.json", change)) if change else ()
-        ended = accord("handoff", "move", path, "--to", target, "--role", role, *more, "--format", "json")
-        assert ended.code == 0, ended.out
+        accord.document("handoff", "move", path, "--to", target, "--role", role, *more)
     task = json.loads(path.read_text())
     assert (task["status"], task["metadata"]["canonicalTaskId"]) == ("done", "T-00001")
     assert len(task["metadata"]["workflowRuntime"]["actionHistory"]) == 10
     assert accord("handoff", "check", path).code == 0
-    assert accord("check", path, "--format", "json").document["documents"][0]["kind"] == "handoff"
+    assert accord.document("check", path)["documents"][0]["kind"] == "handoff"
 
 
-def test_a_handoff_is_checked_from_stdin_too(accord: Any) -> None:
+def test_a_handoff_is_checked_from_stdin_too(accord: Accord) -> None:
     ended = accord.process("handoff", "check", "-", "--format", "json", given=json.dumps(handoff("review")))
     assert (ended.code, len(ended.document["blockingReasons"])) == (1, 2)
 
 
-def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Any) -> None:
+def test_a_check_says_in_which_line_of_the_file_something_is_wrong(accord: Accord) -> None:
     task = handoff("review", verificationArtifact={**VERIFICATION, "result": "flaky"})
-    path = accord.file("task.json", json.dumps(task, indent=1))
+    path = accord.file("task.json", task)
     line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if "flaky" in text)
     assert f"{path}:{line}: error schema" in accord("handoff", "check", path).out
-    (reason,) = accord("handoff", "check", path, "--format", "json").document["blockingReasons"]
+    (reason,) = accord.document("handoff", "check", path, code=1)["blockingReasons"]
     assert (reason["path"], reason["line"]) == ("/metadata/verificationArtifact/result", line)
 
 
-def test_an_invalid_patch_is_named_instead_of_the_task(accord: Any) -> None:
+def test_an_invalid_patch_is_named_instead_of_the_task(accord: Accord) -> None:
     task, bad = accord.file("task.json", handoff("backlog")), accord.file("bad.json", '{\n "a": }')
     for command in (("patch", task, bad), ("move", task, "--to", "planning", "--patch", bad)):
         ended = accord("handoff", *command, "--role", "planner")
         assert (ended.code, ended.out.splitlines()[0].split(" error ")[0]) == (1, f"{bad}:2:")
 
 
-def test_a_dry_run_writes_nothing(accord: Any) -> None:
-    path = accord.file("task.json", handoff("backlog"))
-    before = path.read_bytes()
-    ended = accord("handoff", "move", path, "--to", "planning", "--role", "planner", "--dry-run")
-    assert ": planned" in ended.out
-    assert path.read_bytes() == before
-
-
-def test_a_refused_patch_leaves_the_file_and_a_refused_move_only_its_reasons(accord: Any) -> None:
+def test_a_dry_run_and_a_refused_patch_write_nothing_and_a_refused_move_only_its_reasons(accord: Accord) -> None:
     path = accord.file("task.json", handoff("implementing", **EVERYTHING))
     before = path.read_bytes()
+    ended = accord("handoff", "move", path, "--to", "review", "--role", "tester", "--dry-run")
+    assert (": planned" in ended.out, path.read_bytes()) == (True, before)
     change = accord.file("patch.json", patch(planningArtifact={"goals": ["Mine"]}))
-    ended = accord("handoff", "patch", path, change, "--role", "tester", "--format", "json")
-    assert (ended.code, ended.document["outcome"]) == (1, "rejected")
+    assert accord.document("handoff", "patch", path, change, "--role", "tester", code=1)["outcome"] == "rejected"
     assert path.read_bytes() == before
     accord("handoff", "move", path, "--to", "done", "--role", "tester")
     task = json.loads(path.read_text())
@@ -125,25 +122,21 @@ def test_a_refused_patch_leaves_the_file_and_a_refused_move_only_its_reasons(acc
     assert task == json.loads(before)
 
 
-def test_a_redirect_is_done_and_says_so(accord: Any) -> None:
+def test_a_redirect_is_done_and_says_so(accord: Accord) -> None:
     path = accord.file("task.json", handoff("implementing"))
     command = ("handoff", "move", path, "--to", "review", "--role", "tester", "--on-missing", "redirect")
-    first = accord(*command, "--format", "json")
-    assert (first.code, first.document["status"], first.document["redirected"]) == (0, "awaiting_human", True)
-    written = path.read_bytes()
-    again = accord(*command, "--format", "json")
-    assert (again.code, again.document["outcome"]) == (0, "unchanged")
-    assert path.read_bytes() == written
+    first = accord.document(*command)
+    assert (first["status"], first["redirected"]) == ("awaiting_human", True)
+    assert accord.document(*command)["outcome"] == "unchanged"
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"metadata": 5}', '{"status": "lost"}'])
-def test_an_invalid_handoff_is_reported_in_the_same_form(accord: Any, content: str) -> None:
+def test_an_invalid_handoff_is_reported_in_the_same_form(accord: Accord, content: str) -> None:
     path = accord.file("task.json", content)
     for command in (("check", path), ("move", path, "--to", "done", "--role", "human")):
-        ended = accord("handoff", *command, "--format", "json")
-        assert ended.code == 1
-        assert ended.document["ok"] is False
-        assert ended.document["blockingReasons"]
+        refused = accord.document("handoff", *command, code=1)
+        assert refused["ok"] is False
+        assert refused["blockingReasons"]
 
 
 @pytest.mark.parametrize(
@@ -160,60 +153,67 @@ def test_an_invalid_handoff_is_reported_in_the_same_form(accord: Any, content: s
         ("dispatch",),
     ],
 )
-def test_wrong_words_are_wrong_usage(accord: Any, arguments: tuple[str, ...]) -> None:
+def test_wrong_words_are_wrong_usage(accord: Accord, arguments: tuple[str, ...]) -> None:
     assert accord("handoff", *arguments).code == 2
 
 
-def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord: Any, monkeypatch: Any) -> None:
-    monkeypatch.setenv("AGENT_API_KEY", "hunter2-hunter2-hunter2")
+def test_secrets_of_the_environment_reach_neither_the_file_nor_the_output(accord: Accord) -> None:
+    secret = "hunter2-hunter2-hunter2"
+    accord.monkeypatch.setenv("AGENT_API_KEY", secret)
     path = accord.file("task.json", handoff())
-    change = accord.file(
-        "patch.json", patch(doneArtifact={"note": "hunter2-hunter2-hunter2 \x1b[31m ::set-output name=x::y"})
-    )
+    change = accord.file("patch.json", patch(doneArtifact={"note": f"{secret} \x1b[31m ::set-output name=x::y"}))
     for form in ("json", "text"):
-        actor = ("--actor", "hunter2-hunter2-hunter2")
-        ended = accord("handoff", "patch", path, change, "--role", "developer", *actor, "--format", form)
+        ended = accord("handoff", "patch", path, change, "--role", "developer", "--actor", secret, "--format", form)
         assert ended.code == 0
         assert "hunter2" not in ended.out + path.read_text()
         assert not any(line.startswith("::") for line in ended.out.splitlines())
 
 
-def test_a_handoff_lives_on_an_issue_and_is_read_back(accord: Any, stage: Stage) -> None:
-    accord.on(stage)
-    change = accord.file("patch.json", patch(planningArtifact=PLAN))
-    ended = accord("handoff", "patch", change, "--work-item", 1, "--role", "planner", "--format", "json")
-    assert (ended.code, ended.document["outcome"]) == (0, "applied")
-    read = accord("handoff", "check", "--work-item", 1, "--format", "json").document
-    assert (read["ok"], read["task"]) == (True, ended.document["task"])
+ISSUE = ("--work-item", 1)
+GATE = ("handoff", "gate", "--pull", 2)
+DISPATCH = ("handoff", "dispatch", *ISSUE)
+
+
+def test_a_handoff_lives_on_an_issue_and_is_read_back(online: Accord, stage: Stage) -> None:
+    change = online.file("patch.json", patch(planningArtifact=PLAN))
+    written = online.document("handoff", "patch", change, *ISSUE, "--role", "planner")
+    assert written["outcome"] == "applied"
+    read = online.document("handoff", "check", *ISSUE)
+    assert (read["ok"], read["task"]) == (True, written["task"])
     block = read_block(stage.get("/repos/octo/code/issues/1")["body"])
     assert block is not None
     assert block.task == read["task"]
-    again = accord("handoff", "patch", change, "--work-item", 1, "--role", "planner", "--format", "json")
-    assert again.document["outcome"] == "unchanged"
+    assert online.document("handoff", "patch", change, *ISSUE, "--role", "planner")["outcome"] == "unchanged"
 
 
-def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(accord: Any, stage: Stage) -> None:
-    accord.on(stage)
+def test_a_patch_from_stdin_is_merged_into_what_another_writer_wrote_meanwhile(online: Accord, stage: Stage) -> None:
     stage.server.faults.add(Fault("slow", path="/git/commits$", seconds=3))
-    other = accord.file("other.json", patch(other="word"))
-    command = ("handoff", "patch", "--work-item", 1, "--role", "human", "--format", "json")
-    with accord.start(*command, "-", stdin=subprocess.PIPE) as first:
+    other = online.file("other.json", patch(other="word"))
+    command = ("handoff", "patch", *ISSUE, "--role", "human")
+    with online.start(*command, "-", stdin=subprocess.PIPE) as first:
+        assert first.stdin is not None
         first.stdin.write(json.dumps(patch(mine="word")))
         first.stdin.close()
         while not any(request[1].endswith("/git/commits") for request in stage.server.requests):
             assert first.poll() is None
             time.sleep(0.02)
-        assert accord(*command, other).document["outcome"] == "applied"
+        assert online.document(*command, other)["outcome"] == "applied"
         assert first.wait(30) == 0
-    metadata = accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"]["metadata"]
+    metadata = online.document("handoff", "check", *ISSUE)["task"]["metadata"]
     assert (metadata["mine"], metadata["other"]) == ("word", "word")
 
 
-def ready(accord: Any) -> None:
+def prepare(accord: Accord) -> None:
     """Give #1 a handoff that may go into review."""
     both = accord.file("both.json", patch(reviewArtifact=REVIEW, verificationArtifact=VERIFICATION))
-    accord("handoff", "move", "--work-item", 1, "--to", "implementing", "--role", "planner")
-    assert accord("handoff", "patch", both, "--work-item", 1, "--role", "tester").code == 0
+    accord("handoff", "move", *ISSUE, "--to", "implementing", "--role", "planner")
+    assert accord("handoff", "patch", both, *ISSUE, "--role", "tester").code == 0
+
+
+@pytest.fixture
+def ready(online: Accord) -> Accord:
+    prepare(online)
+    return online
 
 
 def check_runs(stage: Stage) -> list[dict[str, Any]]:
@@ -222,50 +222,45 @@ def check_runs(stage: Stage) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_gate_is_closed_until_the_handoff_opens_it_and_sets_each_verdict_once(accord: Any, stage: Stage) -> None:
+def test_the_gate_is_closed_until_the_handoff_opens_it_and_sets_each_verdict_once(accord: Accord, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN=JOB)
     for outcome in ("applied", "unchanged"):
-        ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
-        assert (ended.code, ended.document["outcome"]) == (1, outcome)
-        assert [reason["code"] for reason in ended.document["blockingReasons"]] == ["HANDOFF_MISSING"]
-    ready(accord)
-    ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
-    assert (ended.code, ended.document["ok"], ended.document["status"]) == (0, True, "implementing")
+        closed = accord.document(*GATE, code=1)
+        assert closed["outcome"] == outcome
+        assert [reason["code"] for reason in closed["blockingReasons"]] == ["HANDOFF_MISSING"]
+    prepare(accord)
+    opened = accord.document(*GATE)
+    assert (opened["ok"], opened["status"]) == (True, "implementing")
     newest, first = check_runs(stage)
     assert (newest["name"], newest["conclusion"], first["conclusion"]) == ("accord/handoff", "success", "failure")
     assert "handoff-missing" in first["output"]["summary"]
 
 
-def test_a_persons_token_sets_a_commit_status_instead(accord: Any, stage: Stage) -> None:
-    accord.on(stage)
-    ready(accord)
+def test_a_persons_token_sets_a_commit_status_instead(ready: Accord, stage: Stage) -> None:
     for outcome in ("applied", "unchanged"):
-        ended = accord("handoff", "gate", "--pull", 2, "--format", "json").document
-        assert (ended["outcome"], ended["check"]["kind"]) == (outcome, "commit-status")
+        judged = ready.document(*GATE)
+        assert (judged["outcome"], judged["check"]["kind"]) == (outcome, "commit-status")
     sha = stage.get("/repos/octo/code/pulls/2")["head"]["sha"]
     (status,) = stage.get(f"/repos/octo/code/commits/{sha}/status")["statuses"]
     assert (status["context"], status["state"]) == ("accord/handoff", "success")
 
 
-def test_where_no_check_may_be_set_the_step_says_it_alone(
-    accord: Any, stage: Stage, monkeypatch: Any, tmp_path: Path
-) -> None:
+def test_where_no_check_may_be_set_the_step_says_it_alone(accord: Accord, stage: Stage) -> None:
     accord.on(stage, GITHUB_TOKEN="fork")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
-    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "outputs"))
-    ended = accord("handoff", "gate", "--pull", 2, "--format", "json")
-    assert (ended.code, ended.document["outcome"], ended.document["check"]) == (1, "not-allowed", None)
-    assert "may set no check" in (tmp_path / "summary.md").read_text()
-    assert "handoff-missing" in (tmp_path / "summary.md").read_text()
-    assert "HANDOFF_MISSING" in (tmp_path / "outputs").read_text()
+    step = accord.in_step(annotates=False)
+    judged = accord.document(*GATE, code=1)
+    assert (judged["outcome"], judged["check"]) == ("not-allowed", None)
+    assert "may set no check" in step.summary
+    assert "handoff-missing" in step.summary
+    assert "HANDOFF_MISSING" in step.outputs["blocking-reasons"]
 
 
 @pytest.mark.parametrize("kind", ["lost-before", "lost-after", "error-500-after", "truncated"])
-def test_a_check_whose_answer_is_lost_is_set_once(accord: Any, stage: Stage, monkeypatch: Any, kind: str) -> None:
-    monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
+def test_a_check_whose_answer_is_lost_is_set_once(accord: Accord, stage: Stage, kind: str) -> None:
+    accord.monkeypatch.setattr(SystemClock, "sleep", lambda *_: None)
     accord.on(stage, GITHUB_TOKEN=JOB)
     stage.server.faults.add(Fault(kind, method="POST"))
-    assert accord("handoff", "gate", "--pull", 2, "--format", "json").document["outcome"] == "applied"
+    assert accord.document(*GATE, code=1)["outcome"] == "applied"
     assert len(check_runs(stage)) == 1
 
 
@@ -273,46 +268,32 @@ def events(stage: Stage) -> list[Any]:
     return [request for request in stage.server.requests if request[1].endswith("/dispatches")]
 
 
-def test_the_next_role_is_called_once(accord: Any, stage: Stage) -> None:
-    accord.on(stage)
-    ready(accord)
-    planned = accord("handoff", "dispatch", "--work-item", 1, "--dry-run", "--format", "json").document
-    assert (planned["outcome"], [action["type"] for action in planned["actions"]]) == (
-        "planned",
-        ["dispatch_developer"],
-    )
+def test_the_next_role_is_called_once(ready: Accord, stage: Stage) -> None:
+    planned = ready.document(*DISPATCH, "--dry-run")
+    assert [planned["outcome"], *(action["type"] for action in planned["actions"])] == ["planned", "dispatch_developer"]
     assert events(stage) == []
-    for outcome, count in (("applied", 1), ("unchanged", 1)):
-        ended = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
-        assert (ended.code, ended.document["outcome"], len(events(stage))) == (0, outcome, count)
-    task = accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"]
+    for outcome in ("applied", "unchanged"):
+        assert (ready.document(*DISPATCH)["outcome"], len(events(stage))) == (outcome, 1)
+    task = ready.document("handoff", "check", *ISSUE)["task"]
     last = task["metadata"]["workflowRuntime"]["actionHistory"][-1]
     assert (last["actionId"], last["result"]) == (planned["actions"][0]["id"], "ok")
 
 
 def test_a_passing_error_is_waited_for_three_times_and_then_the_same_command_continues(
-    accord: Any, stage: Stage, monkeypatch: Any
+    ready: Accord, stage: Stage
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: waits.append(seconds))
-    accord.on(stage)
-    ready(accord)
+    ready.monkeypatch.setattr(SystemClock, "sleep", lambda _, seconds: waits.append(seconds))
     stage.server.faults.add(Fault("lost-before", path="/dispatches$", times=4))
-    ended = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
-    assert (ended.code, ended.document["actions"][0]["status"]) == (3, "stopped")
+    assert ready.document(*DISPATCH, code=3)["actions"][0]["status"] == "stopped"
     assert [wait for wait in waits if wait in (5, 15, 30)] == [5, 15, 30]
-    again = accord("handoff", "dispatch", "--work-item", 1, "--format", "json")
-    assert (again.code, again.document["actions"][0]["status"]) == (0, "sent")
+    assert ready.document(*DISPATCH)["actions"][0]["status"] == "sent"
 
 
-def test_an_error_that_will_not_pass_is_not_tried_again_by_itself(accord: Any, stage: Stage) -> None:
-    accord.on(stage)
-    ready(accord)
-    path = accord.file("task.json", accord("handoff", "check", "--work-item", 1, "--format", "json").document["task"])
-    accord.on(stage, GITHUB_TOKEN="fork")
-    ended = accord("handoff", "dispatch", path, "--format", "json")
-    assert (ended.code, ended.document["actions"][0]["status"]) == (4, "refused")
-    accord.on(stage)
-    assert accord("handoff", "dispatch", path, "--format", "json").document["outcome"] == "unchanged"
-    again = accord("handoff", "dispatch", path, "--again", "--format", "json")
-    assert (again.code, again.document["actions"][0]["status"]) == (0, "sent")
+def test_an_error_that_will_not_pass_is_not_tried_again_by_itself(ready: Accord, stage: Stage) -> None:
+    path = ready.file("task.json", ready.document("handoff", "check", *ISSUE)["task"])
+    ready.on(stage, GITHUB_TOKEN="fork")
+    assert ready.document("handoff", "dispatch", path, code=4)["actions"][0]["status"] == "refused"
+    ready.on(stage)
+    assert ready.document("handoff", "dispatch", path)["outcome"] == "unchanged"
+    assert ready.document("handoff", "dispatch", path, "--again")["actions"][0]["status"] == "sent"

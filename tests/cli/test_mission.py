@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,9 +13,10 @@ from support.missions import Project
 from accord.core.kinds import check_document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from conftest import Accord
+    from conftest import Accord, Ended
 
 KEYS = ["mission_slug", "wp_id", "execution_mode", "mode_source", "resolution_kind", "workspace_name", "workspace_path"]
 KEYS += ["branch_name", "lane_id", "lane_wp_ids", "context_file", "diagnostics"]
@@ -34,19 +36,26 @@ def project(tmp_path: Path) -> Project:
     return project
 
 
-def test_next_prints_a_response_of_the_contract_and_nothing_else(accord: Accord, project: Project) -> None:
+@pytest.fixture
+def mission(accord: Accord, project: Project) -> Callable[..., Ended]:
+    return partial(accord, "mission", "--root", project.root)
+
+
+def test_next_prints_a_response_of_the_contract_and_nothing_else(
+    accord: Accord, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project.root / ".worktrees" / "078-ships-lane-a")
     for more in ((), ("--format", "json")):
-        ended = accord("mission", "--root", project.root, "next", project.slug, "--agent", "claude", *more)
+        ended = accord("mission", "next", project.slug, "--agent", "claude", *more)
         assert (ended.code, ended.err) == (0, "")
         assert check_document(ended.out.encode(), None) == ("next-query-response", [])
         assert ended.document["agent"] == "claude"
 
 
 @pytest.mark.parametrize("command", [("next",), ("status", "--format", "json"), ("stale",)])
-def test_an_unknown_mission_is_one_object_with_the_error(accord: Accord, project: Project, command: Any) -> None:
-    ended = accord("mission", "--root", project.root, command[0], "nope", *command[1:])
-    assert ended.code == 1
-    assert list(ended.document) == ["error"]
+def test_an_unknown_mission_is_one_object_with_the_error(mission: Any, project: Project, command: Any) -> None:
+    ended = mission(command[0], "nope", *command[1:])
+    assert (ended.code, list(ended.document)) == (1, ["error"])
     assert project.slug in ended.document["error"]
 
 
@@ -60,157 +69,117 @@ def test_an_unknown_mission_is_one_object_with_the_error(accord: Accord, project
         ("move", "nope", "WP01", "--to", "done", "--actor", "ada", "--format", "json"),
     ],
 )
-def test_outside_a_project_every_mission_is_unknown(
-    accord: Accord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_outside_a_project_every_mission_is_unknown(accord: Accord, tmp_path: Path, command: Any) -> None:
     for named in ((), ("--root", tmp_path / "gone")):
         ended = accord("mission", *named, *command)
         assert (ended.code, list(ended.document)) == (1, ["error"])
         assert "--root DIR" in ended.document["error"]
 
 
-def test_a_threshold_must_be_a_number(accord: Accord, project: Project) -> None:
-    ended = accord("mission", "--root", project.root, "stale", project.slug, "--threshold", "nan")
-    assert (ended.code, ended.out) == (2, "")
-
-
-def test_blank_reasons_do_not_count(accord: Accord, project: Project) -> None:
-    project.event("WP01", "in_review", "approved", at=datetime.now(UTC))
-    move = ("mission", "--root", project.root, "move", project.slug, "WP01", "--to", "done", "--actor", "ada")
-    for told in (("--override-reason", " "), ("--force", "--reason", "  ")):
-        assert accord(*move, *told).code == 1
-
-
-def test_errors_for_people_go_to_stderr(accord: Accord, project: Project) -> None:
-    ended = accord("mission", "--root", project.root, "next", "nope", "--format", "text")
+def test_errors_for_people_go_to_stderr(mission: Any, project: Project) -> None:
+    ended = mission("next", "nope", "--format", "text")
     assert (ended.code, ended.out) == (1, "")
     assert "Unknown mission `nope`" in ended.err
-    ended = accord("mission", "--root", project.root, "next", project.slug, "--format", "text")
+    ended = mission("next", project.slug, "--format", "text")
     assert "software-dev @ not_started" in ended.out
     assert "next step: discovery" in ended.out
 
 
-def test_the_project_is_found_from_the_work_tree_of_a_lane(
-    accord: Accord, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(project.root / ".worktrees" / "078-ships-lane-a")
-    ended = accord("mission", "workspace", project.slug, "WP02")
-    assert ended.document["workspace_path"] == str(project.root)
-    monkeypatch.chdir("/")
-    assert accord("mission", "workspace", project.slug, "WP02").code == 1
-
-
-def test_a_workspace_has_the_keys_that_programs_rely_on(accord: Accord, project: Project) -> None:
+def test_a_workspace_has_the_keys_that_programs_rely_on(mission: Any, project: Project) -> None:
     for wp_id in ("WP01", "WP02"):
-        assert list(accord("mission", "--root", project.root, "workspace", project.slug, wp_id).document) == KEYS
+        assert list(mission("workspace", project.slug, wp_id).document) == KEYS
     for wp_id in ("WP03", "WP77"):
-        ended = accord("mission", "--root", project.root, "workspace", project.slug, wp_id)
+        ended = mission("workspace", project.slug, wp_id)
         assert (ended.code, list(ended.document)) == (1, ["error"])
-
-
-def test_a_default_mode_is_for_those_of_which_nothing_tells_it(accord: Accord, project: Project) -> None:
     project.work_package("WP04", body="Think.")
-    command = ("mission", "--root", project.root, "workspace", project.slug, "WP04")
-    assert "--legacy-default" in accord(*command).document["error"]
-    ended = accord(*command, "--legacy-default", "planning_artifact")
-    assert (ended.document["mode_source"], ended.document["resolution_kind"]) == ("inferred_legacy", "repo_root")
+    assert "--legacy-default" in mission("workspace", project.slug, "WP04").document["error"]
+    found = mission("workspace", project.slug, "WP04", "--legacy-default", "planning_artifact").document
+    assert (found["mode_source"], found["resolution_kind"]) == ("inferred_legacy", "repo_root")
 
 
-def test_stale_prints_a_status_of_the_contract_for_each(accord: Accord, project: Project) -> None:
-    ended = accord("mission", "--root", project.root, "stale", project.slug)
-    assert {name: value["status"] for name, value in ended.document.items()} == {
-        "WP01": "stale",
-        "WP02": "not_applicable",
-        "WP03": "fresh",
-    }
+def test_stale_prints_a_status_of_the_contract_for_each(mission: Any, project: Project) -> None:
+    ended = mission("stale", project.slug)
+    statuses = {name: value["status"] for name, value in ended.document.items()}
+    assert statuses == {"WP01": "stale", "WP02": "not_applicable", "WP03": "fresh"}
     for value in ended.document.values():
         assert check_document(json.dumps(value).encode(), None) == ("stale-status", [])
     assert "WP03" in ended.err
-    ended = accord("mission", "--root", project.root, "stale", project.slug, "WP01", "--threshold", "600")
+    ended = mission("stale", project.slug, "WP01", "--threshold", "600")
     assert {name: value["status"] for name, value in ended.document.items()} == {"WP01": "fresh"}
+    ended = mission("stale", project.slug, "--threshold", "nan")
+    assert (ended.code, ended.out) == (2, "")
 
 
-def test_status_tells_all_and_never_that_planning_waits_for_a_merge(accord: Accord, project: Project) -> None:
+def test_status_tells_all_and_never_that_planning_waits_for_a_merge(mission: Any, project: Project) -> None:
     for target in ("in_progress", "for_review", "approved"):
-        ended = accord("mission", "--root", project.root, "status", project.slug)
+        ended = mission("status", project.slug)
         assert all(name in ended.out for name in ("WP01", "WP02", "WP03", "lane-a", "repository root"))
         line = next(line for line in ended.out.splitlines() if "WP02" in line)
         assert not any(word in line for word in ("merge", "lane", "branch"))
-        accord("mission", "--root", project.root, "move", project.slug, "WP02", "--to", target, "--actor", "ada")
+        mission("move", project.slug, "WP02", "--to", target, "--actor", "ada")
     assert "stale: last commit 12" in ended.out
     assert "\n::" not in ended.out
 
 
-def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(accord: Accord, project: Project) -> None:
-    move = ("mission", "--root", project.root, "move", project.slug, "WP02", "--actor", "ada", "--to")
-    assert accord(*move, "in_progress").out == "WP02 planned → claimed → in_progress: applied\n"
-    ended = accord(*move, "doing", "--format", "json")
+def test_a_move_prints_its_steps_and_an_illegal_one_the_legal_moves(mission: Any, project: Project) -> None:
+    move = partial(mission, "move", project.slug, "WP02", "--actor", "ada", "--to")
+    assert move("in_progress").out == "WP02 planned → claimed → in_progress: applied\n"
+    ended = move("doing", "--format", "json")
     assert (ended.code, ended.document["outcome"], ended.document["events"]) == (0, "unchanged", [])
-    ended = accord(*move, "done", "--format", "json")
+    ended = move("done", "--format", "json")
     assert (ended.code, list(ended.document)) == (1, ["error"])
     assert "legal moves are" in ended.document["error"]
-    assert accord(*move, "merged").code == 2
-    assert accord(*move, "for_review", "--dry-run", "--format", "json").document["outcome"] == "planned"
+    assert move("merged").code == 2
+    assert move("for_review", "--dry-run", "--format", "json").document["outcome"] == "planned"
 
 
-def test_a_secret_in_a_reason_reaches_neither_the_log_nor_the_screen(accord: Accord, project: Project) -> None:
+def test_blank_reasons_do_not_count(mission: Any, project: Project) -> None:
+    project.event("WP01", "in_review", "approved", at=datetime.now(UTC))
+    for told in (("--override-reason", " "), ("--force", "--reason", "  ")):
+        assert mission("move", project.slug, "WP01", "--to", "done", "--actor", "ada", *told).code == 1
+
+
+def test_a_secret_in_a_reason_reaches_neither_the_log_nor_the_screen(mission: Any, project: Project) -> None:
     token = "ghp_" + "a1B2" * 9
-    ended = accord(
-        "mission", "--root", project.root, "move", project.slug, "WP02", "--to", "blocked", "--actor", "ada",
-        "--reason", f"It says {token}", "--format", "json",
-    )  # fmt: skip
+    move = ("move", project.slug, "WP02", "--to", "blocked", "--actor", "ada", "--format", "json")
+    ended = mission(*move, "--reason", f"It says {token}")
     log = (project.folder / "status.events.jsonl").read_text(encoding="utf-8")
     assert ended.code == 0
     assert token not in log + ended.out
     assert "It says" in log
 
 
-def test_a_check_leaves_a_table_and_annotations_for_the_runner(
-    accord: Accord, project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    summary, output = accord.home / "summary.md", accord.home / "output"
-    for name, value in (("GITHUB_STEP_SUMMARY", summary), ("GITHUB_OUTPUT", output), ("GITHUB_ACTIONS", "true")):
-        monkeypatch.setenv(name, str(value))
-        if isinstance(value, type(summary)):
-            value.touch()
-    ended = accord("mission", "--root", project.root, "check")
-    assert ended.code == 1
-    page = summary.read_text(encoding="utf-8")
-    assert "frontmatter-missing" in page
-    assert "| WP02 Write" in page
-    assert "repository root" in page
+def test_a_check_leaves_a_table_and_annotations_for_the_runner(accord: Accord, mission: Any, project: Project) -> None:
+    step = accord.in_step()
+    ended = mission("check")
+    assert (ended.code, step.outputs["ok"]) == (1, "false")
+    for shown in ("frontmatter-missing", "| WP02 Write", "repository root"):
+        assert shown in step.summary
     assert "file=kitty-specs/078-ships/tasks/WP03-broken.md" in ended.err
-    assert "false" in output.read_text(encoding="utf-8")
     (project.folder / "tasks/WP03-broken.md").unlink()
-    assert accord("mission", "--root", project.root, "check", "--format", "json").document["ok"] is True
+    assert mission("check", "--format", "json").document["ok"] is True
 
 
-def test_only_missions_that_changed_since_a_base_are_checked(accord: Accord, project: Project) -> None:
+def test_only_missions_that_changed_since_a_base_are_checked(mission: Any, project: Project) -> None:
     other = Project(project.root, "079-trains").begin()
     other.work_package("WP01", "planning_artifact")
     project.git("checkout", "--quiet", "-b", "topic")
     project.git("add", "kitty-specs/079-trains")
     project.commit("add a mission")
-    check = ("mission", "--root", project.root, "check", "--format", "json")
-    ended = accord(*check, "--base", "main")
-    assert [mission["mission_slug"] for mission in ended.document["missions"]] == ["079-trains"]
+    ended = mission("check", "--format", "json", "--base", "main")
+    assert [standing["mission_slug"] for standing in ended.document["missions"]] == ["079-trains"]
     assert ended.code == 0
-    assert accord(*check, "--base", "gone").code == 4
-    assert accord(*check, "--base", "--output=x").code == 4
-    assert accord(*check, "nope").code == 1
+    for base in ("gone", "--output=x"):
+        assert mission("check", "--format", "json", "--base", base).code == 4
+    assert mission("check", "nope", "--format", "json").code == 1
 
 
-def test_a_secret_in_the_name_of_a_mission_reaches_no_later_step(
-    accord: Accord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    secret, output = "correct-horse-battery", accord.home / "output"
-    monkeypatch.setenv("DEPLOY_PASSWORD", secret)
-    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
-    project = Project(tmp_path / "project", f"078-{secret}").begin()
+def test_a_secret_in_the_name_of_a_mission_reaches_no_later_step(accord: Accord, tmp_path: Path) -> None:
+    accord.monkeypatch.setenv("DEPLOY_PASSWORD", "correct-horse-battery")
+    step = accord.in_step()
+    project = Project(tmp_path / "project", "078-correct-horse-battery").begin()
     project.work_package("WP01", "planning_artifact")
     project.repository()
     accord("mission", "--root", project.root, "check")
-    told = output.read_text(encoding="utf-8")
-    assert '{"078-[redacted: secret of the environment]":{' in told
-    assert secret not in told
+    assert '{"078-[redacted: secret of the environment]":{' in step.outputs["missions"]
+    assert "correct-horse" not in step.output.read_text() + step.summary

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
@@ -12,9 +13,11 @@ from support.workshop import Agent, Workshop, agent, git, runner_stage, workshop
 from accord.runner.models import RunOutputs
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from cli.conftest import Accord
+    from cli.conftest import Accord, Ended
+
+    Outputs = Callable[..., dict[str, str]]
 
 __all__ = ["agent", "runner_stage", "workshop"]
 
@@ -33,37 +36,23 @@ def transcript(message: str = MESSAGE) -> str:
 
 
 @pytest.fixture
-def evidence(accord: Accord) -> tuple[object, ...]:
+def outputs(accord: Accord) -> Outputs:
+    """Compute the outputs of a run of codex that succeeded."""
     log = accord.file("stdout.log", transcript())
-    return ("outputs", "--agent", "codex", "--exit-code", 0, "--stdout", log, "--format", "json")
+    return partial(accord.document, "outputs", "--agent", "codex", "--exit-code", 0, "--stdout", log)
 
 
-def outputs_in(file: Path) -> dict[str, str]:
-    values, lines = {}, file.read_text(encoding="utf-8").split("\n")
-    while lines and "<<" in lines[0]:
-        name, _, delimiter = lines.pop(0).partition("<<")
-        end = lines.index(delimiter)
-        values[name] = "\n".join(lines[:end])
-        del lines[: end + 1]
-    return values
-
-
-def test_outputs_are_one_object_of_strings_and_the_same_in_the_runners_file(
-    accord: Accord, evidence: tuple[object, ...]
-) -> None:
-    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(accord.home / "output"))
-    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(accord.home / "summary"))
-    ended = accord(*evidence, "--pr-body", accord.file("body.md", "- [ ] Add the thing\n- [ ] Test it\n"))
-    assert ended.code == 0
-    assert set(ended.document) == NAMES
-    assert all(isinstance(value, str) for value in ended.document.values())
-    assert outputs_in(accord.home / "output") == ended.document
-    assert base64.b64decode(ended.document["final-message"]).decode() == MESSAGE
-    assert json.loads(ended.document["llm-completed-tasks"]) == ["Add the thing"]
-    summary = (accord.home / "summary").read_text()
-    assert "✅ codex" in summary
-    assert "Add the thing" in summary
-    assert "@octocat" not in summary
+def test_outputs_are_one_object_of_strings_and_the_same_in_the_runners_file(accord: Accord, outputs: Outputs) -> None:
+    step = accord.in_step(annotates=False)
+    found = outputs("--pr-body", accord.file("body.md", "- [ ] Add the thing\n- [ ] Test it\n"))
+    assert set(found) == NAMES
+    assert all(isinstance(value, str) for value in found.values())
+    assert step.outputs == found
+    assert base64.b64decode(found["final-message"]).decode() == MESSAGE
+    assert json.loads(found["llm-completed-tasks"]) == ["Add the thing"]
+    assert "✅ codex" in step.summary
+    assert "Add the thing" in step.summary
+    assert "@octocat" not in step.summary
 
 
 def test_a_secret_that_the_repositorys_registry_declares_reaches_no_output(accord: Accord) -> None:
@@ -74,49 +63,48 @@ def test_a_secret_that_the_repositorys_registry_declares_reaches_no_output(accor
     accord.monkeypatch.chdir(accord.home)
     accord.monkeypatch.setenv("QWEN_PAT", "correct-zebra-battery")
     log = accord.file("stdout.log", transcript("It is correct-zebra-battery."))
-    arguments = ("--exit-code", 0, "--stdout", log, "--format", "json")
     for name, warning in (("codex", ""), ("mine", ""), ("mien", "Unknown agent")):
-        found = accord("outputs", "--agent", name, *arguments).document
+        found = accord.document("outputs", "--agent", name, "--exit-code", 0, "--stdout", log)
         assert found["final-message-summary"] == "It is [redacted: secret of the environment]."
         assert (warning in found["run-warnings"], bool(found["run-warnings"])) == (True, bool(warning))
 
 
-def test_outputs_as_text_are_for_people(accord: Accord, evidence: tuple[object, ...]) -> None:
-    ended = accord(*evidence[:-1], "text")
+def test_outputs_as_text_are_for_people_and_may_pass_the_exit_code_on(accord: Accord) -> None:
+    log = accord.file("stdout.log", transcript())
+    ended = accord("outputs", "--agent", "codex", "--exit-code", 7, "--stdout", log)
+    assert ended.code == 0
     assert "exit-code" in ended.out
     assert "characters of base64" in ended.out
-    assert "error-category" not in ended.out
+    assert "pr-ref" not in ended.out
+    assert accord("outputs", "--agent", "codex", "--exit-code", 7, "--stdout", log, "--fail").code == 7
 
 
-def test_pushed_changes_are_read_from_the_work_tree(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
+def test_pushed_changes_are_read_from_the_work_tree(outputs: Outputs, agent: Agent) -> None:
     where = ("--root", agent.tree, "--base", agent.base)
-    nothing = accord(*evidence, *where, "--pushed", "true").document
+    nothing = outputs(*where, "--pushed", "true")
     assert (nothing["changes-made"], nothing["commit-sha"], nothing["files-changed"]) == ("false", "", "0")
     (agent.tree / "src" / "a.py").rename(agent.tree / "moved.py")
     (agent.tree / "new.txt").write_text("new\n")
-    unpushed = accord(*evidence, *where).document
+    unpushed = outputs(*where)
     assert (unpushed["changes-made"], unpushed["exit-code"]) == ("false", "0")
     assert "not pushed" in unpushed["run-warnings"]
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "The agent's own")
-    pushed = accord(*evidence, *where, "--pushed", "true").document
+    agent.commit("The agent's own")
+    pushed = outputs(*where, "--pushed", "true")
     assert (pushed["changes-made"], pushed["files-changed"]) == ("true", "2")
     assert pushed["commit-sha"] == git(agent.tree, "rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("pushed", [(), ("--pushed", "false")])
 def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
-    accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
+    accord: Accord, outputs: Outputs, agent: Agent, pushed: tuple[str, ...]
 ) -> None:
     body = accord.file("body.md", "- [ ] Add the thing\n")
     where = ("--root", agent.tree, "--base", agent.base, "--pr-body", body)
     (agent.tree / "new.txt").write_text("new\n")
-    waiting = accord(*evidence, *where, *pushed).document
+    waiting = outputs(*where, *pushed)
     assert (waiting["llm-completed-tasks"], waiting["llm-analysis-run"]) == ("[]", "false")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "The agent's own")
-    there = accord(*evidence, *where, "--pushed", "true").document
-    assert json.loads(there["llm-completed-tasks"]) == ["Add the thing"]
+    agent.commit("The agent's own")
+    assert json.loads(outputs(*where, "--pushed", "true")["llm-completed-tasks"]) == ["Add the thing"]
 
 
 @pytest.mark.parametrize(
@@ -129,11 +117,13 @@ def test_no_task_counts_as_completed_while_its_work_is_not_pushed(
     ],
 )
 def test_a_push_that_failed_is_the_runs_failure(
-    accord: Accord, evidence: tuple[object, ...], agent: Agent, said: str | None, recovery: str
+    accord: Accord, outputs: Outputs, agent: Agent, said: str | None, recovery: str
 ) -> None:
+    failed = ("--root", agent.tree, "--base", agent.base, "--pushed", "false")
+    nothing = outputs(*failed)
+    assert (nothing["exit-code"], nothing["error-category"], nothing["changes-made"]) == ("0", "", "false")
     (agent.tree / "new.txt").write_text("new\n")
-    options = () if said is None else ("--push-error", accord.file("push.log", said))
-    found = accord(*evidence, "--root", agent.tree, "--base", agent.base, "--pushed", "false", *options).document
+    found = outputs(*failed, *(() if said is None else ("--push-error", accord.file("push.log", said))))
     row = {
         "exit-code": "1",
         "error-category": "infrastructure",
@@ -147,108 +137,74 @@ def test_a_push_that_failed_is_the_runs_failure(
     assert found["error-summary"]
 
 
-def test_nothing_to_push_is_not_a_failed_push(accord: Accord, evidence: tuple[object, ...], agent: Agent) -> None:
-    found = accord(*evidence, "--root", agent.tree, "--base", agent.base, "--pushed", "false").document
-    assert (found["exit-code"], found["error-category"], found["changes-made"]) == ("0", "", "false")
-
-
-@pytest.mark.parametrize("options", [("--pushed", "true"), ("--root", "."), ("--base", "abc")])
-def test_half_of_what_tells_the_changes_is_wrong_usage(
-    accord: Accord, evidence: tuple[object, ...], options: tuple[str, ...]
-) -> None:
-    assert accord(*evidence, *options).code == 2
-
-
-@pytest.mark.parametrize("pushed", [(), ("--pushed", "true")])
-def test_a_base_that_is_not_there_is_wrong_usage(
-    accord: Accord, evidence: tuple[object, ...], agent: Agent, pushed: tuple[str, ...]
-) -> None:
-    ended = accord(*evidence, "--root", agent.tree, "--base", "0" * 40, *pushed)
-    assert ended.code == 2
-    assert "Traceback" not in ended.err
-
-
-def test_the_exit_code_is_passed_on_when_asked_for(accord: Accord, evidence: tuple[object, ...]) -> None:
-    failing = [7 if word == 0 else word for word in evidence]
-    ended = accord(*failing)
-    assert (ended.code, ended.document["exit-code"]) == (0, "7")
-    assert accord(*failing, "--fail").code == 7
+def test_half_of_what_tells_the_changes_or_an_unknown_base_is_wrong_usage(outputs: Outputs, agent: Agent) -> None:
+    unknown = ("--root", agent.tree, "--base", "0" * 40)
+    for options in (("--pushed", "true"), ("--root", "."), ("--base", "abc"), unknown, (*unknown, "--pushed", "true")):
+        assert outputs(*options, code=2)["outcome"] == "usage"
 
 
 @pytest.fixture
 def on_github(accord: Accord, workshop: Workshop) -> Accord:
-    accord.on(workshop.stage, GITHUB_SERVER_URL=workshop.stage.server.url, GITHUB_OUTPUT=str(accord.home / "output"))
+    accord.on(workshop.stage, GITHUB_SERVER_URL=workshop.stage.server.url)
     return accord
 
 
-SCRIPT = "echo changed > README.md; echo new > new.txt; echo 'All done.'"
-
-
-def running(accord: Accord, *more: object) -> tuple[object, ...]:
-    accord.file("prompt.md", "Do it.")
-    (accord.home / "agent.sh").write_text(SCRIPT)
-    command = f"sh {accord.home / 'agent.sh'}"
-    run_dir = accord.home / "run"
-    return (
-        "run", "--agent", "command", "--command", command, "--prompt-file", "prompt.md", "--run-dir", run_dir,
-        "--pull", 1, "--pr-ref", "refs/heads/feature", "--format", "json", *more,
-    )  # fmt: skip
-
-
-def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, agent: Agent) -> None:
-    on_github.monkeypatch.chdir(agent.tree)
+@pytest.fixture
+def running(on_github: Accord, agent: Agent) -> Callable[..., Ended]:
+    """Run an agent that changes two files of its work tree, which has a prompt."""
     (agent.tree / "prompt.md").write_text("Do it.")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Prompt")
+    agent.commit("Prompt")
     git(agent.tree, "push", "-q")
-    ended = on_github(*running(on_github))
+    on_github.monkeypatch.chdir(agent.tree)
+    script = on_github.file("agent.sh", "echo changed > README.md; echo new > new.txt; echo 'All done.'")
+    run = ("run", "--agent", "command", "--command", f"sh {script}", "--prompt-file", "prompt.md")
+    where = ("--run-dir", on_github.home / "run", "--pull", 1, "--pr-ref", "refs/heads/feature")
+    return partial(on_github, *run, *where, "--format", "json")
+
+
+def test_one_job_runs_and_publishes(on_github: Accord, workshop: Workshop, running: Any) -> None:
+    step = on_github.in_step(annotates=False)
+    ended = running()
     assert ended.code == 0, ended.err
-    assert (ended.document["exit-code"], ended.document["changes-made"], ended.document["files-changed"]) == (
-        "0",
-        "true",
-        "2",
-    )
-    assert ended.document["commit-sha"] == workshop.tip()
-    assert outputs_in(on_github.home / "output") == ended.document
+    found = ended.document
+    assert [found[name] for name in ("exit-code", "changes-made", "files-changed")] == ["0", "true", "2"]
+    assert found["commit-sha"] == workshop.tip()
+    assert step.outputs == found
 
 
-def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, agent: Agent) -> None:
-    on_github.monkeypatch.chdir(agent.tree)
-    (agent.tree / "prompt.md").write_text("Do it.")
-    git(agent.tree, "add", "-A")
-    git(agent.tree, "commit", "-qm", "Prompt")
-    git(agent.tree, "push", "-q")
+def test_two_jobs_run_and_publish(on_github: Accord, workshop: Workshop, running: Any) -> None:
     before = workshop.tip()
-    first = on_github(*running(on_github, "--no-publish"))
+    first = running("--no-publish")
     assert (first.code, first.document["exit-code"], first.document["changes-made"]) == (0, "0", "false"), first.err
-    assert workshop.tip() == before
+    publish = partial(on_github.document, "publish", on_github.home / "run")
     on_github.monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    untold = on_github("publish", on_github.home / "run", "--format", "json").document
+    untold = publish()
     assert (untold["changes-made"], untold["llm-analysis-run"]) == ("false", "false"), "the folder was believed"
-    assert workshop.tip() == before
     on_github.monkeypatch.delenv("GITHUB_ACTIONS")
-    (on_github.home / "output").unlink()
-    planned = on_github("publish", on_github.home / "run", "--format", "json", "--dry-run").document
+    step = on_github.in_step(annotates=False)
+    planned = publish("--dry-run")
     assert planned["changes-made"] == "false"
     assert "Dry run: 2 files would be pushed" in planned["run-warnings"]
-    assert (workshop.tip(), (on_github.home / "output").exists()) == (before, False)
-    second = on_github("publish", on_github.home / "run", "--format", "json", "--author", "Robo <robo@example.org>")
-    assert second.code == 0, second.err
-    assert (second.document["changes-made"], second.document["commit-sha"]) == ("true", workshop.tip())
-    assert outputs_in(on_github.home / "output") == second.document
-    again = on_github("publish", on_github.home / "run", "--format", "json").document
-    assert again["commit-sha"] == workshop.tip()
+    assert (workshop.tip(), step.outputs) == (before, {})
+    second = publish("--author", "Robo <robo@example.org>")
+    assert (second["changes-made"], second["commit-sha"]) == ("true", workshop.tip())
+    assert step.outputs == second
+    assert publish()["commit-sha"] == workshop.tip()
 
 
 def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: Accord) -> None:
-    ended = on_github("publish", on_github.home / "nowhere", "--format", "json")
-    assert ended.code == 0
-    left = outputs_in(on_github.home / "output")
-    assert set(left) == NAMES
-    assert ended.document == left
-    assert on_github("publish", on_github.home / "nowhere", "--fail").code == 1
-    assert (left["exit-code"], left["changes-made"]) == ("1", "false")
-    assert (left["error-category"], left["error-recovery"]) == ("infrastructure", "retry")
+    step = on_github.in_step(annotates=False)
+    file = on_github.home / "left" / "outputs.json"
+    nowhere = ("publish", on_github.home / "nowhere")
+    found = on_github.document(*nowhere, "--outputs", file)
+    assert (set(found), step.outputs, json.loads(file.read_text(encoding="utf-8"))) == (NAMES, found, found)
+    assert (found["exit-code"], found["changes-made"]) == ("1", "false")
+    assert (found["error-category"], found["error-recovery"]) == ("infrastructure", "retry")
+    assert on_github(*nowhere, "--fail").code == 1
+    assert on_github(*nowhere, "--outputs", on_github.file("text", "") / "outputs.json").code == 2
+    assert on_github(*nowhere, "--author", "nobody").code == 2
+    on_github.monkeypatch.setenv("GITHUB_TOKEN", "wrong")
+    assert "record.json is missing" in on_github.document(*nowhere, "--pr-ref", "gone")["error-summary"]
 
 
 @pytest.mark.parametrize(
@@ -265,63 +221,39 @@ def test_publishing_what_is_not_there_leaves_and_prints_all_outputs(on_github: A
 def test_a_branch_that_is_not_there_is_named_as_what_may_have_ended_the_agents_job(
     on_github: Accord, ref: str, said: str
 ) -> None:
-    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", ref, "--format", "json").document
+    outputs = on_github.document("publish", on_github.home / "nowhere", "--pr-ref", ref)
     assert said in outputs["error-summary"]
     assert (outputs["error-category"], outputs["error-recovery"]) == ("infrastructure", "retry")
 
 
-def test_a_lost_run_is_reported_without_access_to_the_repository(on_github: Accord) -> None:
-    on_github.monkeypatch.setenv("GITHUB_TOKEN", "wrong")
-    outputs = on_github("publish", on_github.home / "nowhere", "--pr-ref", "gone", "--format", "json").document
-    assert "record.json is missing" in outputs["error-summary"]
-
-
-def test_a_step_that_takes_all_outputs_finds_them_in_one_file(on_github: Accord) -> None:
-    file = on_github.home / "left" / "outputs.json"
-    ended = on_github("publish", on_github.home / "nowhere", "--outputs", file, "--format", "json")
-    assert json.loads(file.read_text(encoding="utf-8")) == ended.document
-    (on_github.home / "text").write_text("")
-    assert on_github("publish", on_github.home / "nowhere", "--outputs", on_github.home / "text/outputs.json").code == 2
-
-
 @pytest.mark.parametrize("missing", ["GITHUB_REPOSITORY", "GITHUB_TOKEN", "GITHUB_OUTPUT"])
-def test_no_agent_works_for_what_cannot_be_handed_on(on_github: Accord, agent: Agent, missing: str) -> None:
-    on_github.monkeypatch.chdir(agent.tree)
+def test_no_agent_works_for_what_cannot_be_handed_on(
+    on_github: Accord, agent: Agent, running: Any, missing: str
+) -> None:
     on_github.monkeypatch.setenv(missing, str(on_github.home) if missing == "GITHUB_OUTPUT" else "")
-    ended = on_github(*running(on_github))
+    ended = running()
     assert (ended.code, missing in ended.err) == (2, True)
     assert not (on_github.home / "run").exists()
     assert not (agent.tree / "new.txt").exists()
 
 
 @pytest.mark.parametrize("ref", ["-x", "refs/heads//x", "a b", "refs/heads/", "x.lock"])
-def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, agent: Agent, ref: str) -> None:
-    on_github.monkeypatch.chdir(agent.tree)
+def test_no_agent_starts_for_an_invalid_branch_name(on_github: Accord, running: Any, ref: str) -> None:
     for more in ([], ["--no-publish"]):
-        ended = on_github(*running(on_github, f"--pr-ref={ref}", *more))
+        ended = running(f"--pr-ref={ref}", *more)
         assert (ended.code, "--pr-ref" in ended.err) == (2, True), ended.err
         assert not (on_github.home / "run").exists()
 
 
-def test_a_ref_that_cannot_be_pushed_to_can_be_read_without_publishing(on_github: Accord, agent: Agent) -> None:
-    on_github.monkeypatch.chdir(agent.tree)
-    (agent.tree / "prompt.md").write_text("Look.")
-    refused = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge"))
+def test_a_ref_that_cannot_be_pushed_to_can_be_read_without_publishing(on_github: Accord, running: Any) -> None:
+    refused = running("--pr-ref=refs/pull/1/merge")
     assert (refused.code, "github.head_ref" in refused.err) == (2, True)
     assert not (on_github.home / "run").exists()
-    looked = on_github(*running(on_github, "--pr-ref=refs/pull/1/merge", "--no-publish"))
+    looked = running("--pr-ref=refs/pull/1/merge", "--no-publish")
     assert (looked.code, looked.document["exit-code"]) == (0, "0"), looked.err
 
 
-def test_an_invalid_author_is_wrong_usage(on_github: Accord) -> None:
-    assert on_github("publish", "run", "--author", "nobody").code == 2
-
-
-@pytest.mark.parametrize("minutes", ["nan", "inf", "1e400", "0", "-1"])
-def test_a_time_limit_that_never_comes_is_wrong_usage(accord: Accord, minutes: str) -> None:
-    accord.file("prompt.md", "Do it.")
-    ended = accord(
-        "run", "--agent", "command", "--command", "true", "--prompt-file", "prompt.md", "--no-publish",
-        "--max-runtime-minutes", minutes,
-    )  # fmt: skip
-    assert ended.code == 2
+def test_a_time_limit_that_never_comes_is_wrong_usage(accord: Accord) -> None:
+    run = ("run", "--agent", "command", "--command", "true", "--no-publish", "--max-runtime-minutes")
+    for minutes in ("nan", "inf", "1e400", "0", "-1"):
+        assert accord(*run, minutes).code == 2

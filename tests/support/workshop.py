@@ -112,6 +112,10 @@ class Agent:
     def patch(self) -> bytes:
         return extract_patch(self.tree, self.base)
 
+    def commit(self, message: str) -> None:
+        git(self.tree, "add", "-A")
+        git(self.tree, "commit", "-qm", message)
+
 
 @pytest.fixture
 def agent(workshop: Workshop) -> Agent:
