@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 import pytest
 from support.plans import plan, task
+from support.sessions import GATES, NAME, SPEC, agent_output, make_session
+
+from accord.cli.reference import MACHINES
+from accord.git.program import Git
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Accord
 
 GOOD = plan(task("a"), task("b", "a"))
@@ -23,47 +29,31 @@ BAD = plan(task("a"), task("a", in_scope="- src/b.py"), task("c", "nobody"))
 
 def test_a_valid_result_is_ok(accord: Accord) -> None:
     ended = accord("check", accord.file("plan.json", GOOD))
-    assert ended.code == 0
+    assert (ended.code, ended.err) == (0, "")
     assert "ok (planner-result)" in ended.out
-    assert ended.err == ""
 
 
 def test_a_broken_result_exits_1_with_every_finding_on_its_line(accord: Accord) -> None:
-    file = accord.file("plan.json", BAD)
-    ended = accord("check", "--format", "json", file)
-    assert ended.code == 1
-    assert ended.document["ok"] is False
-    (document,) = ended.document["documents"]
-    assert (document["path"], document["kind"]) == (str(file), "planner-result")
+    file, good = accord.file("plan.json", BAD), accord.file("good.json", GOOD)
+    checked = accord.document("check", file, good, code=1)
+    assert checked["ok"] is False
+    document, other = checked["documents"]
+    assert (document["path"], document["kind"], other["findings"]) == (str(file), "planner-result", [])
     assert {finding["code"] for finding in document["findings"]} == {"duplicate-temp-id", "unknown-reference"}
     lines = file.read_text().splitlines()
     for finding in document["findings"]:
         key = finding["path"].rpartition("/")[2]
         assert key.isdigit() or f'"{key}"' in lines[finding["line"] - 1]
         assert finding["severity"] == "error"
-
-
-def test_text_names_file_and_line_like_a_compiler(accord: Accord) -> None:
-    file = accord.file("plan.json", BAD)
-    ended = accord("check", file)
-    lines = file.read_text().splitlines()
     line = next(number for number, text in enumerate(lines, 1) if "nobody" in text)
-    assert ended.code == 1
-    assert f"plan.json:{line}: error unknown-reference" in ended.out
+    assert f"plan.json:{line}: error unknown-reference" in accord("check", file).out
 
 
 def test_a_warning_alone_is_printed_and_passes(accord: Accord) -> None:
     shared = plan(task("a", in_scope="- src/x.py"), task("b", in_scope="- src/x.py"))
-    ended = accord("check", "--format", "json", accord.file("plan.json", shared))
-    assert ended.code == 0
-    assert ended.document["ok"] is True
-    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["shared-scope"]
-
-
-def test_one_broken_document_among_many_is_enough(accord: Accord) -> None:
-    ended = accord("check", "--format", "json", accord.file("a.json", GOOD), accord.file("b.json", BAD))
-    assert ended.code == 1
-    assert [bool(document["findings"]) for document in ended.document["documents"]] == [False, True]
+    checked = accord.document("check", accord.file("plan.json", shared))
+    assert checked["ok"] is True
+    assert [finding["code"] for finding in checked["documents"][0]["findings"]] == ["shared-scope"]
 
 
 def test_a_result_may_come_by_stdin(accord: Accord) -> None:
@@ -90,20 +80,18 @@ def test_a_result_may_come_by_stdin(accord: Accord) -> None:
 )
 def test_anything_an_agent_may_write_is_a_finding(accord: Accord, content: str, kind: str | None, code: str) -> None:
     options = ["--kind", kind] if kind else []
-    ended = accord("check", "--format", "json", *options, accord.file("x.json", content))
-    assert ended.code == 1
-    assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
+    (document,) = accord.document("check", *options, accord.file("x.json", content), code=1)["documents"]
+    assert {finding["code"] for finding in document["findings"]} == {code}
 
 
 @pytest.mark.parametrize("command", ["check", "apply"])
 def test_a_result_of_another_role_is_one_finding(accord: Accord, command: str) -> None:
     accord.monkeypatch.setenv("GITHUB_REPOSITORY", "o/r")
     result = {"role": "implementor", "outcome": "completed", "patch": None, "summary": "Did it."}
-    ended = accord(command, accord.file("r.json", json.dumps(result)), "--kind", "planner-result", "--format", "json")
-    assert ended.code == 1
-    findings = (ended.document["documents"][0] if command == "check" else ended.document)["findings"]
-    assert [(finding["code"], finding["path"], finding["line"]) for finding in findings] == [("schema", "/role", 1)]
-    assert "implementor-result, not planner-result" in findings[0]["message"]
+    document = accord.document(command, accord.file("r.json", result), "--kind", "planner-result", code=1)
+    (finding,) = (document["documents"][0] if command == "check" else document)["findings"]
+    assert (finding["code"], finding["path"]) == ("schema", "/role")
+    assert "implementor-result, not planner-result" in finding["message"]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +115,7 @@ def test_a_result_of_another_role_is_one_finding(accord: Accord, command: str) -
 )
 def test_wrong_words_exit_2_and_leave_stdout_empty(accord: Accord, arguments: list[str]) -> None:
     ended = accord(*arguments)
-    assert ended.code == 2
-    assert ended.out == ""
-    assert ended.err != ""
+    assert (ended.code, ended.out, ended.err != "") == (2, "", True)
 
 
 HOSTILE = "\x1b[31mred\x07\r\n::add-mask::e\n##[stop-commands]x \u202etxt"
@@ -175,10 +161,10 @@ def test_the_kinds_are_listed_and_each_has_its_schemas(accord: Accord) -> None:
     assert validator.is_valid(GOOD)
 
 
-def test_a_machine_is_drawn(accord: Accord) -> None:
-    ended = accord("machine", "show", "work-item")
-    assert ended.code == 0
-    assert "pending --> ready : all blockers closed" in ended.out
+def test_every_machine_is_drawn(accord: Accord) -> None:
+    for name in MACHINES:
+        assert accord("machine", "show", name).out.startswith("stateDiagram-v2")
+    assert "pending --> ready : all blockers closed" in accord("machine", "show", "work-item").out
 
 
 HEAVY = {"github", "starlette", "uvicorn", "requests", "urllib3", "jinja2", "sqlite3", "asyncio"}
@@ -218,31 +204,68 @@ def test_a_reader_that_goes_away_causes_no_traceback(accord: Accord) -> None:
     assert err == ""
 
 
-def handed_on(accord: Accord, document: object) -> tuple[str, str]:
-    """The outputs of a step for a document, and its stderr."""
-    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(accord.home / "output"))
-    (accord.home / "output").write_text("")
-    ended = accord("check", accord.file("plan.json", document))
-    assert ended.code == 0, ended.err
-    values = (accord.home / "output").read_text(encoding="utf-8").partition("\ndocument<<")[2].split("\n")
-    return values[1], ended.err
-
-
 def test_a_plan_in_any_script_is_handed_on_as_long_as_a_variable_can_hold_it(accord: Accord) -> None:
+    step = accord.in_step(annotates=False)
     document = plan(task("一"))
     room = 128 * 1024 - 64 - len(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
     document["create"][0]["body"] += "輸" * (room // 3)
-    given, said = handed_on(accord, document)
-    assert (json.loads(given), said) == (document, "")
+    assert accord("check", accord.file("plan.json", document)).err == ""
+    given = step.outputs["document"]
+    assert json.loads(given) == document
     env = {**os.environ, "RESULT_JSON": given}
     done = subprocess.run(["sh", "-c", 'printf "%s" "$RESULT_JSON"'], env=env, capture_output=True, check=True)
     assert done.stdout.decode() == given
 
 
 def test_a_plan_that_no_variable_can_hold_is_not_handed_on_and_the_step_says_what_to_do(accord: Accord) -> None:
+    step = accord.in_step(annotates=False)
     document = plan(*(task(f"t{i}", in_scope=f"- src/{i}.py") for i in range(4)))
     for item in document["create"]:
         item["body"] += "x" * 40_000
-    given, said = handed_on(accord, document)
-    assert given == ""
-    assert "artifact" in said
+    ended = accord("check", accord.file("plan.json", document))
+    assert (ended.code, step.outputs["document"], "artifact" in ended.err) == (0, "", True)
+
+
+def test_a_session_is_checked_as_a_folder_and_file_by_file(accord: Accord, tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES[:1], texts={"spec.md": SPEC[:20]})
+    for arguments in ([], ["--kind", "session"]):
+        documents = accord.document("check", *arguments, folder, code=1)["documents"]
+        found = {document["path"]: document for document in documents}
+        codes = {path: [finding["code"] for finding in document["findings"]] for path, document in found.items()}
+        assert (found[str(folder)]["kind"], codes[str(folder)]) == ("session", ["gate-open"])
+        assert codes[str(folder / "spec.md")] == ["section-missing", "section-missing"]
+        assert found[str(folder / "status.json")]["kind"] == "session-status"
+
+
+def test_a_valid_session_is_ok_and_so_is_each_of_its_documents(accord: Accord, tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    ended = accord("check", folder)
+    assert (ended.code, f"{NAME}: ok (session)" in ended.out) == (0, True)
+    assert accord("check", *(folder / name for name in ("status.json", "tasks.yaml", "acceptance.json"))).code == 0
+
+
+def test_a_secret_in_the_name_of_a_session_reaches_no_later_step(accord: Accord, tmp_path: Path) -> None:
+    accord.monkeypatch.setenv("DEPLOY_PASSWORD", "correct-horse-battery")
+    step = accord.in_step()
+    folder = make_session(tmp_path, "IMPLEMENT_LOOP", user_decisions=GATES)
+    accord("session", "check", folder.rename(folder.with_name("2026-01-01_correct-horse-battery")))
+    assert '{"2026-01-01_[redacted: secret of the environment]":{' in step.outputs["sessions"]
+    assert "correct-horse" not in step.output.read_text() + step.summary
+
+
+def test_a_folder_of_no_kind_and_a_base_that_is_not_there_are_wrong_usage(accord: Accord, tmp_path: Path) -> None:
+    assert accord("check", tmp_path).code == 2
+    assert accord("check", "--kind", "session", tmp_path / "nothing").code == 2
+    assert accord("check", "--kind", "session-status", tmp_path).code == 2
+    make_session(tmp_path)
+    Git(tmp_path)("init", "--quiet")
+    for folders in ([], [f".agents-work/{NAME}"]):
+        ended = accord("session", "check", *folders, "--base", "origin/none")
+        assert (ended.code, "origin/none" in ended.err) == (2, True)
+
+
+def test_the_role_of_an_output_may_be_given(accord: Accord) -> None:
+    path = accord.file("output.json", agent_output(status="NEEDS_INFO"))
+    assert accord("check", "--role", "Researcher", path).code == 0
+    ended = accord("check", "--role", "Coder", path)
+    assert (ended.code, "status-of-other-role" in ended.out) == (1, True)

@@ -1,10 +1,16 @@
-"""``accord classify``: a recorded log in, the contract's words out."""
+"""``accord classify``: a recorded log in, the contract's words out, for people, programs and later steps."""
 
 from __future__ import annotations
 
+import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
+from support.act import ROOT, read_yaml
 from support.runs import Run
+
+from accord.cli.analyze import NO_ERROR
 
 if TYPE_CHECKING:
     from conftest import Accord
@@ -12,29 +18,14 @@ if TYPE_CHECKING:
 
 def test_a_failure_is_printed_with_all_keys(accord: Accord) -> None:
     run = Run("gemini/rate_limit_429")
-    ended = accord("classify", "--format", "json", "--exit-code", run.exit_code, "--stderr", run.stderr, run.stdout)
-    assert ended.code == 0
-    document = ended.document
-    assert (document["category"], document["type"], document["recovery"]) == ("transient", "infrastructure", "retry")
-    assert document["retry_after_seconds"] == 1
-    assert document["evidence"].keys() == {"rule", "source", "line"}
-    assert document["evidence"]["rule"] == "http-429"
-    assert document["summary"]
-
-
-def test_no_error_has_the_same_keys_empty(accord: Accord) -> None:
-    ended = accord(
-        "classify", "--format", "json", "--agent", "codex", "--exit-code", 0, Run("codex/success_change").stdout
-    )
-    assert ended.code == 0
-    assert ended.document == {
-        "category": "",
-        "type": "",
-        "recovery": "",
-        "summary": "",
-        "retry_after_seconds": None,
-        "evidence": {"rule": "", "source": "", "line": ""},
-    }
+    found = accord.document("classify", "--exit-code", run.exit_code, "--stderr", run.stderr, run.stdout)
+    assert (found["category"], found["type"], found["recovery"]) == ("transient", "infrastructure", "retry")
+    assert found["retry_after_seconds"] == 1
+    assert found["evidence"].keys() == {"rule", "source", "line"}
+    assert found["evidence"]["rule"] == "http-429"
+    assert found["summary"]
+    nothing = accord.document("classify", "--agent", "codex", "--exit-code", 0, Run("codex/success_change").stdout)
+    assert (nothing, nothing.keys()) == (NO_ERROR, found.keys())
 
 
 def test_the_text_says_what_happened_and_what_decided(accord: Accord) -> None:
@@ -47,14 +38,13 @@ def test_the_text_says_what_happened_and_what_decided(accord: Accord) -> None:
 
 def test_the_output_of_an_unknown_agent_is_read_with_a_warning(accord: Accord) -> None:
     file = accord.file("log", "API Error: 401 Unauthorized\n")
-    for agent, warning in (
-        ("codx", "warning: Unknown agent `codx`. Its output was read as plain text. Did you mean `codex`?\n"),
-        ("plain", ""),
-    ):
-        ended = accord("classify", "--agent", agent, "--exit-code", 1, "--format", "json", file)
-        assert (ended.document["category"], ended.err) == ("auth", warning)
+    classify = partial(accord, "classify", "--exit-code", 1, "--format", "json", file, "--agent")
+    warning = "warning: Unknown agent `codx`. Its output was read as plain text. Did you mean `codex`?\n"
+    for agent, said in (("codx", warning), ("plain", "")):
+        ended = classify(agent)
+        assert (ended.document["category"], ended.err) == ("auth", said)
     accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert accord("classify", "--agent", "codx", file).err.startswith("::warning title=accord::Unknown agent")
+    assert classify("codx").err.startswith("::warning title=accord::Unknown agent")
 
 
 def test_stdin_is_read_and_recognised(accord: Accord) -> None:
@@ -73,5 +63,27 @@ def test_a_secret_in_the_evidence_is_not_printed(accord: Accord) -> None:
 
 def test_a_file_that_is_not_there_is_named(accord: Accord) -> None:
     ended = accord("classify", "nowhere")
-    assert ended.code == 2
-    assert "Cannot read `nowhere`" in ended.err
+    assert (ended.code, "Cannot read `nowhere`" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("log", "code", "category"),
+    [("ERROR: unexpected status 401 Unauthorized: invalid key", 1, "auth"), ("all is well", 0, "")],
+)
+def test_a_step_gets_every_output_of_the_action(accord: Accord, log: str, code: int, category: str) -> None:
+    step = accord.in_step(annotates=False)
+    stderr = accord.file("stderr.log", log + "\n")
+    assert accord("classify", "--exit-code", code, "--stderr", stderr, accord.file("stdout.log", "\n")).code == 0
+    assert set(step.outputs) == set(read_yaml(ROOT / "actions/classify-error/action.yml")["outputs"])
+    assert step.outputs["error-category"] == category
+    assert (category or "no error") in step.summary
+
+
+def test_the_summary_of_an_error_cannot_be_run_by_the_example_of_the_contract(accord: Accord) -> None:
+    step, run = accord.in_step(annotates=False), accord.home / "run"
+    odd = f'HTTP 429 Too Many Requests: "$(touch {run})" `touch {run}`; retry after 2592000 seconds\n'
+    accord("classify", "--exit-code", 1, "--stderr", accord.file("stderr.log", odd), accord.file("stdout.log", "\n"))
+    subprocess.run(["bash", "-c", f'echo "{step.outputs["error-summary"]}"'], check=True)
+    assert "touch" in step.outputs["error-summary"]
+    assert not run.exists()
+    assert step.outputs["retry-after-seconds"] == "2592000"

@@ -24,12 +24,11 @@ def test_a_runner_that_keeps_the_contract_is_ok(accord: Accord, command: str) ->
 
 @pytest.mark.parametrize("command", ["conform", "check"])
 def test_a_finding_has_line_pointer_and_the_lines_to_paste(accord: Accord, command: str) -> None:
-    file = accord.file("run.yaml", UNPINNED)
-    ended = accord(command, "--format", "json", file)
-    assert ended.code == 1
-    assert ended.document["ok"] is False
-    (document,) = ended.document["documents"]
-    assert (document["path"], document["kind"]) == (str(file), "runner-workflow")
+    good, file = accord.file("good.yml", RUNNER), accord.file("run.yaml", UNPINNED)
+    checked = accord.document(command, good, file, code=1)
+    assert checked["ok"] is False
+    first, document = checked["documents"]
+    assert (first["findings"], document["path"], document["kind"]) == ([], str(file), "runner-workflow")
     (finding,) = document["findings"]
     assert (finding["code"], finding["severity"]) == ("unpinned-action", "error")
     assert finding["path"] == "/jobs/agent/steps/0/uses"
@@ -44,12 +43,6 @@ def test_text_shows_the_lines_to_paste_below_the_finding(accord: Accord) -> None
     assert "\n        appendix:\n          description: " in ended.out
 
 
-def test_several_workflows_are_judged_one_by_one(accord: Accord) -> None:
-    ended = accord("conform", "--format", "json", accord.file("a.yml", RUNNER), accord.file("b.yml", UNPINNED))
-    assert ended.code == 1
-    assert [len(document["findings"]) for document in ended.document["documents"]] == [0, 1]
-
-
 @pytest.mark.parametrize("folder", ["copies", "repository/.github/workflows"])
 def test_a_workflow_that_a_thin_runner_calls_is_read_where_it_lies(accord: Accord, tmp_path: Path, folder: str) -> None:
     place = tmp_path / folder
@@ -58,8 +51,8 @@ def test_a_workflow_that_a_thin_runner_calls_is_read_where_it_lies(accord: Accor
     (place / CALLED.rpartition("/")[2]).write_text(
         edited(RUNNER, ("      exit-code:\n        value: ${{ jobs.agent.outputs.exit-code }}\n", ""))
     )
-    ended = accord("conform", "--format", "json", place / "reusable-codex-run.yml")
-    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["output-unwired"]
+    (document,) = accord.document("conform", place / "reusable-codex-run.yml", code=1)["documents"]
+    assert [finding["code"] for finding in document["findings"]] == ["output-unwired"]
 
 
 def test_a_called_workflow_that_cannot_be_read_counts_as_good(accord: Accord) -> None:
@@ -86,59 +79,43 @@ def test_a_called_workflow_that_cannot_be_read_counts_as_good(accord: Accord) ->
 def test_a_file_that_is_not_a_workflow_is_a_finding(
     accord: Accord, command: list[str], content: str, code: str
 ) -> None:
-    ended = accord(*command, "--format", "json", accord.file("run.yml", content))
-    assert ended.code == 1
-    assert {finding["code"] for finding in ended.document["documents"][0]["findings"]} == {code}
+    (document,) = accord.document(*command, accord.file("run.yml", content), code=1)["documents"]
+    assert {finding["code"] for finding in document["findings"]} == {code}
 
 
 def test_a_kind_given_by_name_decides_how_a_file_is_read(accord: Accord) -> None:
     assert accord("check", "--kind", "runner-workflow", accord.file("run.txt", RUNNER)).code == 0
-    ended = accord("check", "--kind", "planner-result", "--format", "json", accord.file("plan.yml", "role: planner\n"))
-    assert [finding["code"] for finding in ended.document["documents"][0]["findings"]] == ["not-json"]
-
-
-def test_yaml_of_an_unknown_kind_is_reported(accord: Accord) -> None:
+    file = accord.file("plan.yml", "role: planner\n")
+    (document,) = accord.document("check", "--kind", "planner-result", file, code=1)["documents"]
+    assert [finding["code"] for finding in document["findings"]] == ["not-json"]
     ended = accord("check", accord.file("ci.yml", "on: push\njobs: {}\n"))
-    assert ended.code == 1
-    assert "--kind" in ended.out
+    assert (ended.code, "--kind" in ended.out) == (1, True), "YAML of an unknown kind"
 
 
 def test_two_versions_are_compared(accord: Accord) -> None:
-    old = accord.file("old.yml", RUNNER)
+    old, broken = accord.file("old.yml", RUNNER), accord.file("broken.yml", "a: [")
     new = accord.file("new.yml", edited(RUNNER, ("exit-code:\n        value", "exit-status:\n        value")))
-    ended = accord("conform", "--against", old, new, "--format", "json")
-    assert ended.code == 1
-    (document,) = ended.document["documents"]
+    (document,) = accord.document("conform", "--against", old, new, code=1)["documents"]
     assert document["path"] == str(new)
     assert [finding["code"] for finding in document["findings"]] == ["breaking-change", "deprecation-missing"]
     assert accord("conform", "--against", old, old).code == 0
-
-
-def test_an_old_version_that_cannot_be_read_is_named(accord: Accord) -> None:
-    old = accord.file("old.yml", "a: [")
-    ended = accord("conform", "--against", old, accord.file("new.yml", RUNNER), "--format", "json")
-    assert (ended.code, ended.document["documents"][0]["path"]) == (1, str(old))
+    (document,) = accord.document("conform", "--against", broken, new, code=1)["documents"]
+    assert document["path"] == str(broken)
 
 
 def test_wrong_words_exit_2(accord: Accord) -> None:
     file = accord.file("run.yml", RUNNER)
-    assert accord("conform").code == 2
-    assert accord("conform", "nowhere.yml").code == 2
-    assert accord("conform", "--against", file, file, file).code == 2
+    for words in ((), ("nowhere.yml",), ("--against", file, file, file)):
+        assert accord("conform", *words).code == 2
 
 
-def test_a_step_gets_outputs_annotations_and_a_summary_to_paste_from(accord: Accord, tmp_path: Path) -> None:
-    accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    accord.monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    accord.monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    file = accord.file(
-        "run.yml", RUNNER.replace("    outputs:\n      final", "    outputs:\n      'a```b': {}\n      final", 1)
-    )
-    ended = accord("conform", file, accord.file("thin.yml", "on: workflow_call\njobs: {}\n"))
-    summary = (tmp_path / "summary").read_text()
-    assert ended.code == 1
-    assert "ok<<" in (tmp_path / "output").read_text()
-    assert summary.startswith("### accord conform\n")
-    assert "````yaml\nvalue: ${{ jobs.agent.outputs.a```b }}" in summary
-    assert summary.count("missing-output at") == len(OUTPUTS)
+def test_a_step_gets_outputs_annotations_and_a_summary_to_paste_from(accord: Accord) -> None:
+    step = accord.in_step()
+    text = RUNNER.replace("    outputs:\n      final", "    outputs:\n      'a```b': {}\n      final", 1)
+    file, thin = accord.file("run.yml", text), accord.file("thin.yml", "on: workflow_call\njobs: {}\n")
+    ended = accord("conform", file, thin)
+    assert (ended.code, step.outputs["ok"]) == (1, "false")
+    assert step.summary.startswith("### accord conform\n")
+    assert "````yaml\nvalue: ${{ jobs.agent.outputs.a```b }}" in step.summary
+    assert step.summary.count("missing-output at") == len(OUTPUTS)
     assert "::error file=" in ended.err

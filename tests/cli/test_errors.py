@@ -1,17 +1,19 @@
-"""A program that asked for JSON gets one document on stdout, however a command ends."""
+"""How a command ends with an error: one document for programs, a hint for people, and no blame for our own bugs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from test_check import HOSTILE, assert_harmless
 
 from accord.cli.main import COMMANDS
 
 if TYPE_CHECKING:
     from conftest import Accord
 
-FAILS = """import click
+TOKEN = "ghp_" + "aB3" * 12
+FAILING = f"""import click
 from accord.cli.options import format_option
 from accord.cli.output import print_json
 
@@ -20,9 +22,24 @@ from accord.cli.output import print_json
 @format_option
 def fails(late, output_format):
     if late:
-        print_json({"ok": True})
+        print_json({{"ok": True}})
     raise OSError(28, "No space left on device", "summary.md")
+
+@click.command()
+@format_option
+def broken(output_format):
+    raise KeyError({HOSTILE!r} + "\\n::error::forged " + "x" * 260 + " " + {TOKEN!r})
 """
+
+
+@pytest.fixture
+def failing(accord: Accord) -> Accord:
+    """An accord with two more commands: one meets an error of the operating system, the other has a bug."""
+    accord.file("failing_commands.py", FAILING)
+    accord.monkeypatch.syspath_prepend(str(accord.home))
+    for name in ("fails", "broken"):
+        accord.monkeypatch.setitem(COMMANDS, name, ("failing_commands", "Fail."))
+    return accord
 
 
 @pytest.mark.parametrize(
@@ -54,26 +71,43 @@ def test_the_environment_can_ask_for_json_after_wrong_usage(accord: Accord) -> N
     assert accord("check", "--bogus").out == ""
 
 
-@pytest.fixture
-def fails(accord: Accord) -> Accord:
-    """An accord with one more command, which ends with an error of the operating system."""
-    accord.file("a_failing_command.py", FAILS)
-    accord.monkeypatch.syspath_prepend(str(accord.home))
-    accord.monkeypatch.setitem(COMMANDS, "fails", ("a_failing_command", "Fail."))
-    return accord
+def test_an_error_of_the_operating_system_is_one_document(failing: Accord) -> None:
+    document = failing.document("fails", code=3)
+    assert document["outcome"] == "stopped"
+    assert document["error"]["message"] == "Cannot use summary.md: No space left on device."
+    assert failing("fails").out == ""
 
 
-def test_an_error_of_the_operating_system_is_one_document(fails: Accord) -> None:
-    ended = fails("fails", "--format", "json")
-    assert (ended.code, ended.document["outcome"]) == (3, "stopped")
-    assert ended.document["error"]["message"] == "Cannot use summary.md: No space left on device."
-    assert fails("fails").out == ""
-
-
-def test_an_error_after_the_document_adds_no_second_one(fails: Accord) -> None:
-    ended = fails("fails", "--late", "--format", "json")
+def test_an_error_after_the_document_adds_no_second_one(failing: Accord) -> None:
+    ended = failing("fails", "--late", "--format", "json")
     assert (ended.code, ended.document) == (3, {"ok": True})
     assert "No space left" in ended.err
+
+
+def test_an_internal_error_is_reported_as_one(failing: Accord) -> None:
+    ended = failing("broken")
+    assert (ended.code, ended.out) == (3, "")
+    said, hint = ended.err.splitlines()
+    assert "Internal error in accord: KeyError" in said
+    assert "Something may have been written already." in said
+    assert " at cli/main.py:" in said  # where accord went into what is broken
+    assert "Run the same command again" in hint
+    assert "https://github.com/accord-ci/accord/issues" in hint
+    assert "Traceback" not in ended.err
+    assert_harmless(ended.err)
+
+
+def test_an_internal_error_prints_a_traceback_only_for_debugging_and_never_a_secret(failing: Accord) -> None:
+    step = failing.in_step()
+    failing.monkeypatch.setenv("RUNNER_DEBUG", "1")
+    ended = failing("broken", "--format", "json")
+    assert ended.document["outcome"] == "stopped"
+    assert "Traceback" in ended.err
+    for text in (ended.err, ended.out, step.summary):
+        assert "KeyError" in text
+        assert "ghp_" not in text
+    commands = [line for line in ended.err.splitlines() if line.startswith("::")]
+    assert all(line.startswith("::error title=accord::Internal error in accord") for line in commands)
 
 
 @pytest.mark.parametrize("arguments", [(), ("items",)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,111 +14,84 @@ from support.turns import WORKFLOW, Turns, did, failed, opened
 from accord.cli.loops_run import token_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
-    from conftest import Accord
+    from conftest import Accord, Ended
     from support.stage import Stage
 
-AGENT = """
-import json, re, sys
-prompt = sys.stdin.read()
-if "expected good" in prompt:
-    open("value.txt", "w").write("good")
-    said = "Fixed."
-else:
-    task = re.search(r"- \\[ \\] (.+)", prompt)[1]
-    open("done.txt", "a").write(task + "\\n")
-    said = "- [x] " + task
-item = {"id": "0", "type": "agent_message", "text": said}
-usage = {"input_tokens": 1, "cached_input_tokens": 0, "output_tokens": 1}
-for event in ({"type": "thread.started", "thread_id": "0"}, {"type": "turn.started"},
-              {"type": "item.completed", "item": item}, {"type": "turn.completed", "usage": usage}):
-    print(json.dumps(event))
-"""
+AGENT = Path(__file__).parents[1] / "support/looping_agent.py"
 REGISTRY = "version: 1\ndefault_agent: script\nagents:\n  script: {command: [python3, agent.py], codec: codex}\n"
-FILES = {"agent.py": AGENT}
+BODY = "Intro\n\n- [ ] Write tests\n- [ ] Write docs\n"
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("turns"), files=FILES) as stage:
+    with opened(tmp_path_factory.mktemp("turns"), body=BODY, files={"agent.py": AGENT.read_text()}) as stage:
         yield stage
 
 
 @pytest.fixture
-def turns(shared: Stage, accord: Accord, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Turns:
+def turns(shared: Stage, accord: Accord) -> Turns:
     shared.server.reset()
     accord.on(shared)
     accord.file("registry.yml", REGISTRY)
-    for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
-        (tmp_path / name).touch()
-        monkeypatch.setenv(name, str(tmp_path / name))
     return Turns(shared, token=shared.server.token)
 
 
-def take(accord: Accord, loop: str, *more: object) -> Any:
-    registry = accord.home / "registry.yml"
-    ended = accord(loop, "run", "--pull", 1, "--registry", registry, *more, "--format", "json")
-    assert ended.code == 0, ended.err
-    return ended.document
+@pytest.fixture
+def keepalive(accord: Accord, turns: Turns) -> Callable[..., Ended]:
+    """Take a turn of keepalive on #1 with the agent of the registry."""
+    return partial(accord, "keepalive", "run", "--pull", 1, "--registry", accord.home / "registry.yml")
 
 
-def of_script(accord: Accord) -> tuple[object, ...]:
-    return ("--registry", accord.home / "registry.yml")
+@pytest.fixture
+def take(accord: Accord, turns: Turns) -> Callable[..., Any]:
+    """Take such a turn and return its document."""
+    return partial(accord.document, "keepalive", "run", "--pull", 1, "--registry", accord.home / "registry.yml")
 
 
-def file(turns: Turns, path: str) -> str:
-    found = turns.stage.get(f"{turns.root}/contents/{path}", ref="feature")
-    return base64.b64decode(found["content"]).decode()
-
-
-def outputs(accord: Accord) -> str:
-    return (accord.home / "GITHUB_OUTPUT").read_text()
-
-
-def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turns) -> None:
+def test_one_command_a_turn_leads_to_completed_tasks(accord: Accord, turns: Turns, take: Any) -> None:
     for number in (1, 2):
-        turn = take(accord, "keepalive", "--run-dir", accord.home / f"run-{number}")
+        turn = take("--run-dir", accord.home / f"run-{number}")
         assert (turn["outcome"], turn["iterations"]) == ("ended", number)
         turns.check()
     assert turn["reason"] == "tasks-complete"
-    assert turns.body == "Intro\n\n- [x] Add tests\n- [x] Add docs\n"
-    assert file(turns, "done.txt") == "Add tests\nAdd docs\n"
+    assert turns.body == BODY.replace("[ ]", "[x]")
+    written = turns.stage.get(f"{turns.root}/contents/docs", ref="feature")["content"]
+    assert base64.b64decode(written).decode() == "Write docs\n"
     history = (accord.home / "run-2" / "loop-history.ndjson").read_text().splitlines()
     assert [json.loads(line)["iteration"]["number"] for line in history] == [1, 2]
-    again = take(accord, "keepalive", "--run-dir", accord.home / "run-2")
+    again = take("--run-dir", accord.home / "run-2")
     assert (again["reason"], again["requests"]) == ("tasks-complete", {"read": 1, "write": 0})
 
 
 @pytest.mark.parametrize(("event", "is_told"), [("pull_request", True), ("schedule", False)])
 def test_the_event_of_a_label_that_is_taken_off_makes_the_comment_say_so_and_a_programs_event_costs_one_read(
-    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch, event: str, is_told: bool
+    accord: Accord, turns: Turns, take: Any, event: str, is_told: bool
 ) -> None:
-    monkeypatch.setenv("GITHUB_RUN_ID", "900")
-    take(accord, "keepalive", "--phase", "begin")
+    accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take("--phase", "begin")
     turns.end(failed("ignore"), "900")
     assert "The next run is due" in turns.comments[0]
     turns.unlabel("agents:keepalive")
-    monkeypatch.setenv("GITHUB_EVENT_NAME", event)
-    turn = take(accord, "keepalive", "--phase", "begin")
+    accord.monkeypatch.setenv("GITHUB_EVENT_NAME", event)
+    turn = take("--phase", "begin")
     assert (turn["outcome"], turn["reason"]) == ("idle", "not-enabled")
     assert ("**Stopped** (`not-enabled`)" in turns.comments[0]) == is_told
     assert is_told or turn["requests"] == {"read": 1, "write": 0}
 
 
-def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_RUN_ID", "900")
-    take(accord, "keepalive", "--phase", "begin", "--agent", "codex")
-    for line in ("should-run", "true", "head-ref", "feature", "agent", "codex"):
-        assert line in outputs(accord)
-    monkeypatch.setenv("ACCORD_RUN_OUTPUTS", json.dumps(did("Add tests")))
-    turn = take(accord, "keepalive", "--phase", "end", "--dispatch-workflow", WORKFLOW)
+def test_a_step_leaves_outputs_and_a_page(accord: Accord, turns: Turns, take: Any) -> None:
+    step = accord.in_step(annotates=False)
+    accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take("--phase", "begin", "--agent", "codex")
+    assert {"should-run": "true", "head-ref": "feature", "agent": "codex"}.items() <= step.outputs.items()
+    accord.monkeypatch.setenv("ACCORD_RUN_OUTPUTS", json.dumps(did("Write tests")))
+    turn = take("--phase", "end", "--dispatch-workflow", WORKFLOW)
     assert (turn["started"], turns.dispatches) == (WORKFLOW, [{"pr_number": "1"}])
-    page = (accord.home / "GITHUB_STEP_SUMMARY").read_text()
-    assert "accord keepalive on #1: run (`tasks-open`)" in page
-    assert f"`{WORKFLOW}` was started again" in page
-    assert "succeeded" in page
+    assert "accord keepalive on #1: run (`tasks-open`)" in step.summary
+    assert f"`{WORKFLOW}` was started again" in step.summary
+    assert "succeeded" in step.summary
 
 
 def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> None:
@@ -129,27 +104,19 @@ def test_two_processes_at_once_begin_one_run(accord: Accord, turns: Turns) -> No
 
 
 def test_without_a_pull_request_the_workflow_starts_for_each_that_has_work(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--dispatch-workflow", WORKFLOW, "--dry-run", "--format", "json")
-    assert (ended.document["outcome"], ended.document["pulls"], turns.dispatches) == ("planned", [1], [])
-    ended = accord("keepalive", "run", "--dispatch-workflow", WORKFLOW)
-    assert (ended.out, turns.dispatches) == ("started: #1\n", [{"pr_number": "1"}])
+    sweep = ("keepalive", "run", "--dispatch-workflow", WORKFLOW)
+    planned = accord.document(*sweep, "--dry-run")
+    assert (planned["outcome"], planned["pulls"], turns.dispatches) == ("planned", [1], [])
+    assert (accord(*sweep).out, turns.dispatches) == ("started: #1\n", [{"pr_number": "1"}])
     turns.label("agents:paused")
-    assert accord("keepalive", "run", "--dispatch-workflow", WORKFLOW).out == "started: none\n"
-
-
-def test_a_workflow_that_is_not_there_is_named(accord: Accord, turns: Turns) -> None:
-    ended = accord("keepalive", "run", "--dispatch-workflow", "misspelt.yml")
-    assert (ended.code, "misspelt.yml cannot be started" in ended.err, "--dispatch-workflow" in ended.err) == (
-        4,
-        True,
-        True,
-    )
+    assert accord(*sweep).out == "started: none\n"
 
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
         ((), 2, "--dispatch-workflow"),
+        (("--dispatch-workflow", "misspelt.yml"), 4, "misspelt.yml cannot be started"),
         (("--pull", 1, "--phase", "end"), 2, "ACCORD_RUN_OUTPUTS"),
         (("--pull", 1, "--phase", "begin"), 2, "--run-dir"),
         (("--pull", 1, "--run-dir", "a-file"), 2, "a-file"),
@@ -161,55 +128,50 @@ def test_missing_and_wrong_options_are_named_and_begin_no_run(
     accord: Accord, turns: Turns, words: tuple[object, ...], code: int, said: str
 ) -> None:
     accord.file("a-file", "x")
-    ended = accord("keepalive", "run", *words, *of_script(accord))
+    ended = accord("keepalive", "run", *words, "--registry", accord.home / "registry.yml")
     assert (ended.code, said in ended.err) == (code, True)
     assert not turns.comments
 
 
-def test_a_turn_with_nothing_to_do_leaves_no_directory_behind(
-    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_with_nothing_to_do_leaves_no_directory_behind(accord: Accord, turns: Turns, take: Any) -> None:
     turns.label("agents:paused")
-    monkeypatch.setenv("RUNNER_TEMP", str(accord.home))
-    assert take(accord, "keepalive")["outcome"] == "idle"
-    assert take(accord, "keepalive", "--dry-run")["outcome"] == "planned"
+    accord.monkeypatch.setenv("RUNNER_TEMP", str(accord.home))
+    assert take()["outcome"] == "idle"
+    assert take("--dry-run")["outcome"] == "planned"
     assert not list(accord.home.glob("accord-loop-*"))
 
 
-def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(
-    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_RUN_ID", "900")
-    take(accord, "keepalive", "--phase", "begin")
-    assert take(accord, "keepalive", "--phase", "end", "--outputs", "missing.json")["reason"] == "back-off"
-    monkeypatch.delenv("GITHUB_ACTIONS")
-    ended = accord("keepalive", "run", "--pull", 1, "--phase", "end", "--outputs", "missing.json")
-    assert (ended.code, "missing.json" in ended.err) == (2, True)
+def test_outputs_that_no_step_came_to_write_are_those_of_a_lost_run(accord: Accord, take: Any) -> None:
+    accord.monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    accord.monkeypatch.setenv("GITHUB_RUN_ID", "900")
+    take("--phase", "begin")
+    assert take("--phase", "end", "--outputs", "missing.json")["reason"] == "back-off"
+    accord.monkeypatch.delenv("GITHUB_ACTIONS")
+    assert "missing.json" in take("--phase", "end", "--outputs", "missing.json", code=2)["error"]["message"]
 
 
-def test_other_files_survive_a_run_in_their_directory(accord: Accord, turns: Turns) -> None:
+def test_other_files_survive_a_run_in_their_directory(accord: Accord, turns: Turns, keepalive: Any) -> None:
     theirs = accord.home / "mine" / "agent" / "thesis.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work")
-    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "mine", *of_script(accord))
+    ended = keepalive("--run-dir", accord.home / "mine")
     assert (ended.code, "contains other files" in ended.err) == (2, True)
     assert theirs.read_text() == "years of work"
     assert not turns.comments
 
 
-def test_an_agent_without_its_secret_costs_no_iteration_at_a_terminal(accord: Accord, turns: Turns) -> None:
+def test_an_agent_without_its_secret_costs_no_iteration_at_a_terminal(
+    accord: Accord, turns: Turns, keepalive: Any
+) -> None:
     accord.file("registry.yml", REGISTRY.replace("codec: codex", "codec: codex, required_secrets: [KEY_OF_SCRIPT]"))
-    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "run", *of_script(accord))
+    ended = keepalive("--run-dir", accord.home / "run")
     assert (ended.code, "KEY_OF_SCRIPT" in ended.err) == (2, True)
     assert not turns.comments
 
 
-def test_a_turn_without_a_folder_says_how_it_can_be_continued(
-    accord: Accord, turns: Turns, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RUNNER_TEMP", str(accord.home / "temporary"))
-    ended = accord("keepalive", "run", "--pull", 1, *of_script(accord))
+def test_a_turn_without_a_folder_says_how_it_can_be_continued(accord: Accord, keepalive: Any) -> None:
+    accord.monkeypatch.setenv("RUNNER_TEMP", str(accord.home / "temporary"))
+    ended = keepalive()
     (kept,) = (accord.home / "temporary").glob("accord-loop-*")
     assert f"pass `--run-dir {kept}`" in ended.err
     lines = ended.out.splitlines()
@@ -218,11 +180,11 @@ def test_a_turn_without_a_folder_says_how_it_can_be_continued(
     assert lines[-1] == f"  files of the run: {kept}"
 
 
-def test_people_read_why_a_run_failed(accord: Accord, turns: Turns) -> None:
+def test_people_read_why_a_run_failed(accord: Accord, keepalive: Any) -> None:
+    step = accord.in_step(annotates=False)
     accord.file("registry.yml", REGISTRY.replace("agent.py", "missing.py"))
-    ended = accord("keepalive", "run", "--pull", 1, "--run-dir", accord.home / "run", *of_script(accord))
-    assert "The agent's run failed" in ended.out
-    assert "The agent's run failed" in (accord.home / "GITHUB_STEP_SUMMARY").read_text()
+    assert "The agent's run failed" in keepalive("--run-dir", accord.home / "run").out
+    assert "The agent's run failed" in step.summary
 
 
 JOB = {"GITHUB_ACTIONS": "true"}
