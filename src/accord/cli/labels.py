@@ -140,7 +140,7 @@ def _entries(file: str | None) -> Sequence[LabelEntry]:
     try:
         return parse_labels(read_bytes(file))
     except BrokenContract as broken:
-        places = " ".join(f"Line {finding.line}: {finding.message}" for finding in broken.findings)
+        places = " ".join(f"Line {finding.line}: {finding.text}" for finding in broken.findings)
         raise BrokenContract(
             f"{file} is not a valid label file, so nothing was written. {places}", findings=broken.findings
         ) from None

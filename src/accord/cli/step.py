@@ -107,7 +107,7 @@ def annotate_file(findings: Sequence[Finding], file: str | None) -> None:
     """Annotate the file; commands go to stderr, so that stdout stays one document."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    safe = [replace(finding, message=redact(finding.message)) for finding in findings]
+    safe = [replace(finding, message=redact(finding.message), hint=redact(finding.hint)) for finding in findings]
     for line in annotate(safe, None if file in (None, "-") else redact(file)):
         click.echo(line, err=True)
 
@@ -127,14 +127,14 @@ def hints(findings: Sequence[Finding]) -> list[str]:
     return [
         f"{redacted_cell(finding.code)} at {_place(finding)}:\n\n{markdown.code_block(redact(finding.hint), 'yaml')}"
         for finding in findings[:MOST_ROWS]
-        if finding.hint
+        if finding.hint and not finding.has_sentence
     ]
 
 
 def findings_table(findings: Sequence[Finding]) -> str:
     """Return findings as a table, with the number of rows left out."""
     rows = [
-        [finding.severity.value, redacted_cell(finding.code), _place(finding), redacted_cell(finding.message)]
+        [finding.severity.value, redacted_cell(finding.code), _place(finding), redacted_cell(finding.text)]
         for finding in findings[:MOST_ROWS]
     ]
     return table(["Severity", "Code", "Place", "Finding"], rows) + rest_line(len(findings), MOST_ROWS)

@@ -51,7 +51,7 @@ class BrokenContract(AccordError):
     @classmethod
     def of(cls, finding: Finding, *, hint: str = "") -> BrokenContract:
         """Return the error that a single finding makes."""
-        return cls(finding.message, findings=[finding], hint=hint)
+        return cls(finding.message, findings=[finding], hint=hint or finding.hint)
 
 
 class WrongUsage(AccordError):

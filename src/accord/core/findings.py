@@ -21,8 +21,9 @@ class Severity(StrEnum):
 class Finding:
     """One violation of a contract.
 
-    ``code`` is stable and kebab-case; ``message`` says what, why and how to fix it; ``path`` is an RFC 6901
-    JSON pointer into the artifact; ``line`` counts from 1 in the file the artifact was read from.
+    ``code`` is stable and kebab-case; ``message`` says what is wrong; ``path`` is an RFC 6901 JSON pointer into the
+    artifact; ``line`` counts from 1 in the file the artifact was read from; ``hint`` says how to fix it, in sentences
+    or as YAML to paste.
     """
 
     code: str
@@ -31,6 +32,16 @@ class Finding:
     severity: Severity = Severity.ERROR
     line: int | None = None
     hint: str = ""
+
+    @property
+    def has_sentence(self) -> bool:
+        """Whether the hint is prose, not YAML."""
+        return self.hint.endswith((".", "?"))
+
+    @property
+    def text(self) -> str:
+        """The message, with the hint if that is prose."""
+        return f"{self.message} {self.hint}" if self.has_sentence else self.message
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the JSON object of ``accord check``; ``line`` and ``hint`` only where there are any."""

@@ -48,7 +48,7 @@ def annotate(findings: Iterable[Finding], file: str | None) -> Iterator[str]:
         shown = group if len(group) <= ANNOTATIONS_PER_TYPE else group[: ANNOTATIONS_PER_TYPE - 1]
         for finding in shown:
             line = finding.line if file else None
-            yield command(severity, finding.message, file=file, line=line, title=finding.code)
+            yield command(severity, finding.text, file=file, line=line, title=finding.code)
         if len(shown) < len(group):
             rest = f"{len(group) - len(shown)} more findings of this severity are in the step summary."
             yield command(severity, rest, file=file, title="more findings")

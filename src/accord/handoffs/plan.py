@@ -288,7 +288,7 @@ def idempotency_key(task: Mapping[str, Any], status: str, action: str) -> str:
 
 def as_reason(finding: Finding) -> dict[str, str]:
     """Return a finding as a blocking reason; its code has the contract's style, INVALID_STATUS_TRANSITION."""
-    return {"code": reason_code(finding), "message": finding.message, "path": finding.path}
+    return {"code": reason_code(finding), "message": finding.text, "path": finding.path}
 
 
 def reason_code(finding: Finding) -> str:

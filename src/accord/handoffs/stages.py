@@ -129,7 +129,7 @@ def _edge(source: str, target: str) -> Edge[Metadata]:
         return Edge(source, target)
 
     def guard(metadata: Metadata) -> str:
-        return " ".join(finding.message for finding in gate_findings(source, target, metadata))
+        return " ".join(finding.text for finding in gate_findings(source, target, metadata))
 
     return Edge(source, target, _NEEDS[target], guard)
 

@@ -131,7 +131,7 @@ def read_manifest(text: str) -> Manifest:
     try:
         return read_shape(Manifest, read_object(text.encode("utf-8", "surrogateescape")).value)
     except BrokenContract as broken:
-        first = next((f"{found.path} {found.message}".strip() for found in broken.findings), broken.message)
+        first = next((f"{found.path} {found.text}".strip() for found in broken.findings), broken.message)
         raise BrokenContract(
             f"Cannot read {PLACE}: {first}",
             findings=broken.findings,

@@ -136,7 +136,7 @@ def read_repositories(raw: bytes) -> list[str]:
     ]
     if findings:
         findings = with_lines(findings, document.lines)
-        lines = " ".join(f"Line {finding.line}: {finding.message}" for finding in findings[:5])
+        lines = " ".join(f"Line {finding.line}: {finding.text}" for finding in findings[:5])
         raise BrokenContract(f"The list of repositories is invalid. {lines}", findings=findings)
     return list({name.lower(): name for name in reversed(names)}.values())[::-1]
 

@@ -64,7 +64,7 @@ def first_decision(
     decision = next((found for question in questions if (found := question(situation)) is not None), None)
     decision = decision or otherwise(situation)
     facts = situation.facts
-    warnings = [*decision.warnings, *(finding.message for finding in situation.settings.findings)]
+    warnings = [*decision.warnings, *(finding.text for finding in situation.settings.findings)]
     if decision.action in RUNS:
         warnings += _odd_labels(facts)
         if not facts.token.triggers_workflows:

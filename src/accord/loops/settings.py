@@ -77,7 +77,7 @@ def read_settings(body: str, defaults: Budgets, *, is_trusted: bool = True) -> L
     except BrokenContract as broken:
         value = None
         problem = "The settings are not valid YAML and were ignored. "
-        problem += " ".join(finding.message for finding in broken.findings)
+        problem += " ".join(finding.text for finding in broken.findings)
     if not isinstance(value, dict):
         return LoopSettings(defaults, findings=(*findings, warning("settings-unreadable", problem)))
     settings = _settings(value, defaults, findings)

@@ -201,7 +201,7 @@ def decide_verdict(items: Sequence[WorkItem], verdict: Verdict) -> LoopDecision:
     """Decide what follows a verdict. Pure."""
     count = len(criteria_of(items))
     numbers = sorted(criterion.number for criterion in verdict.criteria)
-    problems = [finding.message for finding in verdict_findings(verdict)]
+    problems = [finding.text for finding in verdict_findings(verdict)]
     if numbers != list(range(1, count + 1)):
         problems.insert(0, f"The verdict must judge the criteria 1 to {count} once each.")
     if problems:

@@ -88,7 +88,7 @@ def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: di
         message = "The line is not a JSON object. Restore it from git, or remove it."
         problems.setdefault("", []).append(Finding("event-invalid", message, line=number))
     except BrokenContract as broken:
-        message = f"The line is not an event. {broken.findings[0].path}: {broken.findings[0].message}"
+        message = f"The line is not an event. {broken.findings[0].path}: {broken.findings[0].text}"
         problems.setdefault(wp_id, []).append(Finding("event-invalid", message, line=number))
 
 
@@ -273,7 +273,7 @@ def _named(file: str, error: BrokenContract) -> BrokenContract:
     """Put the name of the file and the first finding into the message, the only part that some outputs show."""
     first = error.findings[0] if error.findings else Finding("schema", error.message)
     where = f" at {first.path}" if first.path else ""
-    return BrokenContract(f"{file} cannot be used{where}: {first.message}", findings=error.findings)
+    return BrokenContract(f"{file} cannot be used{where}: {first.text}", findings=error.findings)
 
 
 def _contexts(root: Path, slug: str) -> dict[str, tuple[Path, WorkspaceContext]]:

@@ -258,8 +258,8 @@ def _shaped(model: type[Model], value: Any, path: Path, path_in: str = "") -> Mo
 def _unreadable(path: Path, broken: BrokenContract, path_in: str = "") -> RunBroken:
     first = broken.findings[0]
     path_in += first.path
-    message = f"{path} cannot be read as a run{path_in and f' at {path_in}'}: {first.message}"
-    return RunBroken(message, path, Finding("run-invalid", first.message, path_in, line=first.line))
+    message = f"{path} cannot be read as a run{path_in and f' at {path_in}'}: {first.text}"
+    return RunBroken(message, path, Finding("run-invalid", first.message, path_in, line=first.line, hint=first.hint))
 
 
 def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
@@ -274,8 +274,8 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
             except BrokenContract as broken:
                 first = broken.findings[0]
-                problem = Finding("run-invalid", first.message, first.path, line=first.line)
-                raise RunBroken(f"{path} cannot be read: {first.message}", path, problem) from None
+                problem = Finding("run-invalid", first.message, first.path, line=first.line, hint=first.hint)
+                raise RunBroken(f"{path} cannot be read: {first.text}", path, problem) from None
             return template.steps, {"template": str(path.relative_to(mission.root))}
     if run.mission_type == DEFAULT_TYPE:
         return SOFTWARE_DEV, {}

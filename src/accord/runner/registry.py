@@ -173,7 +173,7 @@ def load_registry(path: Path | None = None) -> Registry:
     if has_errors(findings):
         first = next(finding for finding in findings if finding.severity is Severity.ERROR)
         place = f"{path}:{first.line}" if first.line else str(path)
-        raise BrokenContract(f"{place}: {first.message}", findings=findings)
+        raise BrokenContract(f"{place}: {first.text}", findings=findings)
     return read_shape(Registry, _over_shipped(document.value))
 
 

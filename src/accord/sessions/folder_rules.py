@@ -200,7 +200,7 @@ def _read_lines(
             entry = read_shape(shape, json.loads(line))
             entries.append(entry)
         except BrokenContract as broken:
-            problems = "; ".join(f"{finding.path} {finding.message}".strip() for finding in broken.findings)
+            problems = "; ".join(f"{finding.path} {finding.text}".strip() for finding in broken.findings)
             found.append(Finding("history-line", f"The line is not an entry of this file: {problems}", line=number))
         except (ValueError, RecursionError):
             message = "The line is not a JSON object and is not read. A crash may have cut it short."

@@ -136,5 +136,5 @@ def _hint(word: str, known: Sequence[str]) -> str:
 def refuse(message: str, finding: Finding | list[Finding]) -> BrokenContract:
     """Return the error for a write that a rule forbids; nothing was written."""
     findings = finding if isinstance(finding, list) else [finding]
-    hint = " ".join(found.message for found in findings)
+    hint = " ".join(found.text for found in findings)
     return BrokenContract(message, findings=findings, hint=hint)
