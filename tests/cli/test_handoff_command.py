@@ -182,7 +182,7 @@ def test_a_handoff_lives_on_an_issue_and_is_read_back(online: Accord, stage: Sta
     assert (read["ok"], read["task"]) == (True, written["task"])
     block = read_block(stage.get("/repos/octo/code/issues/1")["body"])
     assert block is not None
-    assert block.task == read["task"]
+    assert block[1] == read["task"]
     assert online.document("handoff", "patch", change, *ISSUE, "--role", "planner")["outcome"] == "unchanged"
 
 

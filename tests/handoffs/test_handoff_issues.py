@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +17,10 @@ from support.stage import Stage, staged
 
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.limits import BODY_CHARS
+from accord.github.markers import take_copy
 from accord.github.models import IssueChange
 from accord.handoffs.plan import decide_move, decide_patch
-from accord.handoffs.store import HandoffStore, read_block, with_block, without_block
+from accord.handoffs.store import HandoffStore, read_block, with_block
 from accord.results.operations import Outcome
 from accord.text.redaction import Redactor
 from accord_sandbox.server import Fault
@@ -85,17 +89,18 @@ def body(stage: Stage, number: int = 1) -> str:
 def shown(stage: Stage, number: int = 1) -> dict[str, Any]:
     """The task in the body, which is that at the ref; around it the body is what it was."""
     whole = body(stage, number)
-    assert without_block(whole) == BODY
+    assert take_copy(whole)[1] == BODY
     block = read_block(whole)
     assert block is not None
-    assert block.task is not None
+    commit, task = block
+    assert task is not None
     ref = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/{number}")
-    assert ref["object"]["sha"] == block.commit
-    assert store(stage, number).load().value == block.task
-    return block.task
+    assert ref["object"]["sha"] == commit
+    assert store(stage, number).load().value == task
+    return task
 
 
-def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None:
+def test_a_handoff_is_begun_written_and_read_in_three_requests(stage: Stage) -> None:
     held = store(stage).load()
     assert (held.is_new, held.value["metadata"]) == (True, {"canonicalTaskId": "T-00001"})
     assert [warning.code for warning in held.warnings] == ["handoff-missing"]
@@ -103,24 +108,11 @@ def test_a_handoff_is_begun_written_read_and_written_again(stage: Stage) -> None
     task = shown(stage)
     assert (task["title"], task["status"]) == ("Export", "review")
     assert len(task["metadata"]["workflowRuntime"]["actionHistory"]) == 4
-
-
-def test_reading_costs_three_requests_and_what_is_done_is_not_written_again(stage: Stage) -> None:
-    go(stage)
-    github = stage.adapter()
-    HandoffStore(github, 1, stage.clock).decide(to_review)
-    assert github.requests.write == 0
     github = stage.adapter()
     HandoffStore(github, 1, stage.clock).load()
     assert (github.requests.read, github.requests.write) == (3, 0)
-
-
-def test_a_refusal_is_written_down_on_the_issue(stage: Stage) -> None:
-    decided = store(stage).decide(lambda task: decide_move(task, "review", by("tester")))
-    assert not decided.is_ok
-    assert [reason["code"] for reason in shown(stage)["metadata"]["workflowRuntime"]["blockingReasons"]] == [
-        "INVALID_STATUS_TRANSITION"
-    ]
+    HandoffStore(github, 1, stage.clock).decide(to_review)
+    assert github.requests.write == 0, "what is done is not written again"
 
 
 def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
@@ -149,37 +141,6 @@ def test_of_many_writers_at_once_no_word_is_lost(stage: Stage) -> None:
     assert sorted(shown(stage)["metadata"]["retrospectives"]) == wanted
 
 
-def test_the_second_writer_decides_again_on_the_version_of_the_first(stage: Stage) -> None:
-    store(stage).decide(to_implementing)
-    seen: list[str] = []
-
-    def second(task: dict[str, Any]) -> HandoffDecision:
-        seen.append(task["status"])
-        if len(seen) == 1:
-            store(stage).decide(lambda now: decide_move(now, "cancelled", by("human")))
-        return to_review(task)
-
-    decided = store(stage).decide(second)
-    assert seen == ["implementing", "cancelled"]
-    assert codes(decided.reasons) == [("invalid-status-transition", "/status")]
-    assert shown(stage)["status"] == "cancelled"
-
-
-def test_a_writer_whom_others_outrun_each_time_stops_and_says_so(stage: Stage) -> None:
-    count = 0
-
-    def outrun(task: dict[str, Any]) -> HandoffDecision:
-        nonlocal count
-        count += 1
-        number = count
-        store(stage).decide(lambda now: decide_patch(now, patch(x=str(number)), by("human")))
-        return decide_patch(task, patch(y="1"), by("human"))
-
-    with pytest.raises(Stopped, match="Other writers changed the handoff of #1 12 times"):
-        store(stage).decide(outrun)
-    assert shown(stage)["metadata"]["x"] == "12"
-
-
 REQUESTS = 16
 """So many requests begin a handoff, and write it a second time."""
 
@@ -190,56 +151,49 @@ def test_the_matrices_below_reach_every_request(stage: Stage) -> None:
     assert len(stage.server.requests) == REQUESTS
 
 
+ONCE = ("lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated")
+
+
 @pytest.mark.matrix
 @pytest.mark.parametrize(
-    "kind", ["lost-before", "lost-after", "error-500", "error-500-after", "secondary-403", "truncated"]
+    ("kind", "times"), [*((kind, 1) for kind in ONCE), ("lost-before", 1000), ("lost-after", 1000)]
 )
-def test_an_accident_at_any_request_changes_nothing_about_the_end(stage: Stage, kind: str) -> None:
+def test_a_failure_at_any_request_ends_the_same_at_once_or_with_the_same_command(
+    stage: Stage, kind: str, times: int
+) -> None:
     go(stage, REQUESTS + 1)
     wanted = shown(stage, REQUESTS + 1)
     for nth in range(1, REQUESTS + 1):
-        stage.server.faults.add(Fault(kind, nth=nth))
-        go(stage, nth)
-        stage.server.faults.clear()
-        assert without_id(shown(stage, nth)) == without_id(wanted), f"request {nth}"
-
-
-@pytest.mark.matrix
-@pytest.mark.parametrize("kind", ["lost-before", "lost-after"])
-def test_a_run_that_dies_at_any_request_is_continued_by_the_same_command(stage: Stage, kind: str) -> None:
-    go(stage, REQUESTS + 1)
-    wanted = shown(stage, REQUESTS + 1)
-    for nth in range(1, REQUESTS + 1):
-        stage.server.faults.add(Fault(kind, nth=nth, times=1000))
-        with pytest.raises((Stopped, Refused)):
+        stage.server.faults.add(Fault(kind, nth=nth, times=times))
+        with nullcontext() if times == 1 else pytest.raises((Stopped, Refused)):
             go(stage, nth)
         stage.server.faults.clear()
-        go(stage, nth)
+        if times > 1:
+            go(stage, nth)
         assert without_id(shown(stage, nth)) == without_id(wanted), f"request {nth}"
 
 
 @pytest.mark.matrix
 def test_a_run_that_is_killed_at_any_request_is_continued_by_the_same_command(stage: Stage, tmp_path: Path) -> None:
-    import json
-
+    content = patch(reviewArtifact={"changeSummary": ["One"], "updatedAt": "2026-11-02T09:00:00Z"})
     given = tmp_path / "patch.json"
-    given.write_text(json.dumps(patch(reviewArtifact={"changeSummary": ["One"], "updatedAt": "2026-11-02T09:00:00Z"})))
+    given.write_text(json.dumps(content))
+
+    def change(number: int) -> None:
+        store(stage, number).decide(lambda task: decide_patch(task, content, by("reviewer")))
+
     stage.server.requests.clear()
-    store(stage, 1).decide(lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
+    change(1)
     count, wanted = len(stage.server.requests), shown(stage, 1)
     for nth in range(1, count + 1):
         number = nth + 1
-        command = ["handoff", "patch", str(given), "--work-item", str(number), "--role", "reviewer"]
-        kill_at(nth, command, stage)
-        store(stage, number).decide(lambda task: decide_patch(task, json.loads(given.read_text()), by("reviewer")))
+        kill_at(nth, ["handoff", "patch", str(given), "--work-item", str(number), "--role", "reviewer"], stage)
+        change(number)
         assert without_id(shown(stage, number)) == without_id(wanted), f"request {nth}"
 
 
 def without_id(task: dict[str, Any]) -> str:
     """The task without its id, and without the keys that start with the id."""
-    import json
-    import re
-
     text = re.sub(r"/[0-9a-f]{16}\"", '/digest"', json.dumps(task, sort_keys=True))
     return re.sub(r"T-\d{5}", "T", text)
 
@@ -252,21 +206,15 @@ def test_a_forged_block_in_the_body_counts_for_nothing(stage: Stage) -> None:
     assert codes(refused.value.findings) == [("handoff-untrusted", "")]
 
 
-def test_a_forged_block_beside_a_true_handoff_is_reported_and_fixed(stage: Stage) -> None:
+def test_a_forged_damaged_or_deleted_block_beside_a_true_handoff_is_reported_and_fixed(stage: Stage) -> None:
     go(stage)
-    stage.adapter().change_issue(1, IssueChange(with_block(BODY, handoff("done"), "f" * 40)))
-    held = store(stage).load()
-    assert held.value["status"] == "review"
-    assert [warning.code for warning in held.warnings] == ["handoff-block-differs"]
-    store(stage).decide(to_review)
-    assert shown(stage)["status"] == "review"
-
-
-def test_a_damaged_or_deleted_block_is_reported_and_fixed_too(stage: Stage) -> None:
-    go(stage)
-    for spoiled in (body(stage).replace("data=e", "data=f"), BODY):
+    for spoiled in (with_block(BODY, handoff("done"), "f" * 40), body(stage).replace("data=e", "data=f"), BODY):
         stage.adapter().change_issue(1, IssueChange(spoiled))
-        assert [warning.code for warning in store(stage).load().warnings] == ["handoff-block-differs"]
+        held = store(stage).load()
+        assert (held.value["status"], [warning.code for warning in held.warnings]) == (
+            "review",
+            ["handoff-block-differs"],
+        )
         store(stage).decide(to_review)
         assert shown(stage)["status"] == "review"
 
@@ -298,7 +246,7 @@ def test_an_update_of_the_item_and_its_handoff_leave_each_other_whole(stage: Sta
     )
     assert stage.apply(result).outcome is Outcome.UNCHANGED
     store(stage).decide(to_implementing)
-    assert without_block(body(stage)) == without_block(updated)
+    assert take_copy(body(stage))[1] == take_copy(updated)[1]
 
 
 def test_an_empty_repository_has_no_handoffs_and_says_what_the_first_one_needs(tmp_path: Path) -> None:
@@ -322,24 +270,18 @@ def test_text_that_people_change_meanwhile_stays_changed(stage: Stage) -> None:
     new = body(stage).replace("Export tables", "Export *all* tables")
     stage.adapter().change_issue(1, IssueChange(new))
     store(stage).decide(lambda task: decide_move(task, "cancelled", by("human")))
-    assert without_block(body(stage)) == BODY.replace("Export tables", "Export *all* tables")
+    assert take_copy(body(stage))[1] == BODY.replace("Export tables", "Export *all* tables")
 
 
-def test_secrets_reach_neither_the_body_nor_the_commits(stage: Stage) -> None:
+def test_no_secret_reaches_body_or_commits_and_no_commit_contains_a_mention_or_reference(stage: Stage) -> None:
+    text = "@octocat fixes #1 https://github.com/octo/code/pull/1 <b> hunter2-hunter2"
     where = store(stage, secrets=Redactor(("hunter2-hunter2",)))
-    where.decide(lambda task: decide_patch(task, patch(note="key hunter2-hunter2"), by("developer")))
-    assert shown(stage)["metadata"]["note"] == "key [redacted: secret of the environment]"
+    where.decide(lambda task: decide_patch(task, patch(note=text), by("developer")))
+    redacted = text.replace("hunter2-hunter2", "[redacted: secret of the environment]")
+    assert shown(stage)["metadata"]["note"] == redacted
     sha = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/1")["object"]["sha"]
     message = stage.get(f"/repos/{stage.repository}/git/commits/{sha}")["message"]
     assert "hunter2" not in message
-
-
-def test_a_commit_of_a_handoff_contains_no_mention_and_no_reference(stage: Stage) -> None:
-    text = "@octocat fixes #1 https://github.com/octo/code/pull/1 <b>"
-    store(stage).decide(lambda task: decide_patch(task, patch(note=text), by("developer")))
-    assert shown(stage)["metadata"]["note"] == text
-    sha = stage.get(f"/repos/{stage.repository}/git/ref/accord/handoffs/1")["object"]["sha"]
-    message = stage.get(f"/repos/{stage.repository}/git/commits/{sha}")["message"]
     assert not set(message.partition("\n")[2]) & set("@#/<>")
 
 

@@ -48,27 +48,19 @@ def test_a_role_writes_its_own_artifacts_only(
         assert {reason.code for reason in decided.reasons} == {"role-must-not-write"}, content
         assert decided.task == task
     for content in allowed:
-        decided = decide_patch(task, patch(**content), by(role))
-        assert decided.reasons == (), content
-        assert decided.task != task
-
-
-def test_every_role_of_the_contract_is_there() -> None:
-    assert set(ROLES) == {"planner", "architect", "tester", "developer", "reviewer", "retrospective", "human"}
+        assert decide_patch(task, patch(**content), by(role)).reasons == (), content
+        decided = decide_patch(handoff(), patch(**content), by(role))  # the engine adds the other half of the tests
+        assert (decided.reasons, decided.task != handoff()) == ((), True), content
 
 
 def test_the_architect_may_refer_to_the_review_in_a_plan_and_only_append_there() -> None:
-    first = decide_patch(handoff(**EVERYTHING), patch(**{P: {"reviewReferences": ["r1"]}}), by("architect"))
-    assert first.reasons == ()
-    more = decide_patch(first.task, patch(**{P: {"reviewReferences": ["r1", "r2"]}}), by("architect"))
-    assert more.reasons == ()
-    again = decide_patch(more.task, patch(**{P: {"reviewReferences": ["r2"]}}), by("architect"))
+    task = handoff(**EVERYTHING)
+    for references in (["r1"], ["r1", "r2"]):
+        decided = decide_patch(task, patch(**{P: {"reviewReferences": references}}), by("architect"))
+        assert decided.reasons == ()
+        task = decided.task
+    again = decide_patch(task, patch(**{P: {"reviewReferences": ["r2"]}}), by("architect"))
     assert codes(again.reasons) == [("append-only", "/metadata/planningArtifact/reviewReferences")]
-
-
-def test_taking_an_artifact_away_is_writing_it() -> None:
-    decided = decide_patch(handoff(**{R: {"filesTouched": ["a"]}}), patch(**{R: None}), by("planner"))
-    assert codes(decided.reasons) == [("role-must-not-write", "/metadata/reviewArtifact/filesTouched")]
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -84,58 +76,27 @@ def test_no_role_writes_what_the_engine_keeps(role: str, content: dict[str, Any]
     assert decided.task == task
 
 
-def test_filling_in_the_other_half_of_the_tests_does_not_count_as_a_write() -> None:
-    decided = decide_patch(handoff(), patch(**TESTS), by("developer"))
-    assert decided.reasons == ()
-    assert decided.task["metadata"][T]["planned"]["gherkinScenarios"] == []
+def test_immutable_fields_can_be_set_once_and_a_malformed_id_leaves_the_id_as_it_is() -> None:
+    content = patch(workflow={"branchName": "task/x"}, canonicalTaskId="77")
+    metadata = decide_patch(handoff(), content, by("developer")).task["metadata"]
+    assert (metadata["workflow"]["branchName"], metadata["canonicalTaskId"]) == ("task/x", "T-00123")
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
+    ("path", "old"),
     [
-        ({P: {"createdAt": "2026-11-05T08:00:00Z"}}, "planningArtifact/createdAt"),
-        ({P: {"createdAt": None}}, "planningArtifact/createdAt"),
-        ({"workflow": {"branchName": "other"}}, "workflow/branchName"),
-        ({"workflow": {"baseBranch": "next"}}, "workflow/baseBranch"),
-        ({"canonicalTaskId": "T-00999"}, "canonicalTaskId"),
+        ((R, "changeSummary"), "Adds an export"),
+        ((V, "notes"), "All green"),
+        ((T, "implemented", "commandsRun"), "pytest"),
     ],
 )
-def test_immutable_fields_stay_even_for_a_person(content: dict[str, Any], place: str) -> None:
-    decided = decide_patch(handoff(**EVERYTHING), patch(**content), by("human"))
-    assert codes(decided.reasons) == [("immutable-field", f"/metadata/{place}")]
-
-
-def test_immutable_fields_can_be_set_once() -> None:
-    decided = decide_patch(handoff(), patch(workflow={"branchName": "task/x"}), by("developer"))
-    assert decided.task["metadata"]["workflow"]["branchName"] == "task/x"
-
-
-def test_a_malformed_id_in_a_patch_leaves_the_id_as_it_is() -> None:
-    decided = decide_patch(handoff(), patch(canonicalTaskId="77", note="x"), by("developer"))
-    assert decided.reasons == ()
-    assert decided.task["metadata"]["canonicalTaskId"] == "T-00123"
-
-
-@pytest.mark.parametrize(
-    ("artifact", "place", "old"),
-    [
-        (R, ("changeSummary",), "Adds an export"),
-        (V, ("notes",), "All green"),
-        (T, ("implemented", "commandsRun"), "pytest"),
-    ],
-)
-def test_lists_of_evidence_only_grow(artifact: str, place: tuple[str, ...], old: str) -> None:
-    task = handoff(**EVERYTHING)
-
-    def setting(value: Any) -> dict[str, Any]:
-        for key in reversed(place):
-            value = {key: value}
-        return patch(**{artifact: value})
-
-    assert decide_patch(task, setting([old, "new"]), by("human")).reasons == ()
-    for value in ([], ["new"], ["new", old]):
-        found = decide_patch(task, setting(value), by("human")).reasons
-        assert codes(found) == [("append-only", f"/metadata/{artifact}/{'/'.join(place)}")], value
+def test_lists_of_evidence_only_grow(path: tuple[str, ...], old: str) -> None:
+    for value, is_allowed in (([old, "new"], True), ([], False), (["new"], False), (["new", old], False)):
+        content: Any = value
+        for key in reversed(path):
+            content = {key: content}
+        found = decide_patch(handoff(**EVERYTHING), patch(**content), by("human")).reasons
+        assert codes(found) == ([] if is_allowed else [("append-only", f"/metadata/{'/'.join(path)}")]), value
 
 
 @pytest.mark.parametrize(
@@ -155,14 +116,14 @@ def test_a_plan_is_changed_only_with_a_new_reason(content: dict[str, Any]) -> No
     assert decide_patch(task, patch(**content, transitionNote="A new one"), by("planner")).reasons == ()
 
 
-def test_a_plan_is_written_for_the_first_time_without_a_reason() -> None:
-    decided = decide_patch(
-        handoff(), patch(**{P: EVERYTHING[P], T: {"planned": EVERYTHING[T]["planned"]}}), by("planner")
-    )
-    assert decided.reasons == ()
-
-
-def test_how_far_a_plan_is_may_be_said_without_a_reason() -> None:
-    task = handoff(**EVERYTHING)
-    assert decide_patch(task, patch(**{P: {"status": "complete"}}), by("planner")).reasons == ()
-    assert decide_patch(task, patch(**{T: {"planned": {"status": "draft"}}}), by("planner")).reasons == ()
+@pytest.mark.parametrize(
+    ("before", "content"),
+    [
+        ({}, {P: EVERYTHING[P], T: {"planned": EVERYTHING[T]["planned"]}}),
+        (EVERYTHING, {P: {"status": "complete"}}),
+        (EVERYTHING, {T: {"planned": {"status": "draft"}}}),
+    ],
+    ids=["first plan", "status of the plan", "status of the tests"],
+)
+def test_a_first_plan_and_its_status_need_no_reason(before: dict[str, Any], content: dict[str, Any]) -> None:
+    assert decide_patch(handoff(**before), patch(**content), by("planner")).reasons == ()

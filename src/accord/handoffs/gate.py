@@ -18,6 +18,7 @@ from accord.core.findings import Finding, Severity
 from accord.github.checks import CommitVerdict, PublishedVerdict, status_line
 from accord.github.models import Forbidden
 from accord.github.once import send_once
+from accord.handoffs.models import TaskWorkflow
 from accord.handoffs.plan import HandoffDecision, runtime_of, with_runtime
 from accord.handoffs.rules import handoff_findings, read_handoff
 from accord.handoffs.stages import gate_findings
@@ -25,7 +26,7 @@ from accord.handoffs.store import NO_HANDOFF, HandoffStore
 from accord.text.markdown import cell, table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from accord.core.clock import Clock
     from accord.github.client import GitHub
@@ -79,8 +80,8 @@ def check_work_item(pull: Pull, numbers: Sequence[int]) -> Finding | None:
     if len(numbers) == 1:
         return None
     names = ", ".join(f"#{number}" for number in numbers[:5])
-    says = f"names several work items ({names})" if numbers else "names no work item"
-    message = f"#{pull.number} {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
+    says = f"several work items ({names})" if numbers else "no work item"
+    message = f"#{pull.number} names {says}. Add `Closes #N` for one to its body, or pass `--work-item N`."
     return Finding("work-item-unclear", message)
 
 
@@ -89,13 +90,9 @@ def judge(stored: LoadedHandoff, pull: Pull, number: int, target: str) -> GateVe
     if stored.is_new:
         return GateVerdict(target, "", (Finding("handoff-missing", NO_HANDOFF.format(number=number)),))
     handoff = read_handoff(stored.value)
-    found = [
-        *_ownership_findings(handoff, pull),
-        *handoff_findings(handoff),
-        *gate_findings("", target, handoff.metadata),
-    ]
-    errors = [finding for finding in dict.fromkeys(found) if finding.severity is Severity.ERROR]
-    return GateVerdict(target, handoff.status, tuple(errors))
+    gated = gate_findings("", target, handoff.metadata)
+    found = dict.fromkeys([*_ownership_findings(handoff, pull), *handoff_findings(handoff), *gated])
+    return GateVerdict(target, handoff.status, tuple(item for item in found if item.severity is Severity.ERROR))
 
 
 def publish_check(
@@ -107,23 +104,24 @@ def publish_check(
     """
     verdict, sha = verdict_of(judged, redact), pull.head_sha
 
+    def publish(
+        send: Callable[[str, CommitVerdict], PublishedVerdict], find: Callable[[], PublishedVerdict | None]
+    ) -> tuple[PublishedVerdict, bool]:
+        known = find()
+        return (known, False) if known else (send_once(lambda: send(sha, verdict), find, clock), True)
+
     def find_run() -> PublishedVerdict | None:
         found = github.check_run(sha, verdict.name)
         return found if found and found.mark == verdict.mark else None
 
     def find_status() -> PublishedVerdict | None:
         found = github.commit_status(sha, verdict.name)
-        is_same = found and found.is_passed == verdict.is_passed and found.mark == verdict.title
-        return found if is_same else None
+        return found if found and (found.is_passed, found.mark) == (verdict.is_passed, verdict.title) else None
 
-    ways: tuple[tuple[Callable[[], PublishedVerdict | None], Callable[[], PublishedVerdict]], ...] = (
-        (find_run, lambda: github.create_check_run(sha, verdict)),
-        (find_status, lambda: github.create_commit_status(sha, verdict)),
-    )
-    for find, send in ways:
-        with suppress(Forbidden):  # a person's token cannot create check runs
-            known = find()
-            return (known, False) if known else (send_once(send, find, clock), True)
+    with suppress(Forbidden):  # a person's token cannot create check runs
+        return publish(github.create_check_run, find_run)
+    with suppress(Forbidden):
+        return publish(github.create_commit_status, find_status)
     return None, False
 
 
@@ -131,30 +129,29 @@ def verdict_of(judged: GateVerdict, redact: Redactor) -> CommitVerdict:
     """Return the check: a line, and a table of the reasons."""
     rows = [[f"`{reason.code}`", cell(redact(reason.path)), cell(redact(reason.message))] for reason in judged.reasons]
     status = f"The task is in `{judged.status}`; the check is for `{judged.target}`." if judged.status else ""
-    parts = [status, table(["Reason", "Location", "Fix"], rows[:_MOST_REASONS])] if rows else [status]
-    if len(rows) > _MOST_REASONS:
-        parts.append(f"{len(rows) - _MOST_REASONS} more reasons are not shown.")
+    shown = table(["Reason", "Location", "Fix"], rows[:_MOST_REASONS]) if rows else ""
+    more = len(rows) - _MOST_REASONS
+    parts = [status, shown, f"{more} more reasons are not shown." if more > 0 else ""]
     title, summary = " ".join(redact(judged.title).split()), "\n\n".join(part for part in parts if part)
     mark = hashlib.sha256(f"{judged.is_open}\n{title}\n{summary}".encode()).hexdigest()[:_MARK_CHARS]
     return CommitVerdict(CHECK_NAME, judged.is_open, status_line(title), summary or title, mark)
 
 
-def _ownership_findings(handoff: Handoff, pull: Pull) -> list[Finding]:
+def _ownership_findings(handoff: Handoff, pull: Pull) -> Iterator[Finding]:
     """Find signs that the handoff is cancelled or belongs to another branch or pull request."""
-    workflow = handoff.metadata.workflow
+    workflow = handoff.metadata.workflow or TaskWorkflow()
+    branch, url = workflow.branch_name, workflow.pull_request_url
     is_from_here = f"/{pull.head_repository}/pull/".lower() in pull.url.lower()
-    found = []
     if handoff.status == "cancelled":
         message = "The task was cancelled. Close the pull request, or reopen the task."
-        found.append(Finding("handoff-cancelled", message, "/status"))
-    if workflow and workflow.branch_name and (workflow.branch_name != pull.head_branch or not is_from_here):
+        yield Finding("handoff-cancelled", message, "/status")
+    if branch and (branch != pull.head_branch or not is_from_here):
         where = pull.head_branch if is_from_here else f"{pull.head_repository}:{pull.head_branch}"
-        message = f"The handoff belongs to the branch {workflow.branch_name} of this repository, not to {where}."
-        found.append(Finding("handoff-of-another", message, "/metadata/workflow/branchName"))
-    if workflow and workflow.pull_request_url and workflow.pull_request_url.rstrip("/") != pull.url.rstrip("/"):
-        message = f"The handoff belongs to {workflow.pull_request_url}, not to {pull.url}."
-        found.append(Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl"))
-    return found
+        message = f"The handoff belongs to the branch {branch} of this repository, not to {where}."
+        yield Finding("handoff-of-another", message, "/metadata/workflow/branchName")
+    if url and url.rstrip("/") != pull.url.rstrip("/"):
+        message = f"The handoff belongs to {url}, not to {pull.url}."
+        yield Finding("handoff-of-another", message, "/metadata/workflow/pullRequestUrl")
 
 
 EVENT = "accord-handoff"
@@ -198,12 +195,12 @@ def send_action(action: Mapping[str, Any], send: Callable[[], None], clock: Cloc
     for _ in attempts(clock, WAITS_SECONDS):
         try:
             send()
-        except Stopped as stopped:
-            error = stopped
-        except Refused as refused:
-            return SentAction(action["id"], action["type"], refused)
+        except (Stopped, Refused) as failed:
+            error = failed
         else:
-            return SentAction(action["id"], action["type"])
+            error = None
+        if not isinstance(error, Stopped):
+            break
     return SentAction(action["id"], action["type"], error)
 
 

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from accord.core.clock import parse_timestamp
@@ -35,13 +36,12 @@ _LISTS = {
 
 def normalised(task: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task in today's form; the argument stays as it is. Normalising twice changes nothing."""
-    found: dict[str, Any] = copy.deepcopy(dict(task))
-    status = found.setdefault("status", "backlog")
-    if isinstance(status, str):
-        found["status"] = OLD_STATUSES.get(status, status)
+    found = as_patch(task)
+    found.setdefault("status", "backlog")
     metadata = found.setdefault("metadata", {})
-    if isinstance(metadata, dict):
-        _normalise_metadata(metadata)
+    testing = metadata.get("testingArtifacts") if isinstance(metadata, dict) else None
+    if isinstance(testing, dict):
+        _fill_tests(testing)
     return found
 
 
@@ -68,11 +68,7 @@ def has_task_id(task: Mapping[str, Any]) -> bool:
     return isinstance(found, str) and bool(TASK_ID.fullmatch(found))
 
 
-def _normalise_metadata(metadata: dict[str, Any]) -> None:
-    _rename(metadata)
-    testing = metadata.get("testingArtifacts")
-    if not isinstance(testing, dict):
-        return
+def _fill_tests(testing: dict[str, Any]) -> None:
     if not isinstance(testing.get("schemaVersion"), str):
         testing["schemaVersion"] = "1.0"
     for part, lists in _LISTS.items():
@@ -113,32 +109,32 @@ Timestamp = Annotated[str, AfterValidator(_check_timestamp), Field(description="
 
 
 class _HandoffModel(BaseModel):
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, populate_by_name=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="allow", strict=True, frozen=True, populate_by_name=True, alias_generator=to_camel, defer_build=True
+    )
 
 
 class StageArtifact(_HandoffModel):
     """Keys of every artifact. A superseded artifact counts as absent."""
 
-    status: Literal["draft", "complete", "superseded"] | None = Field(
-        None, description="draft, complete, or superseded: then it counts as absent."
-    )
-    updated_at: Timestamp | None = Field(None, alias="updatedAt")
-    updated_by: str | None = Field(None, alias="updatedBy", description="Id of the last author.")
+    status: Literal["draft", "complete", "superseded"] | None = Field(None, description="Superseded counts as absent.")
+    updated_at: Timestamp | None = None
+    updated_by: str | None = Field(None, description="Id of the last author.")
 
 
 class TaskWorkflow(_HandoffModel):
     """The owner and branches of the work."""
 
     owner: str | None = Field(None, description="Person or agent that works on the task.")
-    base_branch: str | None = Field(None, alias="baseBranch", description="Immutable once set.")
-    branch_name: str | None = Field(None, alias="branchName", description="Immutable once set.")
-    pull_request_url: str | None = Field(None, alias="pullRequestUrl")
+    base_branch: str | None = Field(None, description="Immutable once set.")
+    branch_name: str | None = Field(None, description="Immutable once set.")
+    pull_request_url: str | None = None
 
 
 class PlanningArtifact(StageArtifact):
     """The planner's plan; changing goals, steps or risks needs a new transitionNote."""
 
-    created_at: Timestamp | None = Field(None, alias="createdAt", description="Immutable once set.")
+    created_at: Timestamp | None = Field(None, description="Immutable once set.")
     goals: Texts = []
     steps: Texts = []
     risks: Texts = []
@@ -147,18 +143,18 @@ class PlanningArtifact(StageArtifact):
 class PlannedTests(StageArtifact):
     """The planner's tests; changing them needs a new transitionNote."""
 
-    gherkin_scenarios: Texts = Field([], alias="gherkinScenarios")
-    unit_test_intent: Texts = Field([], alias="unitTestIntent")
-    integration_test_intent: Texts = Field([], alias="integrationTestIntent")
+    gherkin_scenarios: Texts = []
+    unit_test_intent: Texts = []
+    integration_test_intent: Texts = []
     notes: str | None = None
 
 
 class ImplementedTests(StageArtifact):
     """The existing tests, and evidence that they ran."""
 
-    tests_added_or_updated: Texts = Field([], alias="testsAddedOrUpdated")
-    evidence_links: Texts = Field([], alias="evidenceLinks")
-    commands_run: Texts = Field([], alias="commandsRun", description="Only grows.")
+    tests_added_or_updated: Texts = []
+    evidence_links: Texts = []
+    commands_run: Texts = Field([], description="Only grows.")
     notes: str | None = None
 
 
@@ -167,7 +163,7 @@ class TestingArtifacts(_HandoffModel):
 
     __test__ = False
 
-    schema_version: str = Field("1.0", alias="schemaVersion")
+    schema_version: str = "1.0"
     planned: PlannedTests = PlannedTests()
     implemented: ImplementedTests = ImplementedTests()
 
@@ -175,11 +171,11 @@ class TestingArtifacts(_HandoffModel):
 class ReviewArtifact(StageArtifact):
     """The verdict of the architect, with additions of the reviewer."""
 
-    change_summary: Texts = Field([], alias="changeSummary", description="Changes; only grows.")
-    files_touched: Texts = Field([], alias="filesTouched")
-    known_risks: Texts = Field([], alias="knownRisks")
+    change_summary: Texts = Field([], description="Changes; only grows.")
+    files_touched: Texts = []
+    known_risks: Texts = []
     findings: list[Any] = []
-    remediation_items: list[Any] = Field([], alias="remediationItems")
+    remediation_items: list[Any] = []
     decision: Literal["approved", "changes_requested"] | None = None
 
 
@@ -203,14 +199,14 @@ class AwaitingHumanArtifact(StageArtifact):
 
     question: str = ""
     options: list[AnswerOption] = Field([], description="At least two.")
-    recommended_option: str | None = Field(None, alias="recommendedOption", description="The label of an option.")
-    requested_at: Timestamp | None = Field(None, alias="requestedAt")
+    recommended_option: str | None = Field(None, description="The label of an option.")
+    requested_at: Timestamp | None = None
 
 
 class DoneArtifact(StageArtifact):
     """The result of the task."""
 
-    completed_at: Timestamp | None = Field(None, alias="completedAt")
+    completed_at: Timestamp | None = None
     summary: Texts = []
     verification: Texts = []
 
@@ -245,45 +241,39 @@ class ActionEntry(_HandoffModel):
     phase: Literal["onEnter", "onExit"]
     status: str
     result: Literal["ok", "error"]
-    next_action_count: int = Field(0, alias="nextActionCount")
-    blocking_reason_count: int = Field(0, alias="blockingReasonCount")
-    action_id: str | None = Field(None, alias="actionId")
-    action_type: str | None = Field(None, alias="actionType")
+    next_action_count: int = 0
+    blocking_reason_count: int = 0
+    action_id: str | None = None
+    action_type: str | None = None
     error: str | None = None
-    idempotency_key: str | None = Field(None, alias="idempotencyKey")
+    idempotency_key: str | None = None
 
 
 class WorkflowRuntime(_HandoffModel):
     """The engine's own record; no role may write it."""
 
-    schema_version: str = Field("1.0", alias="schemaVersion")
-    last_transition: Transition | None = Field(None, alias="lastTransition")
-    next_actions: list[NextAction] = Field([], alias="nextActions")
-    blocking_reasons: list[BlockingReason] = Field([], alias="blockingReasons")
-    action_history: list[ActionEntry] = Field([], alias="actionHistory", description="Only grows.")
+    schema_version: str = "1.0"
+    last_transition: Transition | None = None
+    next_actions: list[NextAction] = []
+    blocking_reasons: list[BlockingReason] = []
+    action_history: list[ActionEntry] = Field([], description="Only grows.")
 
 
 class Metadata(_HandoffModel):
     """The artifacts that the roles hand on."""
 
-    schema_version: str | None = Field(None, alias="schemaVersion")
-    canonical_task_id: str | None = Field(
-        None, alias="canonicalTaskId", description="T- and five digits, or more from 100000 on."
-    )
+    schema_version: str | None = None
+    canonical_task_id: str | None = Field(None, description="T- and five digits, or more from 100000 on.")
     workflow: TaskWorkflow | None = None
-    planning_artifact: PlanningArtifact | None = Field(None, alias="planningArtifact")
-    testing_artifacts: TestingArtifacts | None = Field(None, alias="testingArtifacts")
-    review_artifact: ReviewArtifact | None = Field(None, alias="reviewArtifact")
-    verification_artifact: VerificationArtifact | None = Field(None, alias="verificationArtifact")
-    awaiting_human_artifact: AwaitingHumanArtifact | None = Field(None, alias="awaitingHumanArtifact")
-    done_artifact: DoneArtifact | None = Field(None, alias="doneArtifact")
+    planning_artifact: PlanningArtifact | None = None
+    testing_artifacts: TestingArtifacts | None = None
+    review_artifact: ReviewArtifact | None = None
+    verification_artifact: VerificationArtifact | None = None
+    awaiting_human_artifact: AwaitingHumanArtifact | None = None
+    done_artifact: DoneArtifact | None = None
     retrospectives: list[Any] = []
-    transition_note: str | None = Field(
-        None,
-        alias="transitionNote",
-        description="Reason for a change of the plan or its tests; new with each such change.",
-    )
-    workflow_runtime: WorkflowRuntime | None = Field(None, alias="workflowRuntime")
+    transition_note: str | None = Field(None, description="Reason for a change of the plan or its tests; always new.")
+    workflow_runtime: WorkflowRuntime | None = None
 
 
 class Handoff(_HandoffModel):
@@ -291,10 +281,10 @@ class Handoff(_HandoffModel):
 
     title: str | None = None
     description: str | None = None
-    acceptance_criteria: Any = Field(None, alias="acceptanceCriteria")
+    acceptance_criteria: Any = None
     dependencies: list[Any] | None = None
     status: Status = "backlog"
-    completed_at: Timestamp | None = Field(None, alias="completedAt", description="Set and cleared by the engine.")
+    completed_at: Timestamp | None = Field(None, description="Set and cleared by the engine.")
     metadata: Metadata = Metadata()
 
     @model_validator(mode="before")

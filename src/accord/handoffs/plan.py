@@ -13,18 +13,17 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from accord.core.documents import read_object
 from accord.core.errors import BrokenContract
 from accord.core.findings import Finding
-from accord.handoffs.models import TASK_ID, Handoff, Metadata, as_patch, has_task_id, normalised
+from accord.handoffs.models import Handoff, Metadata, as_patch, has_task_id, normalised
 from accord.handoffs.rules import (
     DONE,
     PLAN,
     PLANNED,
     REVIEW,
-    TASK_ID_LOCATION,
     VERIFICATION,
     Location,
-    check_limits,
     engine_findings,
     field_changes,
     is_empty,
@@ -38,7 +37,7 @@ from accord.handoffs.rules import (
 from accord.handoffs.stages import AWAITING, HANDOFF, gate_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ARTIFACTS: tuple[Location, ...] = (
     PLAN,
@@ -97,9 +96,11 @@ class HandoffDecision:
 
 def with_task_id(task: Mapping[str, Any], task_id: str) -> dict[str, Any]:
     """Return the task with an id: its own if that is valid."""
-    if has_task_id(task):
-        return dict(task)
-    return {**task, "metadata": {**task["metadata"], "canonicalTaskId": task_id}}
+    return dict(task) if has_task_id(task) else _with_metadata(task, canonicalTaskId=task_id)
+
+
+def _with_metadata(task: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
+    return {**task, "metadata": {**task["metadata"], **changes}}
 
 
 def decide_patch(
@@ -110,8 +111,9 @@ def decide_patch(
     ``target`` is the status that the same command moves to; the patch may name it. Without a move, the artifacts of the
     task's status must stay.
     """
-    wanted = as_patch(_metadata_patch(patch))
-    reasons = [*_misplaced_findings(wanted), *_status_findings(task, wanted, target), *engine_findings(wanted)]
+    # a patch that holds only artifacts is one of the metadata, where they belong
+    wanted = as_patch({"metadata": patch} if patch and _ROLE_KEYS.issuperset(patch) else patch)
+    reasons = [*_misplaced_findings(wanted, task, target), *engine_findings(wanted)]
     if reasons:
         return HandoffDecision(dict(task), tuple(reasons))
     wanted.pop("status", None)
@@ -119,18 +121,16 @@ def decide_patch(
     _keep_task_id(task, merged)
     try:
         read_handoff(merged)
-        check_limits(merged)
+        read_object(json.dumps(merged).encode())  # the limits of documents
     except BrokenContract as broken:
         return HandoffDecision(dict(task), broken.findings)
     found = list(field_changes(task, merged))
     reasons = [*role_findings(author.role, found), *mutability_findings(task, merged, found)]
     if target in ("", task["status"]):
         reasons += _removal_findings(task, merged)
-    if reasons:
+    if reasons or not found:
         return HandoffDecision(dict(task), tuple(reasons))
-    return HandoffDecision(
-        _with_stamps(merged, wanted, [change.location for change in found], author) if found else dict(task)
-    )
+    return HandoffDecision(_with_stamps(merged, wanted, [change.location for change in found], author))
 
 
 def decide_move(
@@ -163,10 +163,9 @@ def decide_move(
 
 def _move_findings(task: Mapping[str, Any], target: str) -> list[Finding]:
     source = task["status"]
-    if target not in HANDOFF.targets(source):
-        refusal = HANDOFF.refusal(source, target, Metadata())
-        return [Finding("invalid-status-transition", refusal, "/status")]
-    return gate_findings(source, target, read_handoff(task).metadata)
+    if target in HANDOFF.targets(source):
+        return gate_findings(source, target, read_handoff(task).metadata)
+    return [Finding("invalid-status-transition", HANDOFF.refusal(source, target, Metadata()), "/status")]
 
 
 def _can_redirect(source: str, target: str, reasons: list[Finding]) -> bool:
@@ -181,7 +180,7 @@ def _with_a_person(
     if task["status"] != AWAITING:
         return with_move(_with_question(task, target, reasons, author), AWAITING, author.at, reasons, wanted=target)
     question = before["metadata"].get("awaitingHumanArtifact")
-    waiting = {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}} if question else task
+    waiting = _with_metadata(task, awaitingHumanArtifact=question) if question else task
     is_recorded = runtime_of(task)["blockingReasons"] == [as_reason(reason) for reason in reasons]
     return waiting if is_recorded else with_refusal(waiting, target, author.at, reasons)
 
@@ -193,43 +192,29 @@ def _with_question(task: Mapping[str, Any], target: str, reasons: list[Finding],
     back = source if source in HANDOFF.targets(AWAITING) else "implementing"
     on = target if target in HANDOFF.targets(AWAITING) else f"review, and from there to {target}"
     label = f"Go back to {back}"
+    options = {
+        label: f"Move the task to {back} and add the missing parts there.",
+        "Add it by hand": f"A person adds the missing parts, then moves the task to {on}.",
+        "Cancel the task": "Move the task to cancelled.",
+    }
     question = {
         "question": f"The task cannot go from {source} to {target}. {missing} How should it continue?",
-        "options": [
-            {"label": label, "description": f"Move the task to {back} and add the missing parts there."},
-            {
-                "label": "Add it by hand",
-                "description": f"A person adds the missing parts, then moves the task to {on}.",
-            },
-            {"label": "Cancel the task", "description": "Move the task to cancelled."},
-        ],
+        "options": [{"label": label, "description": description} for label, description in options.items()],
         "recommendedOption": label,
         "requestedAt": author.at,
         "status": "complete",
         "updatedAt": author.at,
         "updatedBy": "accord",
     }
-    return {**task, "metadata": {**task["metadata"], "awaitingHumanArtifact": question}}
+    return _with_metadata(task, awaitingHumanArtifact=question)
 
 
-def _metadata_patch(patch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Wrap a patch that holds only artifacts in ``metadata``, where they belong."""
-    return {"metadata": patch} if patch and _ROLE_KEYS.issuperset(patch) else patch
-
-
-def _misplaced_findings(patch: Mapping[str, Any]) -> list[Finding]:
-    return [
-        Finding("misplaced-artifact", f"`{key}` belongs in `metadata`. Move it there.", f"/{key}")
-        for key in patch
-        if key in _ROLE_KEYS
-    ]
-
-
-def _status_findings(task: Mapping[str, Any], patch: Mapping[str, Any], target: str) -> list[Finding]:
-    if "status" not in patch or patch["status"] in (task["status"], target):
-        return []
-    message = "A patch cannot change the status of a task. Use `accord handoff move` with `--to STATUS`."
-    return [Finding("status-in-patch", message, "/status")]
+def _misplaced_findings(patch: Mapping[str, Any], task: Mapping[str, Any], target: str) -> Iterator[Finding]:
+    for key in (key for key in patch if key in _ROLE_KEYS):
+        yield Finding("misplaced-artifact", f"`{key}` belongs in `metadata`. Move it there.", f"/{key}")
+    if "status" in patch and patch["status"] not in (task["status"], target):
+        message = "A patch cannot change the status of a task. Use `accord handoff move` with `--to STATUS`."
+        yield Finding("status-in-patch", message, "/status")
 
 
 def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> list[Finding]:
@@ -246,10 +231,9 @@ def _removal_findings(task: Mapping[str, Any], merged: Mapping[str, Any]) -> lis
 
 def _keep_task_id(task: Mapping[str, Any], merged: dict[str, Any]) -> None:
     """Keep the id where a patch has an invalid one."""
-    old = value_at(task, TASK_ID_LOCATION)
     metadata = merged.get("metadata")
-    if isinstance(metadata, dict) and isinstance(old, str) and not has_task_id(merged) and TASK_ID.fullmatch(old):
-        metadata["canonicalTaskId"] = old
+    if isinstance(metadata, dict) and has_task_id(task) and not has_task_id(merged):
+        metadata["canonicalTaskId"] = task["metadata"]["canonicalTaskId"]
 
 
 def _with_stamps(
@@ -275,25 +259,20 @@ def runtime_of(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_runtime(task: Mapping[str, Any], runtime: Mapping[str, Any]) -> dict[str, Any]:
     """Return the task with this record."""
-    return {**task, "metadata": {**task["metadata"], "workflowRuntime": dict(runtime)}}
+    return _with_metadata(task, workflowRuntime=dict(runtime))
 
 
-def idempotency_key(task: Mapping[str, Any], status: str, action: str) -> str:
+def _idempotency_key(task: Mapping[str, Any], action: str) -> str:
     """Return the key of an action: task, status, action and a digest of all artifacts."""
     metadata = {key: value for key, value in task["metadata"].items() if key != "workflowRuntime"}
     text = json.dumps(metadata, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     digest = hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
-    return f"{metadata.get('canonicalTaskId') or 'task'}/{status}/{action}/{digest}"
+    return f"{metadata.get('canonicalTaskId') or 'task'}/{task['status']}/{action}/{digest}"
 
 
 def as_reason(finding: Finding) -> dict[str, str]:
     """Return a finding as a blocking reason; its code has the contract's style, INVALID_STATUS_TRANSITION."""
-    return {"code": reason_code(finding), "message": finding.text, "path": finding.path}
-
-
-def reason_code(finding: Finding) -> str:
-    """Return the code of a finding in the style of blocking reasons."""
-    return finding.code.upper().replace("-", "_")
+    return {"code": finding.code.upper().replace("-", "_"), "message": finding.text, "path": finding.path}
 
 
 def with_move(
@@ -305,24 +284,18 @@ def with_move(
     """
     source, action = task["status"], f"redirect:{wanted}" if wanted else f"move:{target}"
     runtime = runtime_of(task)
-    leaving = _entry(task, at, "onExit", source, action, reasons)
+    leaving = _entry(task, at, "onExit", action, reasons)
     result = {**task, "status": target}
-    if target == "done":
-        result["completedAt"] = at
-    elif source == "done":
-        result["completedAt"] = None
+    if "done" in (source, target):
+        result["completedAt"] = at if target == "done" else None
     actions = _next_actions(result, runtime["actionHistory"])
-    entering = _entry(result, at, "onEnter", target, action, (), len(actions))
-    return with_runtime(
-        result,
-        {
-            **runtime,
-            "lastTransition": {"from": source, "to": target, "at": at},
-            "nextActions": actions,
-            "blockingReasons": [as_reason(reason) for reason in reasons],
-            "actionHistory": [*runtime["actionHistory"], leaving, entering],
-        },
-    )
+    changes = {
+        "lastTransition": {"from": source, "to": target, "at": at},
+        "nextActions": actions,
+        "blockingReasons": [as_reason(reason) for reason in reasons],
+        "actionHistory": [*runtime["actionHistory"], leaving, _entry(result, at, "onEnter", action, (), len(actions))],
+    }
+    return with_runtime(result, runtime | changes)
 
 
 def redirect_target(task: Mapping[str, Any]) -> str:
@@ -335,7 +308,7 @@ def redirect_target(task: Mapping[str, Any]) -> str:
 def with_refusal(task: Mapping[str, Any], target: str, at: str, reasons: Sequence[Finding]) -> dict[str, Any]:
     """Return the task with a refused move recorded; once, however often the same is tried in a row."""
     runtime = runtime_of(task)
-    entry = _entry(task, at, "onExit", task["status"], f"move:{target}", reasons)
+    entry = _entry(task, at, "onExit", f"move:{target}", reasons)
     history = runtime["actionHistory"]
     written = [as_reason(reason) for reason in reasons]
     is_known = bool(history) and all(history[-1].get(key) == entry[key] for key in entry if key != "at")
@@ -348,7 +321,7 @@ def _next_actions(task: Mapping[str, Any], history: Sequence[Mapping[str, Any]])
     """Return the actions of the status. Each entry into it counts, even where no artifact changed."""
     kind = ACTIONS.get(task["status"])
     times = 1 + sum(_is_entering(entry) and entry["status"] == task["status"] for entry in history)
-    return [{"id": idempotency_key(task, task["status"], f"{kind}:{times}"), "type": kind}] if kind else []
+    return [{"id": _idempotency_key(task, f"{kind}:{times}"), "type": kind}] if kind else []
 
 
 def _is_entering(entry: Mapping[str, Any]) -> bool:
@@ -357,24 +330,18 @@ def _is_entering(entry: Mapping[str, Any]) -> bool:
 
 
 def _entry(
-    task: Mapping[str, Any],
-    at: str,
-    phase: str,
-    status: str,
-    action: str,
-    reasons: Sequence[Finding],
-    next_actions: int = 0,
+    task: Mapping[str, Any], at: str, phase: str, action: str, reasons: Sequence[Finding], next_actions: int = 0
 ) -> dict[str, Any]:
     entry = {
         "at": at,
         "phase": phase,
-        "status": status,
+        "status": task["status"],
         "result": "error" if reasons else "ok",
         "nextActionCount": next_actions,
         "blockingReasonCount": len(reasons),
         "actionType": action,
-        "idempotencyKey": idempotency_key(task, status, action),
+        "idempotencyKey": _idempotency_key(task, action),
     }
     if reasons:
-        entry["error"] = ", ".join(dict.fromkeys(map(reason_code, reasons)))
+        entry["error"] = ", ".join(dict.fromkeys(as_reason(reason)["code"] for reason in reasons))
     return entry

@@ -5,14 +5,13 @@ Source: handoff schema, "Validation Strategy".
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from accord.core.documents import read_object, short_name
+from accord.core.documents import short_name
 from accord.core.findings import Finding, pointer, warning
 from accord.core.kinds import read_shape
-from accord.handoffs.models import TASK_ID, Handoff
+from accord.handoffs.models import TASK_ID, Handoff, has_task_id
 from accord.handoffs.stages import gate_findings
 
 if TYPE_CHECKING:
@@ -22,11 +21,6 @@ if TYPE_CHECKING:
 def read_handoff(task: Mapping[str, Any]) -> Handoff:
     """Parse a task. Raises BrokenContract with every part that does not have the required shape."""
     return read_shape(Handoff, task)
-
-
-def check_limits(task: Mapping[str, Any]) -> None:
-    """Check that a task stays within the limits of documents. Raises BrokenContract."""
-    read_object(json.dumps(task).encode())
 
 
 def handoff_findings(handoff: Handoff) -> list[Finding]:
@@ -39,10 +33,8 @@ def handoff_findings(handoff: Handoff) -> list[Finding]:
     missing = [finding for finding in findings if finding.code.startswith("missing-")]
     task_id = handoff.metadata.canonical_task_id
     if task_id is not None and not TASK_ID.fullmatch(task_id):
-        message = (
-            f"`{short_name(task_id)}` is not a task id. Use T- and five digits or more; the next write replaces it."
-        )
-        missing.append(warning("task-id-invalid", message, "/metadata/canonicalTaskId"))
+        what = f"`{short_name(task_id)}` is not a task id. Use T- and five digits or more; the next write replaces it."
+        missing.append(warning("task-id-invalid", what, "/metadata/canonicalTaskId"))
     return missing
 
 
@@ -68,15 +60,12 @@ def merge_patch(task: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
 
 def field_changes(before: Any, after: Any, location: Location = ()) -> Iterator[FieldChange]:
     """Yield every location at which the documents differ, as deep as both are objects or one is empty."""
-    if before == after or (is_empty(before) and is_empty(after)):
-        return
-    if (isinstance(before, dict) or is_empty(before)) and (isinstance(after, dict) or is_empty(after)):
-        old, new = before or {}, after or {}
-        if isinstance(old, dict) and isinstance(new, dict):
-            for key in dict.fromkeys([*old, *new]):
-                yield from field_changes(old.get(key), new.get(key), (*location, key))
-            return
-    yield FieldChange(location, before, after)
+    old, new = ({} if is_empty(value) else value for value in (before, after))
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            yield from field_changes(old.get(key), new.get(key), (*location, key))
+    elif before != after:
+        yield FieldChange(location, before, after)
 
 
 def is_empty(value: Any) -> bool:
@@ -150,11 +139,8 @@ def role_findings(role: str, changed: Iterable[FieldChange]) -> Iterator[Finding
     """Find changes that the role must not make."""
     for location, _, _ in changed:
         if not ROLES[role].may_change(location):
-            yield Finding(
-                "role-must-not-write",
-                f"The role {role} must not change {pointer(*location)}. Remove it, or pass another `--role`.",
-                pointer(*location),
-            )
+            what = f"is not writable for the role {role}. Remove it, or pass another `--role`."
+            yield _finding("role-must-not-write", location, what)
 
 
 def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
@@ -162,11 +148,12 @@ def engine_findings(patch: Mapping[str, Any]) -> Iterator[Finding]:
     for location in ENGINE:
         holder = value_at(patch, location[:-1])
         if isinstance(holder, dict) and location[-1] in holder:
-            yield Finding(
-                "engine-field",
-                f"{pointer(*location)} belongs to the engine; no role writes it. Remove it from the patch.",
-                pointer(*location),
-            )
+            what = "belongs to the engine; no role writes it. Remove it from the patch."
+            yield _finding("engine-field", location, what)
+
+
+def _finding(code: str, location: Location, what: str) -> Finding:
+    return Finding(code, f"{pointer(*location)} {what}", pointer(*location))
 
 
 TASK_ID_LOCATION: Location = ("metadata", "canonicalTaskId")
@@ -191,43 +178,21 @@ def mutability_findings(
     before: Mapping[str, Any], after: Mapping[str, Any], changed: Iterable[FieldChange]
 ) -> Iterator[Finding]:
     """Find changes of fields that are immutable, only grow, or need a reason."""
-    yield from _immutable(before, after)
-    yield from _append_only(before, after)
-    needing = [change.location for change in changed if _needs_reason(change)]
-    note, old_note = value_at(after, NOTE), value_at(before, NOTE)
-    has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
-    for location in () if has_reason else needing:
-        yield Finding(
-            "transition-note-missing",
-            f"{pointer(*location)} changes without a reason. Add a new reason as metadata.transitionNote to the "
-            "same patch.",
-            pointer(*location),
-        )
-
-
-def _immutable(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
-    locations = [*IMMUTABLE]
-    if TASK_ID.fullmatch(str(value_at(before, TASK_ID_LOCATION))):
-        locations.append(TASK_ID_LOCATION)
-    for location in locations:
+    for location in (*IMMUTABLE, *((TASK_ID_LOCATION,) if has_task_id(before) else ())):
         old = value_at(before, location)
         if not is_empty(old) and value_at(after, location) != old:
-            yield Finding(
-                "immutable-field",
-                f"{pointer(*location)} is immutable once set. Remove it from the patch.",
-                pointer(*location),
-            )
-
-
-def _append_only(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Finding]:
+            yield _finding("immutable-field", location, "is immutable once set. Remove it from the patch.")
     for location in APPEND_ONLY:
         old, new = value_at(before, location) or [], value_at(after, location) or []
         if new[: len(old)] != old:
-            yield Finding(
-                "append-only",
-                f"{pointer(*location)} only grows: keep its {len(old)} entries in front, then add the new ones.",
-                pointer(*location),
-            )
+            what = f"only grows: keep its {len(old)} entries in front, then add the new ones."
+            yield _finding("append-only", location, what)
+    note, old_note = value_at(after, NOTE), value_at(before, NOTE)
+    has_reason = isinstance(note, str) and note.strip() not in ("", str(old_note or "").strip())
+    for change in changed:
+        if not has_reason and _needs_reason(change):
+            what = "changes without a reason. Add a new reason as metadata.transitionNote to the same patch."
+            yield _finding("transition-note-missing", change.location, what)
 
 
 def _needs_reason(change: FieldChange) -> bool:

@@ -21,76 +21,56 @@ AWAITING = "awaiting_human"
 DONE = "done"
 
 _LEAST_OPTIONS = 2
-_REVIEW = "/metadata/reviewArtifact"
-_VERIFICATION = "/metadata/verificationArtifact"
-_AWAITING = "/metadata/awaitingHumanArtifact"
-_DONE = "/metadata/doneArtifact"
+_ADD = "Add it before the move."
+_ASK = "Write question, options, recommendedOption (one of their labels) and requestedAt."
 
 Artifact = TypeVar("Artifact", bound=StageArtifact)
 
 
 def review_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into review: a review artifact and a verification artifact with their required parts."""
-    review = _present(metadata.review_artifact)
-    if review is None:
-        yield _missing_review(_REVIEW, "The reviewArtifact is missing")
-    elif not _has_text(review.change_summary):
-        yield _missing_review(f"{_REVIEW}/changeSummary", "The reviewArtifact has no changeSummary")
-    verification = _present(metadata.verification_artifact)
-    if verification is None:
-        yield _missing_review(_VERIFICATION, "The verificationArtifact is missing")
-        return
-    if not _has_text(verification.commands):
-        yield _missing_review(f"{_VERIFICATION}/commands", "The verificationArtifact has no commands")
-    if verification.result is None:
-        yield _missing_review(f"{_VERIFICATION}/result", "The verificationArtifact has no result")
+    for artifact, parts in (("reviewArtifact", ["changeSummary"]), ("verificationArtifact", ["commands", "result"])):
+        yield from _missing("missing-review-artifacts", metadata, artifact, parts, _ADD)
 
 
 def verification_gate(metadata: Metadata) -> Iterator[Finding]:
     """Forward from review: the artifacts of review, and the decision `approved`."""
     yield from review_gate(metadata)
     review = _present(metadata.review_artifact)
-    if review is not None and review.decision != "approved":
+    if review and review.decision != "approved":
         message = (
             "The decision of the reviewArtifact is not `approved`. Fix the findings of the review, then review again."
         )
-        yield Finding("review-not-approved", message, f"{_REVIEW}/decision")
+        yield Finding("review-not-approved", message, "/metadata/reviewArtifact/decision")
 
 
 def done_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into done: an approved review, verification that passed, and a done artifact."""
     yield from verification_gate(metadata)
     verification = _present(metadata.verification_artifact)
-    if verification is not None and verification.result == "failed":
+    if verification and verification.result == "failed":
         message = "The result of the verificationArtifact is `failed`. Fix the failures, then verify again."
-        yield Finding("verification-not-passed", message, f"{_VERIFICATION}/result")
-    done = _present(metadata.done_artifact)
-    if done is None:
-        yield _missing_done(_DONE, "The doneArtifact is missing")
-        return
-    if not done.completed_at:
-        yield _missing_done(f"{_DONE}/completedAt", "The doneArtifact has no completedAt")
-    if not _has_text(done.summary):
-        yield _missing_done(f"{_DONE}/summary", "The doneArtifact has no summary")
+        yield Finding("verification-not-passed", message, "/metadata/verificationArtifact/result")
+    yield from _missing("missing-done-artifact", metadata, "doneArtifact", ["completedAt", "summary"], _ADD)
 
 
 def awaiting_human_gate(metadata: Metadata) -> Iterator[Finding]:
     """Into awaiting_human: a question, at least two options, one of them recommended, and the time of the request."""
-    question = _present(metadata.awaiting_human_artifact)
-    if question is None:
-        yield _missing_question(_AWAITING, "The awaitingHumanArtifact is missing")
-        return
-    labels = [option.label for option in question.options if option.label.strip()]
-    if not question.question.strip():
-        yield _missing_question(f"{_AWAITING}/question", "The awaitingHumanArtifact has no question")
-    if len(set(labels)) < _LEAST_OPTIONS:
-        yield _missing_question(f"{_AWAITING}/options", "The awaitingHumanArtifact has fewer than two options")
-    if question.recommended_option not in labels:
-        meant = did_you_mean(question.recommended_option or "", labels)
-        what = "The recommendedOption is not the label of an option"
-        yield _missing_question(f"{_AWAITING}/recommendedOption", f"{what}. {meant}" if meant else what)
-    if not question.requested_at:
-        yield _missing_question(f"{_AWAITING}/requestedAt", "The awaitingHumanArtifact has no requestedAt")
+    name = "awaitingHumanArtifact"
+    yield from _missing("missing-awaiting-human-artifact", metadata, name, ["question", "requestedAt"], _ASK)
+    asked = _present(metadata.awaiting_human_artifact)
+    if asked:
+        labels = [option.label for option in asked.options if option.label.strip()]
+        if len(set(labels)) < _LEAST_OPTIONS:
+            yield Finding(
+                "missing-awaiting-human-artifact",
+                f"The {name} has fewer than two options. {_ASK}",
+                f"/metadata/{name}/options",
+            )
+        if asked.recommended_option not in labels:
+            meant = did_you_mean(asked.recommended_option or "", labels) or _ASK
+            message = f"The recommendedOption is not the label of an option. {meant}"
+            yield Finding("missing-awaiting-human-artifact", message, f"/metadata/{name}/recommendedOption")
 
 
 GATES: dict[str, Callable[[Metadata], Iterator[Finding]]] = {
@@ -125,13 +105,12 @@ def gate_findings(source: str, target: str, metadata: Metadata) -> list[Finding]
 
 
 def _edge(source: str, target: str) -> Edge[Metadata]:
-    if target not in GATES or (source, target) in _UNGATED:
-        return Edge(source, target)
+    is_gated = target in GATES and (source, target) not in _UNGATED
 
     def guard(metadata: Metadata) -> str:
         return " ".join(finding.text for finding in gate_findings(source, target, metadata))
 
-    return Edge(source, target, _NEEDS[target], guard)
+    return Edge(source, target, _NEEDS[target] if is_gated else "", guard)
 
 
 HANDOFF: Machine[Metadata] = Machine(
@@ -150,19 +129,13 @@ def _present(artifact: Artifact | None) -> Artifact | None:
     return None if artifact is None or artifact.status == "superseded" else artifact
 
 
-def _has_text(entries: list[str]) -> bool:
-    return any(entry.strip() for entry in entries)
-
-
-def _missing_review(path: str, what: str) -> Finding:
-    return Finding("missing-review-artifacts", f"{what}. Add it before the move.", path)
-
-
-def _missing_done(path: str, what: str) -> Finding:
-    return Finding("missing-done-artifact", f"{what}. Add it before the move to done.", path)
-
-
-def _missing_question(path: str, what: str) -> Finding:
-    end = "" if what.endswith("?") else "."
-    message = f"{what}{end} Write question, options, recommendedOption (one of their labels) and requestedAt."
-    return Finding("missing-awaiting-human-artifact", message, path)
+def _missing(code: str, metadata: Metadata, name: str, parts: list[str], hint: str) -> Iterator[Finding]:
+    """Find an artifact that is missing, or those of its parts that have no text."""
+    artifact = metadata.model_dump(by_alias=True)[name]
+    if artifact is None or artifact["status"] == "superseded":
+        yield Finding(code, f"The {name} is missing. {hint}", f"/metadata/{name}")
+        return
+    for part in parts:
+        entries = artifact[part] if isinstance(artifact[part], list) else [artifact[part]]
+        if not any(entry and entry.strip() for entry in entries):
+            yield Finding(code, f"The {name} has no {part}. {hint}", f"/metadata/{name}/{part}")

@@ -13,7 +13,7 @@ import re
 import zlib
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from accord.core.documents import MAX_BYTES, read_object
 from accord.core.errors import BrokenContract, Refused, WrongUsage
@@ -100,17 +100,13 @@ def _neighbour_ids(path: Path) -> Iterator[object]:
                 yield metadata.get("canonicalTaskId") if isinstance(metadata, dict) else None
 
 
-class Block(NamedTuple):
-    """The block in a body: the commit that confirms it, and the task; None where it did not fit or is damaged."""
+def read_block(body: str) -> tuple[str, Task | None] | None:
+    """Read the first block of a body: the commit that confirms it, and the task. A block alone proves nothing.
 
-    commit: str
-    task: Task | None
-
-
-def read_block(body: str) -> Block | None:
-    """Read the first block of a body; None without one. A block alone proves nothing."""
+    None without a block. The task is None where it did not fit or is damaged.
+    """
     fields, _ = take_copy(body)
-    return Block(fields["commit"], _unpack(fields.get("data", ""))) if fields else None
+    return (fields["commit"], _unpack(fields.get("data", ""))) if fields else None
 
 
 def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
@@ -120,12 +116,7 @@ def with_block(body: str, task: Mapping[str, Any], commit: str) -> str:
     """
     text = json.dumps(task, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
-    return with_copy({"commit": commit, "data": packed}, without_block(body))
-
-
-def without_block(body: str) -> str:
-    """Return a body without its blocks."""
-    return take_copy(body)[1]
+    return with_copy({"commit": commit, "data": packed}, take_copy(body)[1])
 
 
 def _is_in_step(body: str, task: Task, commit: str) -> bool:
@@ -205,11 +196,12 @@ class HandoffStore(StoredDocument[Task]):
             missing = warning("handoff-missing", NO_HANDOFF.format(number=self.number))
             return LoadedHandoff(with_task_id(task, task_id), is_new=True, warnings=(missing,))
         if not self.adopts:
-            raise _broken("handoff-untrusted", _UNTRUSTED.format(number=self.number))
-        if block.task is None:
+            raise BrokenContract.of(Finding("handoff-untrusted", _UNTRUSTED.format(number=self.number)))
+        _, found = block
+        if found is None:
             message = f"The block in the body of #{self.number} cannot be read. Delete it to start again."
-            raise _broken("handoff-unreadable", message)
-        task = normalised(block.task)
+            raise BrokenContract.of(Finding("handoff-unreadable", message))
+        task = normalised(found)
         read_handoff(task)
         return LoadedHandoff(with_task_id(task, task_id), is_adopted=True)
 
@@ -239,9 +231,5 @@ class HandoffStore(StoredDocument[Task]):
         issue = self.github.issue(self.number)
         if issue is None or issue.is_pull:
             message = f"This repository has no work item #{self.number}. Pass the number of an existing one."
-            raise _broken("unknown-reference", message)
+            raise BrokenContract.of(Finding("unknown-reference", message))
         return issue
-
-
-def _broken(code: str, message: str) -> BrokenContract:
-    return BrokenContract(message, findings=[Finding(code, message)])
