@@ -10,16 +10,9 @@ from accord.runner.registry import Registry
 from accord.workflows.agent_commands import agent_programs, shipped_programs, starts_agent
 
 STARTS = [
-    "gemini --yolo",
-    "gemini < prompt.md",
-    "claude --dangerously-skip-permissions 'fix it'",
-    "sudo -u a claude -p x",
-    "sudo -n -u a -H -- env X=1 claude -p x",
-    "sudo --user a codex exec -",
-    "X=1 Y='a b' codex exec -",
-    "env -i PATH=$PATH X=1 gemini -p x",
-    "time claude -p x",
-    "timeout -k 5 30m claude -p x",
+    "gemini --yolo", "gemini < prompt.md", "claude --dangerously-skip-permissions 'fix it'", "sudo -u a claude -p x",
+    "sudo -n -u a -H -- env X=1 claude -p x", "sudo --user a codex exec -", "X=1 Y='a b' codex exec -",
+    "env -i PATH=$PATH X=1 gemini -p x", "time claude -p x", "timeout -k 5 30m claude -p x",
     "nice -n 5 nohup claude -p x &",
     "bash -c 'claude -p x'",
     'bash -lc "cd y && exec claude -p \\"x\\""',
@@ -43,7 +36,7 @@ STARTS = [
     "python -m accord run",
     "bash <<EOF\nclaude -p x\nEOF",
     "echo don't\nclaude -p x",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", STARTS)
@@ -52,27 +45,12 @@ def test_an_agent_is_recognised_behind_wrappers(script: str) -> None:
 
 
 NAMES_ONLY = [
-    "echo claude -p x",
-    "echo 'claude -p x'",
-    "# claude -p x",
-    "npm install -g @anthropic-ai/claude-code",
-    "sudo -E npm install -g @openai/codex",
-    "command -v claude",
-    "which gemini",
-    "claude --version",
-    "codex login --with-api-key",
-    "claude mcp list",
-    "sudo -u claude whoami",
-    "cp -r .claude/ gemini",
-    "cat < claude",
-    "date > gemini",
-    'case "$AGENT" in\n  codex|claude) echo x ;;\n  gemini) true ;;\nesac',
-    "CLAUDE=claude make",
-    "uv tool install claude",
-    "accord publish run",
-    "git commit -m 'let claude do it'",
-    "",
-]
+    "echo claude -p x", "echo 'claude -p x'", "# claude -p x", "npm install -g @anthropic-ai/claude-code",
+    "sudo -E npm install -g @openai/codex", "command -v claude", "which gemini", "claude --version",
+    "codex login --with-api-key", "claude mcp list", "sudo -u claude whoami", "cp -r .claude/ gemini", "cat < claude",
+    "date > gemini", 'case "$AGENT" in\n  codex|claude) echo x ;;\n  gemini) true ;;\nesac', "CLAUDE=claude make",
+    "uv tool install claude", "accord publish run", "git commit -m 'let claude do it'", "",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", NAMES_ONLY)

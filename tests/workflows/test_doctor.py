@@ -55,12 +55,15 @@ def test_a_loop_with_a_prompt_file_is_not_checked_as_a_runner() -> None:
     assert found(edited(lacking, ("      other:\n", "      dispatch_workflow:\n"))) == []
 
 
-CALL = "  call:\n    permissions: {{}}\n    uses: {}\n    secrets: {}\n"
 TOP = "permissions: {}\njobs"
+CALL = "  call:\n    permissions: {{}}\n    uses: {}\n    secrets: {}\n"
 
+TOP_LEVEL = [(TOP, "permissions:\n  issues: write\njobs"), ("    permissions:\n      contents: read\n", "")]
+MAY_WRITE = ("agent jobs", "agent-may-write", "error")
 WRONG = [
-    ([("contents: read", "contents: write")], ("agent jobs", "agent-may-write", "error")),
-    ([("permissions:\n      contents: read", "permissions: write-all")], ("agent jobs", "agent-may-write", "error")),
+    ([("contents: read", "contents: write")], MAY_WRITE),
+    ([("permissions:\n      contents: read", "permissions: write-all")], MAY_WRITE),
+    (TOP_LEVEL, MAY_WRITE),
     ([("name: Agent\n", "")], ("names", "workflow-unnamed", "warning")),
     ([("pull_request:", "workflow_run:\n    workflows: [Agent, Gone]")], ("names", "workflow-unknown", "error")),
 ]
@@ -70,11 +73,6 @@ WRONG = [
 def test_each_problem_is_one_finding(edits: list[tuple[str, str]], expected: tuple[str, str, str]) -> None:
     check, code, severity = expected
     assert found(edited(GOOD, *edits)) == [(check, "a.yml", code, severity)]
-
-
-def test_permissions_of_the_workflow_apply_to_the_agents_job() -> None:
-    top = edited(GOOD, (TOP, "permissions:\n  issues: write\njobs"), ("    permissions:\n      contents: read\n", ""))
-    assert [code for _, _, code, _ in found(top)] == ["agent-may-write"]
 
 
 def test_identity_tokens_and_models_do_not_count_as_write_access() -> None:
