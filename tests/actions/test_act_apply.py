@@ -30,12 +30,9 @@ STATE = """
 """A step whose outputs are what an action must not change."""
 
 STEPS = {
-    "dry": {"result": "plan.json", "dry-run": True},
-    "first": {"result": "plan.json"},
-    "second": {"result": "plan.json"},
-    "broken": {"result": "broken.json"},
-    "missing": {"result": "nowhere.json"},
-}
+    "dry": {"result": "plan.json", "dry-run": True}, "first": {"result": "plan.json"},
+    "second": {"result": "plan.json"}, "broken": {"result": "broken.json"}, "missing": {"result": "nowhere.json"},
+}  # fmt: skip
 """The inputs of every step that applies, by its id."""
 
 USES = steps_with("accord-ci/accord@v0", STEPS, failing=("broken", "missing"))

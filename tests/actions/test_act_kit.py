@@ -1,4 +1,4 @@
-"""The consumer kit: ``accord init`` installs it, and a matrix workflow updates it in other repositories.
+"""The consumer kit: a matrix workflow updates it in other repositories.
 
 The installed workflows are those that test_act_loop.py, test_act_loops.py and test_act_labels.py run.
 """
@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
-from support.act import CONSUMER, PUBLISHED, ROOT, TEMPLATES, Bench, job_token, job_tokens, workflow_files
+from support.act import CONSUMER, PUBLISHED, Bench, job_token, job_tokens, workflow_files
 from support.consumers import OLD, PLAN, installed, older_kit
 
-from accord.kit.manifest import pin_for, with_pin
 from accord_sandbox.server import serving
 
 if TYPE_CHECKING:
@@ -27,11 +23,6 @@ pytestmark = pytest.mark.unmeasured
 
 COMMIT = "c" * 40
 BEHIND, KITLESS = "octo/behind", "octo/kitless"
-OWN = {
-    "README.md": "# Mine\n",
-    ".github/workflows/ci.yml": "name: CI\non: push\npermissions: {}\njobs: {}\n",
-    ".github/agents/registry.yml": "agents: {}\n",
-}
 SYNC = f"""
 on: workflow_dispatch
 jobs:
@@ -43,19 +34,6 @@ jobs:
     secrets:
       token: ${{{{ secrets.SYNC_TOKEN }}}}
 """
-
-
-def test_init_keeps_existing_files_and_installs_the_workflows_with_their_pin(tmp_path: Path) -> None:
-    for path, text in OWN.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    command = [sys.executable, "-P", "-m", "accord", "init", "--root", str(tmp_path), "--yes", "--ref", COMMIT]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    assert {path: (tmp_path / path).read_text() for path in OWN} == OWN
-    for template in TEMPLATES.glob("accord-*.yml"):
-        found = (tmp_path / ".github/workflows" / template.name).read_text()
-        assert found == with_pin(template.read_text(), pin_for(COMMIT))
 
 
 def test_each_consumer_is_updated_in_a_job_of_its_own(bench: Bench, tmp_path: Path) -> None:

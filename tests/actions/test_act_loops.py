@@ -42,20 +42,18 @@ WORK_ITEMS = [
     {"title": "Add kept.txt", "body": CRITERIA.format("kept.txt")},
     {"title": "Add lost.txt", "body": CRITERIA.format("lost.txt")},
 ]
+KEPT_ALIVE = {"labels": ["agents:keepalive"], "statuses": GREEN}
+
+
+def thread(line: int, *comments: tuple[str, str]) -> dict[str, Any]:
+    said = [{"author": author, "body": body} for author, body in comments]
+    return {"path": "lines.txt", "line": line, "comments": said}
+
+
 PULLS: dict[str, dict[str, Any]] = {
-    "tasks": {
-        "labels": ["agents:keepalive"],
-        "body": TASKS.format(" ", " ", " "),
-        "statuses": GREEN,
-        "comments": [{"author": "stranger", "body": FORGED}],
-    },
-    "paused": {"labels": ["agents:keepalive", "agents:paused"], "body": "- [ ] Write paused.txt\n", "statuses": GREEN},
-    "fork": {
-        "labels": ["agents:keepalive"],
-        "body": "- [ ] Write fork.txt\n",
-        "statuses": GREEN,
-        "fork": "stranger/consumer",
-    },
+    "tasks": {**KEPT_ALIVE, "body": TASKS.format(*"   "), "comments": [{"author": "stranger", "body": FORGED}]},
+    "paused": {**KEPT_ALIVE, "labels": ["agents:keepalive", "agents:paused"], "body": "- [ ] Write paused.txt\n"},
+    "fork": {"labels": ["agents:keepalive"], "body": "- [ ] Write fork.txt\n", "fork": "stranger/consumer"},
     "failing": {
         "labels": ["agent:looping"],
         "checks": [{"name": "tests", "conclusion": "failure", "run": 6001, "log": LOG}],
@@ -65,16 +63,9 @@ PULLS: dict[str, dict[str, Any]] = {
     "bots": {
         "labels": ["agent:looping"],
         "threads": [
-            {"path": "lines.txt", "line": 1, "comments": [{"author": "typos[bot]", "body": "typo: Teh should be The"}]},
-            {"path": "lines.txt", "line": 2, "comments": [{"author": "typos[bot]", "body": "Is this right?"}]},
-            {
-                "path": "lines.txt",
-                "line": 3,
-                "comments": [
-                    {"author": "typos[bot]", "body": "typo: third should be last"},
-                    {"author": "maintainer", "body": "No."},
-                ],
-            },
+            thread(1, ("typos[bot]", "typo: Teh should be The")),
+            thread(2, ("typos[bot]", "Is this right?")),
+            thread(3, ("typos[bot]", "typo: third should be last"), ("maintainer", "No.")),
         ],
     },
 }
@@ -86,14 +77,9 @@ CHANGES = {
 }
 NUMBERS = {name: number for number, name in enumerate(PULLS, len(WORK_ITEMS) + 1)}
 CALLS = {
-    "tasks": "keepalive",
-    "paused": "keepalive",
-    "fork": "keepalive",
-    "failing": "autofix",
-    "kept": "verifier",
-    "lost": "verifier",
-    "bots": "bot-comments",
-}
+    "tasks": "keepalive", "paused": "keepalive", "fork": "keepalive", "failing": "autofix", "kept": "verifier",
+    "lost": "verifier", "bots": "bot-comments",
+}  # fmt: skip
 DEAD_RUN = 6999
 
 
@@ -175,12 +161,8 @@ def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
     assert files(consumer, "tasks")["one.txt"].endswith("+Write one.txt\n+Write one.txt again\\d")
     (comment,) = ours(consumer, "tasks")
     assert "**Stopped** (`tasks-complete`). All 3 tasks are done." in comment
-    assert re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE) == [
-        ("4", "✅"),
-        ("3", "✅"),
-        ("2", "✅"),
-        ("1", "❌"),
-    ]
+    history = re.findall(r"^\| (\d) \| (\S+)", comment, re.MULTILINE)
+    assert history == [("4", "✅"), ("3", "✅"), ("2", "✅"), ("1", "❌")]
 
 
 def test_a_run_that_died_uses_up_its_iteration_and_is_retried(consumer: Consumer) -> None:
@@ -207,7 +189,8 @@ def test_due_turns_are_started_by_the_sweep_and_by_the_run_before(consumer: Cons
     assert consumer.outputs["restarted"]["loop"]["iteration"] == "4"
 
 
-def test_the_history_artifact_has_one_line_per_run(consumer: Consumer) -> None:
+def test_the_history_artifact_has_one_line_per_run_and_the_summary_warns_of_the_jobs_token(consumer: Consumer) -> None:
+    assert "A push with this token starts no workflow" in consumer.runs["swept"].summary
     kept = (consumer.runs["restarted"].artifacts / "loop-history.ndjson").read_text().splitlines()
     lines = [HistoryLine.model_validate_json(line) for line in kept]
     assert [(line.pull, line.loop, line.iteration.number) for line in lines] == [
@@ -215,21 +198,12 @@ def test_the_history_artifact_has_one_line_per_run(consumer: Consumer) -> None:
     ]
 
 
-def test_the_summary_warns_that_pushes_with_the_jobs_token_start_no_workflow(consumer: Consumer) -> None:
-    assert "A push with this token starts no workflow" in consumer.runs["swept"].summary
-
-
-def test_a_pull_request_from_a_fork_is_left_alone_and_the_summary_says_why(consumer: Consumer) -> None:
-    told = consumer.outputs["all"]["fork"]
-    assert (told["action"], told["reason"], told["exit-code"]) == ("stop", "fork", "")
+@pytest.mark.parametrize("name", ["fork", "paused"])
+def test_a_pull_request_of_a_fork_or_one_that_a_person_paused_is_left_alone(consumer: Consumer, name: str) -> None:
+    told = consumer.outputs["all"][name]
+    assert (told["action"], told["reason"], told["exit-code"]) == ("stop", name, "")
+    assert not of(consumer, name)["comments"]
     assert "The branch is in a fork, where the workflow's token cannot push." in consumer.runs["all"].summary
-    assert not of(consumer, "fork")["comments"]
-
-
-def test_a_pull_request_that_a_person_paused_is_left_alone(consumer: Consumer) -> None:
-    told = consumer.outputs["all"]["paused"]
-    assert (told["action"], told["reason"], told["exit-code"]) == ("stop", "paused", "")
-    assert not of(consumer, "paused")["comments"]
 
 
 def test_autofix_fixes_a_failing_check_from_its_log(consumer: Consumer) -> None:

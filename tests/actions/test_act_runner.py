@@ -19,18 +19,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.unmeasured
 
 CALLS = {
-    "no-changes": Call("looks"),
-    "with-changes": Call("works"),
-    "auth-error": Call("unauthorized"),
-    "crash": Call("crashes"),
-    "protected": Call("works"),
-    "may-not-push": Call("works", secrets={"token": READER}),
-    "skipped": Call("works", {"skip": True}),
-    "too-long": Call("hangs", {"max_runtime_minutes": 0.02}),
-    "killed": Call("kills_its_runner"),
-    "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
+    "no-changes": Call("looks"), "with-changes": Call("works"), "auth-error": Call("unauthorized"),
+    "crash": Call("crashes"), "protected": Call("works"), "may-not-push": Call("works", secrets={"token": READER}),
+    "skipped": Call("works", {"skip": True}), "too-long": Call("hangs", {"max_runtime_minutes": 0.02}),
+    "killed": Call("kills_its_runner"), "no-branch": Call(inputs={"pr_ref": "refs/heads/gone"}),
     "no-credential": Call(inputs={"agent": "gemini"}),
-}
+}  # fmt: skip
 PROTECTED = {"work/protected": {"enforce_admins": True, "required_pull_request_reviews": {}}}
 MODELS = {
     "No changes needed": chat({"completed_tasks": [], "confidence": 0.9}, model="gpt-4o"),
@@ -39,23 +33,11 @@ MODELS = {
 """The answer of the model, by the words of the agent."""
 
 SKIPPED = {
-    "final-message": "",
-    "final-message-summary": "",
-    "exit-code": "0",
-    "changes-made": "false",
-    "commit-sha": "",
-    "files-changed": "0",
-    "error-summary": "",
-    "error-category": "",
-    "error-type": "",
-    "error-recovery": "",
-    "llm-analysis-run": "false",
-    "llm-provider": "",
-    "llm-model": "",
-    "llm-confidence": "",
-    "llm-completed-tasks": "[]",
-    "llm-has-completions": "false",
-}
+    "final-message": "", "final-message-summary": "", "exit-code": "0", "changes-made": "false", "commit-sha": "",
+    "files-changed": "0", "error-summary": "", "error-category": "", "error-type": "", "error-recovery": "",
+    "llm-analysis-run": "false", "llm-provider": "", "llm-model": "", "llm-confidence": "",
+    "llm-completed-tasks": "[]", "llm-has-completions": "false",
+}  # fmt: skip
 """The outputs of the contract, in its order, of a run of which nothing is known."""
 
 EXTRA = {

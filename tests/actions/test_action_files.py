@@ -28,25 +28,16 @@ if TYPE_CHECKING:
 
 PINS = re.compile(r"uses: (?!accord-ci/)[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+\n")
 COMMANDS = {
-    "action.yml": ["apply"],
-    "actions/analyze-tasks/action.yml": ["analyze"],
-    "actions/apply/action.yml": ["apply"],
-    "actions/artifact/action.yml": ["artifact"],
-    "actions/autofix/action.yml": ["autofix run"],
-    "actions/bot-comments/action.yml": ["bot-comments run"],
-    "actions/check/action.yml": ["check"],
-    "actions/classify-error/action.yml": ["classify"],
-    "actions/handoff/action.yml": ["handoff gate"],
-    "actions/keepalive/action.yml": ["keepalive run"],
-    "actions/labels/action.yml": ["labels check", "labels sync"],
-    "actions/mission/action.yml": ["mission check"],
-    "actions/patch/action.yml": ["patch"],
-    "actions/publish-run/action.yml": ["publish"],
-    "actions/run-agent/action.yml": ["run"],
-    "actions/session/action.yml": ["session check"],
-    "actions/sync/action.yml": ["sync"],
+    "action.yml": ["apply"], "actions/analyze-tasks/action.yml": ["analyze"], "actions/apply/action.yml": ["apply"],
+    "actions/artifact/action.yml": ["artifact"], "actions/autofix/action.yml": ["autofix run"],
+    "actions/bot-comments/action.yml": ["bot-comments run"], "actions/check/action.yml": ["check"],
+    "actions/classify-error/action.yml": ["classify"], "actions/handoff/action.yml": ["handoff gate"],
+    "actions/keepalive/action.yml": ["keepalive run"], "actions/labels/action.yml": ["labels check", "labels sync"],
+    "actions/mission/action.yml": ["mission check"], "actions/patch/action.yml": ["patch"],
+    "actions/publish-run/action.yml": ["publish"], "actions/run-agent/action.yml": ["run"],
+    "actions/session/action.yml": ["session check"], "actions/sync/action.yml": ["sync"],
     "actions/verifier/action.yml": ["verify run"],
-}
+}  # fmt: skip
 NEEDED = {"actions/patch/action.yml": {"into"}, "actions/sync/action.yml": {"ref"}}
 """Inputs that an action needs although its command does not: what it would print else is not for a log; an action does
 not know its own commit."""
@@ -109,32 +100,18 @@ def given_inputs(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("path", EVERY_ACTION)
-def test_every_option_is_an_input_and_every_input_reaches_its_option(path: Path) -> None:
-    document = read_yaml(path)
-    step = steps_of(document)[-1]
-    wanted = {
-        (variable, f"${{{{ inputs.{name} }}}}")
-        for command in COMMANDS[str(path.relative_to(ROOT))]
-        for name, variable, _ in parameters(command)
-        if name not in FIXED.get(str(path.relative_to(ROOT)), ())
-    }
-    passed = set(step["env"].items())
-    assert {pair for pair in passed if pair[0].startswith("ACCORD_") and pair[0] not in FACTS} == wanted
-    named = {match for value in step["env"].values() for match in re.findall(r"inputs\.([\w-]+)", value)}
-    assert named == set(given_inputs(document))
-
-
-@pytest.mark.parametrize("path", EVERY_ACTION)
-def test_an_input_has_the_default_of_its_option(path: Path) -> None:
-    inputs = given_inputs(read_yaml(path))
-    for command in COMMANDS[str(path.relative_to(ROOT))]:
-        for name, _, parameter in parameters(command):
-            if name in FIXED.get(str(path.relative_to(ROOT)), ()):
-                continue
-            is_needed = parameter.required or name in NEEDED.get(str(path.relative_to(ROOT)), ())
-            assert (inputs[name].get("required") == "true") == is_needed, name
-            if not is_needed:
-                assert inputs[name]["default"] == as_input(parameter), name
+def test_every_option_is_an_input_with_its_default_and_every_input_reaches_its_option(path: Path) -> None:
+    name, document = str(path.relative_to(ROOT)), read_yaml(path)
+    inputs, step = given_inputs(document), steps_of(document)[-1]
+    options = [option for command in COMMANDS[name] for option in parameters(command)]
+    options = [option for option in options if option[0] not in FIXED.get(name, ())]
+    passed = {pair for pair in step["env"].items() if pair[0].startswith("ACCORD_") and pair[0] not in FACTS}
+    assert passed == {(variable, f"${{{{ inputs.{option} }}}}") for option, variable, _ in options}
+    assert set(re.findall(r"inputs\.([\w-]+)", " ".join(step["env"].values()))) == set(inputs)
+    for option, _, parameter in options:
+        is_needed = parameter.required or option in NEEDED.get(name, ())
+        assert (inputs[option].get("required") == "true") == is_needed, option
+        assert is_needed or inputs[option]["default"] == as_input(parameter), option
 
 
 def as_input(parameter: click.Parameter) -> str:
@@ -158,11 +135,13 @@ def test_the_root_action_is_the_apply_action() -> None:
 def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path: Path) -> None:
     document = read_yaml(path)
     name, left_out = REUSABLE[path.name]
-    action = read_yaml(ROOT / f"actions/{name}/action.yml")
+    action = given_inputs(read_yaml(ROOT / f"actions/{name}/action.yml"))
     offered = document["on"]["workflow_call"]
     (step,) = [step for step in steps_of(document) if step.get("uses") == f"$/actions/{name}"]
-    assert {*step["with"], *left_out} >= set(given_inputs(action))
-    assert set(step["with"]) <= set(given_inputs(action))
+    assert {*step["with"], *left_out} >= set(action) >= set(step["with"])
+    for wanted, given in offered["inputs"].items():
+        if "default" in action.get(wanted, {}) and given.get("required") != "true":
+            assert given["default"] == action[wanted]["default"], wanted
     own = {"artifact", "result", "result-json", "repositories"} & set(offered["inputs"])
     for wanted in set(offered["inputs"]) - own:
         assert step["with"][wanted] == f"${{{{ inputs.{wanted} }}}}", wanted
@@ -172,17 +151,11 @@ def test_a_reusable_workflow_offers_what_its_action_offers_and_passes_it_on(path
     assert step["with"]["token"] == ("${{ secrets.token }}" if is_required else "${{ secrets.token || github.token }}")
 
 
-@pytest.mark.parametrize("path", EVERY_REUSABLE)
-def test_the_defaults_of_a_reusable_workflow_are_those_of_its_action(path: Path) -> None:
-    action = given_inputs(read_yaml(ROOT / f"actions/{REUSABLE[path.name][0]}/action.yml"))
-    for name, given in read_yaml(path)["on"]["workflow_call"]["inputs"].items():
-        if name in action and "default" in action[name] and given.get("required") != "true":
-            assert given["default"] == action[name]["default"], name
-
-
 @pytest.mark.parametrize("workflow", APPLYING)
-def test_outputs_of_a_reusable_workflow_come_from_the_action(workflow: str) -> None:
+def test_a_workflow_that_applies_accepts_one_kind_and_has_the_outputs_of_the_action(workflow: str) -> None:
     document = read_yaml(ROOT / ".github/workflows" / workflow)
+    (step,) = [step for step in steps_of(document) if step.get("id") == "apply"]
+    assert step["with"]["kind"] == APPLYING[workflow][0]
     action = read_yaml(ROOT / "actions/apply/action.yml")["outputs"]
     offered = document["on"]["workflow_call"]["outputs"]
     assert set(offered) == APPLYING[workflow][1]
@@ -190,12 +163,6 @@ def test_outputs_of_a_reusable_workflow_come_from_the_action(workflow: str) -> N
         assert output["value"] == f"${{{{ jobs.apply.outputs.{name} }}}}"
         assert document["jobs"]["apply"]["outputs"][name] == f"${{{{ steps.apply.outputs.{name} }}}}"
         assert output["description"] == action[name]["description"]
-
-
-@pytest.mark.parametrize("name", APPLYING)
-def test_a_workflow_that_applies_accepts_one_kind_of_result(name: str) -> None:
-    (step,) = [step for step in steps_of(read_yaml(ROOT / ".github/workflows" / name)) if step.get("id") == "apply"]
-    assert step["with"]["kind"] == APPLYING[name][0]
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in TEMPLATES.glob("*.yml")])
@@ -224,13 +191,9 @@ def test_no_script_contains_an_expression_that_an_input_could_break_out_of(path:
 
 def test_a_patch_without_a_target_is_not_written_to_the_log() -> None:
     (*_, step) = steps_of(read_yaml(ROOT / "actions/patch/action.yml"))
-    ended = subprocess.run(
-        ["bash", "-e", "-c", step["run"]],
-        env={**os.environ, "ACCORD_PATCH_INTO": "", "GITHUB_ACTION_PATH": "/nowhere"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "ACCORD_PATCH_INTO": "", "GITHUB_ACTION_PATH": "/nowhere"}
+    words = ["bash", "-e", "-c", step["run"]]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode != 0
     assert "set the input into" in ended.stderr
 
@@ -243,8 +206,8 @@ def test_every_input_output_and_secret_has_a_description(path: Path) -> None:
     is_runner = path.name.endswith("-run.yml") or loop in LOOPS
     spelled = r"[a-z]+([-_][a-z]+)*|[A-Z]+(_[A-Z]+)*" if is_runner else r"[a-z]+(-[a-z]+)*"
     triggers = document.get("on", {})
-    triggers = triggers if isinstance(triggers, dict) else {}
-    for offer in (document, *(value for value in triggers.values() if isinstance(value, dict))):
+    offers = triggers.values() if isinstance(triggers, dict) else ()
+    for offer in (document, *(value for value in offers if isinstance(value, dict))):
         for part in ("inputs", "outputs", "secrets"):
             for name, given in (offer.get(part) or {}).items():
                 assert given.get("description", "").endswith("."), (part, name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from actions.test_action_files import asked_by
 from support.act import ROOT, read_yaml, steps_of
 
 from accord.core.kinds import read_shape
@@ -40,21 +41,12 @@ def test_every_runner_that_the_documentation_names_is_there() -> None:
 
 
 @pytest.mark.parametrize("path", RUNNERS)
-def test_our_runners_keep_the_contract(path: Path) -> None:
+def test_our_runners_keep_the_contract_with_its_defaults_and_offer_exactly_their_outputs(path: Path) -> None:
     at_hand = {f"$/.github/workflows/{other.name}": typed(other) for other in FOLDER.glob("*.yml")}
     assert runner_findings(typed(path), at_hand) == []
-
-
-@pytest.mark.parametrize("path", RUNNERS)
-def test_our_runners_offer_exactly_their_outputs(path: Path) -> None:
     assert list(call_of(path)["outputs"]) == list(described_outputs())
-
-
-@pytest.mark.parametrize("path", RUNNERS)
-def test_the_defaults_are_those_of_the_contract(path: Path) -> None:
-    for wanted in INPUTS:
-        if wanted.default is not None:
-            assert call_of(path)["inputs"][wanted.name]["default"] == str(wanted.default)
+    defaults = {wanted.name: str(wanted.default) for wanted in INPUTS if wanted.default is not None}
+    assert {name: call_of(path)["inputs"][name]["default"] for name in defaults} == defaults
 
 
 @pytest.mark.parametrize("path", THIN)
@@ -87,13 +79,9 @@ def test_the_job_that_runs_an_agent_reads_and_the_job_that_writes_runs_none() ->
 
 
 def test_each_thin_runner_asks_for_the_permissions_that_the_called_jobs_need() -> None:
-    needed: dict[str, str] = {}
-    for job in read_yaml(ALL)["jobs"].values():
-        for scope, level in job["permissions"].items():
-            needed[scope] = max(level, needed.get(scope, ""))  # "write" comes after "read"
     for param in THIN:
         (job,) = read_yaml(FOLDER / str(param.id))["jobs"].values()
-        assert job["permissions"] == needed
+        assert job["permissions"] == asked_by(read_yaml(ALL))
 
 
 def test_a_run_whose_publisher_failed_still_has_outputs() -> None:

@@ -111,16 +111,10 @@ def test_another_version_of_accord_in_the_same_job_has_its_own_tools(site: Site)
 
 def test_the_callers_variables_do_not_affect_uv_or_python(site: Site) -> None:
     redirecting = {
-        "UV_PROJECT_ENVIRONMENT": "/nowhere",
-        "UV_PYTHON": "2.7",
-        "UV_CONFIG_FILE": "/nowhere",
-        "UV_NO_VERIFY_HASHES": "1",
-        "PIP_TARGET": "/nowhere",
-        "PIP_REQUIRE_VIRTUALENV": "1",
-        "PYTHONPATH": "/nowhere",
-        "PYTHONHOME": "/nowhere",
-        "VIRTUAL_ENV": "/nowhere",
-    }
+        "UV_PROJECT_ENVIRONMENT": "/nowhere", "UV_PYTHON": "2.7", "UV_CONFIG_FILE": "/nowhere",
+        "UV_NO_VERIFY_HASHES": "1", "PIP_TARGET": "/nowhere", "PIP_REQUIRE_VIRTUALENV": "1", "PYTHONPATH": "/nowhere",
+        "PYTHONHOME": "/nowhere", "VIRTUAL_ENV": "/nowhere",
+    }  # fmt: skip
     assert site.run("setup.sh", **redirecting)[0] == 0
     assert not {
         line for line in (site.calls.parent / "calls.env").read_text().splitlines() if line.endswith("/nowhere")
@@ -136,13 +130,10 @@ def test_the_callers_variables_do_not_affect_uv_or_python(site: Site) -> None:
 
 def test_settings_for_a_companys_package_index_are_kept(site: Site) -> None:
     way = {
-        "UV_INDEX_COMPANY_PASSWORD": "open sesame",
-        "UV_SYSTEM_CERTS": "1",
-        "PIP_INDEX_URL": "https://mirror.invalid/simple",
-        "PIP_CERT": "/etc/company.pem",
-        "SSL_CERT_FILE": "/etc/company.pem",
-        "HTTPS_PROXY": "http://proxy.invalid",
-    }
+        "UV_INDEX_COMPANY_PASSWORD": "open sesame", "UV_SYSTEM_CERTS": "1",
+        "PIP_INDEX_URL": "https://mirror.invalid/simple", "PIP_CERT": "/etc/company.pem",
+        "SSL_CERT_FILE": "/etc/company.pem", "HTTPS_PROXY": "http://proxy.invalid",
+    }  # fmt: skip
     site.run("setup.sh", **way)
     environment = (site.calls.parent / "calls.env").read_text().splitlines()
     assert {f"{name}={value}" for name, value in way.items()} <= set(environment)

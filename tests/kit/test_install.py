@@ -10,7 +10,7 @@ from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.files import store
 from accord.kit import install
 from accord.kit.install import install_kit, kit_check, plan_folder
-from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit
+from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit, with_pin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,8 @@ def test_the_shipped_kit_goes_into_an_empty_repository(tmp_path: Path) -> None:
     kit = shipped_kit()
     pin = Pin(NEW.commit, kit.version)
     put(tmp_path, kit, pin)
-    assert listing(tmp_path).keys() == {*kit.files, PLACE}
+    expected = {path: with_pin(text, pin).encode() for path, text in kit.files.items()}
+    assert listing(tmp_path) == {**expected, PLACE: (tmp_path / PLACE).read_bytes()}
     assert not plan_folder(tmp_path, kit, pin).is_change
 
 

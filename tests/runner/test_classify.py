@@ -195,14 +195,10 @@ def test_a_failure_that_nothing_explains_quotes_what_was_printed_last(
 @pytest.mark.parametrize(
     ("codec", "stdout", "code"),
     [
-        ("codex", as_lines(THREAD, DONE), 0),
-        ("codex", as_lines(THREAD), 1),
-        ("codex", failed("x"), 1),
-        ("codex", b"", 1),
-        ("codex", b"just prose\n", 0),
-        ("plain", b"", 0),
+        ("codex", as_lines(THREAD, DONE), 0), ("codex", as_lines(THREAD), 1), ("codex", failed("x"), 1),
+        ("codex", b"", 1), ("codex", b"just prose\n", 0), ("plain", b"", 0),
     ],
-)
+)  # fmt: skip
 def test_exit_code_0_is_a_success_only_with_the_terminal_event(
     reader: Reader, codec: str, stdout: bytes, code: int
 ) -> None:

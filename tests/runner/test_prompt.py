@@ -51,16 +51,10 @@ def test_a_file_of_the_workspace_is_read(workspace: Path, path: str) -> None:
 
 
 REFUSED = {
-    "../outside.md": "outside the workspace",
-    "escape.md": "outside the workspace",
-    "folder/outside.md": "outside the workspace",
-    "/proc/self/environ": "outside the workspace",
-    "prompts": "not found",
-    "gone.md": "not found",
-    "empty.md": "empty",
-    "latin.md": "Line 2",
-    "huge.md": "1024 KiB",
-}
+    "../outside.md": "outside the workspace", "escape.md": "outside the workspace",
+    "folder/outside.md": "outside the workspace", "/proc/self/environ": "outside the workspace",
+    "prompts": "not found", "gone.md": "not found", "empty.md": "empty", "latin.md": "Line 2", "huge.md": "1024 KiB",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", REFUSED)
@@ -178,13 +172,10 @@ def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, messa
 @pytest.mark.parametrize(
     ("value", "message", "reason"),
     [
-        ({"n": "one"}, "", "at /n, "),
-        ({}, "", '"n"'),
-        (None, "I am done.", "the final message has no JSON"),
-        (None, '{"n": 1} {"n": 2}', "the final message has no JSON"),
-        (None, "[1]", "object"),
+        ({"n": "one"}, "", "at /n, "), ({}, "", '"n"'), (None, "I am done.", "the final message has no JSON"),
+        (None, '{"n": 1} {"n": 2}', "the final message has no JSON"), (None, "[1]", "object"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_that_does_not_match_is_not_a_result_and_says_why(value: Any, message: str, reason: str) -> None:
     result, problems = structured_result(SCHEMA, value, message)
     assert result is None

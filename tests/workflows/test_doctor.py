@@ -131,13 +131,10 @@ def test_a_secret_that_a_workflow_requires_is_passed(given: str, codes: list[str
 @pytest.mark.parametrize(
     ("names", "needs_all", "codes"),
     [
-        (["KEY"], True, []),
-        (["KEY", "OTHER"], True, ["secret-unnamed"]),
-        (["KEY", "OTHER"], False, []),
-        (["SOME", "OTHER"], False, ["secret-unnamed"]),
-        ([], True, []),
+        (["KEY"], True, []), (["KEY", "OTHER"], True, ["secret-unnamed"]), (["KEY", "OTHER"], False, []),
+        (["SOME", "OTHER"], False, ["secret-unnamed"]), ([], True, []),
     ],
-)
+)  # fmt: skip
 def test_some_workflow_passes_the_secrets_of_each_agent(names: list[str], needs_all: bool, codes: list[str]) -> None:
     text = edited(GOOD, ("run: git push", "run: git push\n        env:\n          X: ${{ secrets.KEY }}"))
     registry = ".github/agents/registry.yml"
