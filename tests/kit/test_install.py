@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,6 @@ from accord.kit.install import install_kit, kit_check, plan_folder
 from accord.kit.manifest import PLACE, Kit, Pin, shipped_kit, with_pin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 OLD, NEW = Pin("a" * 40, "0.1.0"), Pin("b" * 40, "0.2.0")
@@ -76,10 +76,7 @@ def test_a_run_that_is_cut_off_at_any_file_is_finished_by_the_next(
     root = consumer(tmp_path / "cut")
     with monkeypatch.context() as patched:
         patched.setattr(install, "write_whole", failing)
-        if cut < 5:
-            with pytest.raises(KeyboardInterrupt):
-                put(root, AFTER, NEW)
-        else:
+        with pytest.raises(KeyboardInterrupt) if cut < 5 else nullcontext():
             put(root, AFTER, NEW)
     put(root, last, pin)
     assert listing(root) == listing(clean)
@@ -100,12 +97,9 @@ def test_the_shipped_kit_goes_into_an_empty_repository(tmp_path: Path) -> None:
 def test_a_kit_of_a_later_version_is_not_taken_back(tmp_path: Path, installed: str, is_later: bool) -> None:
     put(tmp_path, BEFORE, Pin(OLD.commit, installed))
     before = listing(tmp_path)
-    if is_later:
-        with pytest.raises(Refused, match=installed):
-            put(tmp_path, AFTER, NEW)
-        assert listing(tmp_path) == before
-    else:
+    with pytest.raises(Refused, match=installed) if is_later else nullcontext():
         put(tmp_path, AFTER, NEW)
+    assert (listing(tmp_path) == before) == is_later
 
 
 @pytest.mark.parametrize("place", [".github", ".github/workflows", ONE])
@@ -120,19 +114,14 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
     assert listing(elsewhere) == {}
 
 
-def as_folder(root: Path) -> None:
-    (root / ONE).mkdir(parents=True)
-
-
-def below_a_file(root: Path) -> None:
-    (root / ".github").write_text("")
-
-
-@pytest.mark.parametrize(("prepare", "said"), [(as_folder, "is a folder"), (below_a_file, "is not a folder")])
+@pytest.mark.parametrize(("is_folder", "said"), [(True, "is a folder"), (False, "is not a folder")])
 def test_one_file_that_cannot_be_written_keeps_all_from_being_written(
-    tmp_path: Path, prepare: Callable[[Path], None], said: str
+    tmp_path: Path, is_folder: bool, said: str
 ) -> None:
-    prepare(tmp_path)
+    if is_folder:
+        (tmp_path / ONE).mkdir(parents=True)
+    else:
+        (tmp_path / ".github").write_text("")
     before = listing(tmp_path)
     with pytest.raises(WrongUsage, match=said):
         put(tmp_path, BEFORE, OLD)

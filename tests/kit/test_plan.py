@@ -8,17 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from accord.kit.manifest import (
-    PLACE,
-    Kit,
-    Manifest,
-    Pin,
-    manifest_entry,
-    manifest_text,
-    read_manifest,
-    shipped_kit,
-    with_pin,
-)
+from accord.kit import manifest as written
+from accord.kit.manifest import PLACE, Kit, Manifest, Pin, manifest_entry, shipped_kit, with_pin
 from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, merge_texts, plan_kit
 
 if TYPE_CHECKING:
@@ -41,30 +32,21 @@ def planned(base: str | None, found: str | None, template: str | None, pin: Pin 
 @pytest.mark.parametrize(
     ("base", "found", "template", "action", "after", "note"),
     [
-        pytest.param(None, None, T1, "add", T1, "", id="new"),
-        pytest.param(None, T1, T1, "up-to-date", T1, "", id="there as it would be written"),
-        pytest.param(None, EDITED, T1, "keep", EDITED, OWN, id="a file of the consumer's own"),
-        pytest.param(T1, T1, T1, "up-to-date", T1, "", id="nothing new"),
-        pytest.param(T1, T1, T2, "update", T2, "", id="new template"),
-        pytest.param(T1, T2, T2, "up-to-date", T2, "", id="updated by hand"),
-        pytest.param(T1, EDITED, T1, "keep", EDITED, "edited here", id="edited, nothing new"),
-        pytest.param(T1, EDITED, T2, "merge", EDITED.replace("five", "FIVE"), "edited here", id="edited, new template"),
-        pytest.param(T1, CLASHING, T2, "conflict", CLASHING, None, id="edited in the same line"),
-        pytest.param(T1, None, T2, "keep", None, DELETED, id="deleted"),
-        pytest.param(T1, T1, None, "remove", None, "", id="no template any more"),
-        pytest.param(T1, EDITED, None, "keep", EDITED, RETIRED, id="edited, no template any more"),
+        (None, None, T1, "add", T1, ""), (None, T1, T1, "up-to-date", T1, ""), (None, EDITED, T1, "keep", EDITED, OWN),
+        (T1, T1, T1, "up-to-date", T1, ""), (T1, T1, T2, "update", T2, ""), (T1, T2, T2, "up-to-date", T2, ""),
+        (T1, EDITED, T1, "keep", EDITED, "edited here"),
+        (T1, EDITED, T2, "merge", EDITED.replace("five", "FIVE"), "edited here"),
+        (T1, CLASHING, T2, "conflict", CLASHING, None), (T1, None, T2, "keep", None, DELETED),
+        (T1, T1, None, "remove", None, ""), (T1, EDITED, None, "keep", EDITED, RETIRED),
     ],
-)
+)  # fmt: skip
 def test_a_file_becomes_what_the_three_texts_say(
     base: str | None, found: str | None, template: str | None, action: str, after: str | None, note: str | None
 ) -> None:
     (file,) = planned(base, found, template).files
     assert (file.action.value, file.after) == (action, after)
     assert note in (None, file.note)
-
-
-def test_a_file_that_neither_the_kit_nor_the_consumer_has_is_not_spoken_of() -> None:
-    assert planned(T1, None, None).files == ()
+    assert planned(base, None, None).files == ()  # neither the kit nor the consumer has it
 
 
 def test_a_new_commit_does_not_conflict_with_pins_that_were_moved_before() -> None:
@@ -168,10 +150,9 @@ def test_a_file_unlike_both_templates_is_written_only_by_a_merge(base: str, foun
 
 @given(st.dictionaries(st.sampled_from([".github/a.yml", ".github/b/c.md"]), st.text(string.printable), min_size=1))
 def test_a_written_manifest_is_read_back_equal(found: dict[str, str]) -> None:
-    manifest = Manifest(
-        version="1", commit="a" * 40, files={path: manifest_entry(text) for path, text in found.items()}
-    )
-    assert read_manifest(manifest_text(manifest)) == manifest
+    files = {path: manifest_entry(text) for path, text in found.items()}
+    manifest = Manifest(version="1", commit="a" * 40, files=files)
+    assert written.read_manifest(written.manifest_text(manifest)) == manifest
 
 
 def test_the_kit_writes_below_one_folder_and_pins_itself_everywhere_by_a_commit() -> None:

@@ -98,19 +98,18 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
     assert planned.plan == sync(stage).plan
 
 
+@pytest.mark.parametrize("level", ["read", "write"])
 def test_a_token_without_the_workflows_permission_changes_nothing_and_the_error_names_it(
-    tmp_path: Path,
+    tmp_path: Path, level: str
 ) -> None:
-    permissions = {"contents": "write", "pull_requests": "write"}
+    permissions = {"contents": level, "pull_requests": level}
     token = {"token": "jobs", "login": "ci[bot]", "kind": "installation", "permissions": permissions}
     files = edited(installed(tmp_path / "kit", older_kit()))
     with consumer_stage(tmp_path, files, [token]) as stage:
         before = seen(stage)
-        github = stage.adapter(repo=CONSUMER, token="jobs")
-        synced = sync_repository(github, CONSUMER, SHIPPED, NEW, stage.clock)
+        synced = sync_repository(stage.adapter(repo=CONSUMER, token="jobs"), CONSUMER, SHIPPED, NEW, stage.clock)
         assert (synced.outcome, seen(stage)) == (SyncOutcome.REFUSED, before)
-        assert synced.error
-        assert "workflows" in (synced.error.hint or "")
+        assert "workflows to write" in str(synced.error)
         assert sync(stage).outcome is SyncOutcome.APPLIED
 
 
@@ -137,8 +136,7 @@ def test_once_merged_there_is_nothing_to_do(stage: Stage) -> None:
     assert pull
     stage.send("PUT", f"/repos/{CONSUMER}/pulls/{pull.number}/merge", merge_method="squash")
     before = writes(stage)
-    assert sync(stage).outcome is SyncOutcome.UNCHANGED
-    assert writes(stage) == before
+    assert (sync(stage).outcome, writes(stage)) == (SyncOutcome.UNCHANGED, before)
 
 
 def test_a_pull_request_that_people_closed_does_not_come_back_until_the_templates_change(stage: Stage) -> None:
@@ -146,8 +144,7 @@ def test_a_pull_request_that_people_closed_does_not_come_back_until_the_template
     assert pull
     stage.send("PATCH", f"/repos/{CONSUMER}/pulls/{pull.number}", state="closed")
     before = writes(stage)
-    assert sync(stage).outcome is SyncOutcome.DECLINED
-    assert writes(stage) == before
+    assert (sync(stage).outcome, writes(stage)) == (SyncOutcome.DECLINED, before)
     again = sync(stage, pin=Pin("c" * 40, "0.2.0"))
     assert again.outcome is SyncOutcome.APPLIED
     assert again.pull
@@ -168,10 +165,8 @@ def test_a_commit_of_a_person_on_the_branch_is_not_overwritten(stage: Stage) -> 
     commit(stage, "accord/sync", REVIEW, "name: Solved by hand\n")
     after = seen(stage)
     refused = sync(stage)
-    assert refused.outcome is SyncOutcome.REFUSED
-    assert refused.error
-    assert "accord did not make" in refused.error.message
-    assert seen(stage) == after
+    assert (refused.outcome, seen(stage)) == (SyncOutcome.REFUSED, after)
+    assert "accord did not make" in str(refused.error)
 
 
 def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Stage) -> None:
@@ -187,9 +182,9 @@ def test_an_edit_on_the_default_branch_is_taken_into_the_pull_request(stage: Sta
 @pytest.mark.parametrize(
     ("files", "more", "said"),
     [
-        pytest.param({"README.md": "x\n"}, {}, "does not have the kit", id="no kit"),
-        pytest.param({PLACE: "{}\n"}, {}, "Cannot read", id="a broken manifest"),
-        pytest.param({"README.md": "x\n"}, {"archived": True}, "archived", id="archived"),
+        ({"README.md": "x\n"}, {}, "does not have the kit"),
+        ({PLACE: "{}\n"}, {}, "Cannot read"),
+        ({"README.md": "x\n"}, {"archived": True}, "archived"),
     ],
 )
 def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
@@ -198,19 +193,7 @@ def test_the_error_of_a_repository_that_cannot_be_synced_names_the_reason(
     with consumer_stage(tmp_path, files, **more) as stage:
         synced = sync(stage)
         assert (synced.outcome, writes(stage)) == (SyncOutcome.REFUSED, 0)
-        assert synced.error
         assert said in str(synced.error)
-
-
-def test_the_error_for_a_token_that_may_not_write_names_the_permissions(tmp_path: Path) -> None:
-    reads = {"contents": "read", "pull_requests": "read"}
-    token = {"token": "reader", "login": "r[bot]", "kind": "installation", "permissions": reads}
-    with consumer_stage(tmp_path, installed(tmp_path / "kit", older_kit()), [token]) as stage:
-        before = seen(stage)
-        synced = sync_repository(stage.adapter(repo=CONSUMER, token="reader"), CONSUMER, SHIPPED, NEW, stage.clock)
-        assert synced.outcome is SyncOutcome.REFUSED
-        assert "workflows to write" in str(synced.error)
-        assert seen(stage) == before
 
 
 def test_two_syncs_at_once_make_one_pull_request(stage: Stage) -> None:

@@ -37,11 +37,9 @@ def commit(tree: Path, *before: str) -> None:
 
 
 EXPECTED = {
-    FileStat("moved\tto é.txt", 0, 0),
-    FileStat("gone.txt", 0, 1),
-    FileStat("binary", None, None),
+    FileStat("moved\tto é.txt", 0, 0), FileStat("gone.txt", 0, 1), FileStat("binary", None, None),
     FileStat("new.py", 2, 0),
-}
+}  # fmt: skip
 
 
 def test_a_patch_and_the_commits_it_came_from_count_the_same(tree: Path) -> None:

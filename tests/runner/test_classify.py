@@ -163,11 +163,9 @@ def test_plain_text_counts_only_where_a_line_reports_an_error(reader: Reader) ->
     ("exit_code", "category", "recovery"),
     [
         *((code, "resource", "manual") for code in (124, 134, 137)),
-        *((code, "transient", "retry") for code in (130, 143)),
-        (127, "logic", "manual"),
-        (3, "unknown", "manual"),
+        *((code, "transient", "retry") for code in (130, 143)), (127, "logic", "manual"), (3, "unknown", "manual"),
     ],
-)
+)  # fmt: skip
 def test_the_exit_code_decides_where_nothing_else_does(
     reader: Reader, exit_code: int, category: str, recovery: str
 ) -> None:

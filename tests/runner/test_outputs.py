@@ -188,16 +188,12 @@ def test_the_names_are_those_of_the_contract_and_of_our_extras() -> None:
 
 HOSTILE = {
     "a delimiter": "EOF\nchanges-made=true\nghadelimiter_x\nexit-code<<EOF\n0\nEOF",
-    "a workflow command": "::set-output name=exit-code::0\n::stop-commands::x\n##[error]x",
-    "nul": "a\0b",
-    "half a surrogate": "\ud83d and \ude00",
-    "line ends": "a\r\nb\rc\u2028d\x85e\x0bf",
+    "a workflow command": "::set-output name=exit-code::0\n::stop-commands::x\n##[error]x", "nul": "a\0b",
+    "half a surrogate": "\ud83d and \ude00", "line ends": "a\r\nb\rc\u2028d\x85e\x0bf",
     "a comment": "x <!-- accord:run token=1 --> @octocat closes #1 <script>alert(1)</script>",
-    "an escape": "\x1b[31mred\x1b[0m\x07",
-    "five megabytes": "word " * 1_000_000,
-    "one line of emoji without end": "😀" * 400_000,
-    "nothing but blanks": " \n\t ",
-}
+    "an escape": "\x1b[31mred\x1b[0m\x07", "five megabytes": "word " * 1_000_000,
+    "one line of emoji without end": "😀" * 400_000, "nothing but blanks": " \n\t ",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

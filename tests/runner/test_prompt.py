@@ -159,12 +159,10 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 @pytest.mark.parametrize(
     ("value", "message", "text"),
     [
-        ({"n": 1}, "", '{"n": 1}'),
-        ({"n": 1}, '{"n": 2}', '{"n": 1}'),
-        (None, '{"n": 2}', '{"n": 2}'),
+        ({"n": 1}, "", '{"n": 1}'), ({"n": 1}, '{"n": 2}', '{"n": 1}'), (None, '{"n": 2}', '{"n": 2}'),
         (None, 'Here it is:\n```json\n{"n": 3}\n```', '{"n": 3}'),
     ],
-)
+)  # fmt: skip
 def test_the_result_of_the_cli_counts_before_the_final_message(value: Any, message: str, text: str) -> None:
     assert structured_result(SCHEMA, value, message) == (json.loads(text), ())
 

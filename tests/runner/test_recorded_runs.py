@@ -68,11 +68,9 @@ def test_a_recorded_run_is_classified_as_expected(name: str, tmp_path: Path) -> 
     evidence = run.evidence()
     found = classify(evidence)
     seen = {
-        "exit code": run.exit_code,
-        "contract exit code": contract_exit_code(evidence),
-        "words": words_of(found),
+        "exit code": run.exit_code, "contract exit code": contract_exit_code(evidence), "words": words_of(found),
         "codec": recognise(run.stdout, run.stderr) if evidence.account.has_begun else "",
-    }
+    }  # fmt: skip
     wanted = {
         "exit code": EXPECTED[name]["exit-code"],
         "contract exit code": run.exit_code or (1 if words else 0),
@@ -159,13 +157,11 @@ def test_a_structured_result_is_returned_as_an_object(name: str) -> None:
         ("claude/schema_ignored", "structured result"),
         ("claude/write_denied_default_mode", "not allowed to use: Write"),
         ("gemini/tool_not_approved", "run_shell_command, write_file"),
-        ("codex/sandbox_unavailable", "sandbox cannot start"),
-        ("codex/disk_full_repo", "file changes failed"),
-        ("codex/empty_answer", "without a message"),
-        ("claude/empty_answer", "without a message"),
+        ("codex/sandbox_unavailable", "sandbox cannot start"), ("codex/disk_full_repo", "file changes failed"),
+        ("codex/empty_answer", "without a message"), ("claude/empty_answer", "without a message"),
         ("gemini/loop_detected", "Loop detected"),
     ],
-)
+)  # fmt: skip
 def test_a_problem_in_a_successful_run_is_a_warning(name: str, says: str) -> None:
     assert any(says in warning for warning in Run(name).account().warnings), Run(name).account().warnings
 

@@ -94,12 +94,10 @@ def test_no_entry_can_ask_for_what_steers_the_job(name: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("top", "code"),
     [
-        ("version: 2", "schema"),
-        ("version: '1'", "schema"),
-        ("defualt_agent: codex", "agent-key-unknown"),
+        ("version: 2", "schema"), ("version: '1'", "schema"), ("defualt_agent: codex", "agent-key-unknown"),
         ("default_agent: unknown", "default-unknown"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_at_the_top_is_found_on_its_line(top: str, code: str) -> None:
     assert check(f"agents: {{mine: {{command: [x]}}}}\n{top}\n") == [(code, 2)]
 

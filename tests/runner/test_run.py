@@ -160,11 +160,9 @@ def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench
 def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench) -> None:
     entry = {
         "required_secrets": ["MY_KEY", "MY_FILE_SECRET"],
-        "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}},
-        "environment": {"MODE": "ci"},
-        "environment_from": ["MY_BASE_URL"],
-        "home_files": {".mine/settings.json": {"a": 1}},
-    }
+        "secret_delivery": {"MY_FILE_SECRET": {"file": ".mine/auth.json"}}, "environment": {"MODE": "ci"},
+        "environment_from": ["MY_BASE_URL"], "home_files": {".mine/settings.json": {"a": 1}},
+    }  # fmt: skip
     program = (
         "import json, os, pathlib\nhome = pathlib.Path.home()\n"
         "auth = home / '.mine/auth.json'\n"

@@ -138,11 +138,9 @@ def test_a_task_that_was_deleted_is_no_longer_to_do(reader: Reader) -> None:
         (["Working on it.", " Done."], "Working on it. Done."),
         (["Working", "Working on it.", " Done."], "Working on it. Done."),
         (["Work", "ing on", "Work", "ing on it", "Work", "ing on it. Done."], "Working on it. Done."),
-        (["All done.", "All done."], "All done."),
-        (["ha", "ha"], "haha"),
-        ([], ""),
+        (["All done.", "All done."], "All done."), (["ha", "ha"], "haha"), ([], ""),
     ],
-)
+)  # fmt: skip
 def test_a_message_that_started_again_is_read_once(pieces: list[str], text: str) -> None:
     assert without_repeats(pieces) == text
 

@@ -82,25 +82,17 @@ def test_identity_tokens_and_models_do_not_count_as_write_access() -> None:
 @pytest.mark.parametrize(
     ("step", "is_one"),
     [
-        ({"run": "codex exec --json -"}, True),
-        ({"run": "npx -y @openai/codex@0.169.0 --config x exec -"}, True),
+        ({"run": "codex exec --json -"}, True), ({"run": "npx -y @openai/codex@0.169.0 --config x exec -"}, True),
         ({"run": "set -e\nclaude \\\n  --verbose -p 'do it'"}, True),
-        ({"run": "node_modules/.bin/gemini --prompt x"}, True),
-        ({"run": "opencode run x"}, True),
-        ({"run": "accord run --agent codex"}, True),
-        ({"uses": f"anthropics/claude-code-action@{SHA}"}, True),
-        ({"uses": "$/actions/run-agent"}, True),
-        ({"uses": f"accord-ci/accord/actions/run-agent@{SHA}"}, True),
+        ({"run": "node_modules/.bin/gemini --prompt x"}, True), ({"run": "opencode run x"}, True),
+        ({"run": "accord run --agent codex"}, True), ({"uses": f"anthropics/claude-code-action@{SHA}"}, True),
+        ({"uses": "$/actions/run-agent"}, True), ({"uses": f"accord-ci/accord/actions/run-agent@{SHA}"}, True),
         ({"uses": "$/actions/run-agent", "with": {"skip": "${{ inputs.skip }}"}}, True),
-        ({"uses": "$/actions/run-agent", "with": {"skip": "true"}}, False),
-        ({"run": "codex --version"}, False),
-        ({"run": "npm install @anthropic-ai/claude-code"}, False),
-        ({"run": "echo gemini; mkdir -p x"}, False),
-        ({"run": "accord publish run-dir"}, False),
-        ({"uses": f"octo/claude-code-action@{SHA}"}, False),
-        ({}, False),
+        ({"uses": "$/actions/run-agent", "with": {"skip": "true"}}, False), ({"run": "codex --version"}, False),
+        ({"run": "npm install @anthropic-ai/claude-code"}, False), ({"run": "echo gemini; mkdir -p x"}, False),
+        ({"run": "accord publish run-dir"}, False), ({"uses": f"octo/claude-code-action@{SHA}"}, False), ({}, False),
     ],
-)
+)  # fmt: skip
 def test_agents_are_recognised_by_action_or_command(step: dict[str, object], is_one: bool) -> None:
     assert runs_agent(Step.model_validate(step), shipped_programs()) is is_one
 
