@@ -36,7 +36,7 @@ def repository(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Found:
-    """What doctor said: its exit code, the verdict of each check, and the codes found in each file."""
+    """The exit code of doctor, the verdict of each check, and the codes found in each file."""
 
     code: int
     statuses: dict[str, str]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def entry(name: str, *aliases: str, description: str = "d", color: str = "aabbcc") -> LabelEntry:
-    return LabelEntry(name, description, color, aliases)
+    return LabelEntry(name=name, description=description, color=color, aliases=aliases)
 
 
 def sync(
@@ -233,8 +233,8 @@ GOOD = {"name": "bug", "description": "Broken", "color": "D73A4A", "aliases": ["
 def test_a_label_file_may_be_json(write: Any) -> None:
     content = [GOOD, {"name": "caf\u00e9 \U0001f600", "color": "000000"}]
     assert parse_labels(write(content).encode()) == (
-        LabelEntry("bug", "Broken", "d73a4a", ("defect",)),
-        LabelEntry("caf\u00e9 \U0001f600", "", "000000", ()),
+        entry("bug", "defect", description="Broken", color="d73a4a"),
+        entry("caf\u00e9 \U0001f600", description="", color="000000"),
     )
 
 
@@ -268,7 +268,7 @@ def test_a_color_that_yaml_leaves_a_text_is_taken(color: str) -> None:
         ("- name: a\n  color: red", "schema", "/0/color", 2),
         ("- name: a\n  color: aabbc", "schema", "/0/color", 2),
         ("- name: a\n  color: 'aabbcc\n\n    '", "schema", "/0/color", 2),
-        ("- name: a\n  color: aabbcc\n  colour: x", "schema", "/0", 1),
+        ("- name: a\n  color: aabbcc\n  colour: x", "schema", "/0/colour", 3),
         ("- name: a\n  color: aabbcc\n  aliases: b", "schema", "/0/aliases", 3),
         ("- name: a\n  color: aabbcc\n  aliases: [b, '']", "schema", "/0/aliases/1", 3),
         ("- {name: a, color: aabbcc}\n- {name: A, color: aabbcc}", "label-repeated", "/1/name", 2),

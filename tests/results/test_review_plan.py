@@ -43,7 +43,7 @@ from accord.results.reviewer.plan import (
     without_file,
     without_verdict,
 )
-from accord.results.texts import TextSanitizer, posted_body, posted_review
+from accord.results.texts import TextSanitizer, posted, posted_body
 from accord.text.markdown import unfenced
 from accord.text.redaction import Redactor
 
@@ -83,7 +83,7 @@ DIFF = anchors_of(
 def draft(result: dict[str, Any]) -> DraftReview:
     model = read_shape(ReviewerResult, result)
     sanitizer = TextSanitizer(Redactor())
-    drafted = draft_review(posted_review(model, sanitizer), sanitizer, "accordtoken", "")
+    drafted = draft_review(posted(model, sanitizer), sanitizer, "accordtoken", "")
     return replace(drafted, pull_url=PULL.url, commit=SHA)
 
 

@@ -15,13 +15,12 @@ from accord.results.planner.rules import item_number
 from accord.results.status import (
     WORK_ITEM,
     detail_of,
-    find_pull,
     find_work_item,
     gather_facts,
+    is_work_item,
     item_closed_by,
     item_of,
     move_work_item,
-    work_items,
 )
 
 _STATUS_COLORS = {"in-progress": "green", "blocked": "red", "needs-refinement": "yellow", "approved": "green"}
@@ -44,7 +43,7 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
     """
     with github_for(**access) as (github, *_):
         state = "all" if show_all or status == "closed" else "open"
-        found = [item_of(issue) for issue in work_items(github, state=state)]
+        found = [item_of(issue) for issue in github.issues(state=state) if is_work_item(issue)]
     found = [item for item in found if status is None or item["status"] == status]
     if output_format == "json":
         print_json({"items": found})
@@ -70,7 +69,8 @@ def show(ctx: click.Context, /, number: str, output_format: str, **access: Any) 
     into which the pull request is merged.
     """
     with github_for(**access) as way:
-        pull = find_pull(way.github, _number(number))
+        named = way.github.issue(_number(number))
+        pull = way.github.pull(named.number) if named and named.is_pull else None
         more = {"pull": {"id": str(pull.number), "base": pull.base_branch, "url": pull.url}} if pull else {}
         if pull:
             leave_outputs({"base": redact(pull.base_branch)})

@@ -172,7 +172,7 @@ def _review_table(review: Mapping[str, Any]) -> str:
 
 def _graph(receipt: Receipt) -> str:
     """Draw the dependencies, with arrows from a blocker to the item that it blocks."""
-    names = list(dict.fromkeys(name for each in receipt.dependencies for name in (each.blocker, each.waiting)))
+    names = list(dict.fromkeys(name for pair in receipt.dependencies for name in pair))
     nodes = {name: f"n{i}" for i, name in enumerate(names[:_MOST_NODES])}
     lines = ["```mermaid", "graph LR"]
     for name, node in nodes.items():
@@ -180,8 +180,8 @@ def _graph(receipt: Receipt) -> str:
         label = f"#{item.id} {receipt.titles.get(name, name)}" if item else receipt.titles.get(name, name)
         lines.append(f'    {node}["{mermaid_text(redact(label))}"]')
     lines += [
-        f"    {nodes[each.blocker]} --> {nodes[each.waiting]}"
-        for each in receipt.dependencies
-        if each.blocker in nodes and each.waiting in nodes
+        f"    {nodes[blocker]} --> {nodes[item]}"
+        for blocker, item in receipt.dependencies
+        if blocker in nodes and item in nodes
     ]
     return "\n".join([*lines, "```"])

@@ -1,8 +1,8 @@
 """Bodies of work items: the templates of the agent's text with their rules, and the parts that accord adds.
 
-A body is content, then a visible list of blockers where the server has no native dependencies, then markers. An update
-replaces the content and keeps the rest, and the copy of a handoff in front. Source of the templates: workflow
-contracts, "Work Item Body Templates". The order of sections is free, and so are additional sections.
+A body is content, a visible list of blockers where the server has no native dependencies, then markers. Source of the
+templates: workflow contracts, "Work Item Body Templates". The order of sections is free, as are additional ones.
+
 """
 
 from __future__ import annotations
@@ -201,10 +201,7 @@ def _paths(section: Section | None) -> tuple[str, ...]:
 
 
 def _path(entry: str) -> str:
-    """Return the normalised path that an entry begins with, else the first one in backticks; empty without one.
-
-    The guard that keeps ``src/@types`` from being a mention belongs to the text, not to the path.
-    """
+    """Return the normalised path that an entry begins with, else the first one in backticks; empty without one."""
     entry = entry.replace(GUARD, "")
     if dressed := _EMPHASISED.match(entry):
         entry = dressed.group(2) + entry[dressed.end() :]
@@ -227,10 +224,7 @@ def _same(one: str, other: str) -> bool:
 
 @dataclass(frozen=True)
 class BodyParts:
-    """A body by its parts: ``blocked_by`` holds the numbers of the visible list, ``markers`` their text.
-
-    ``copy`` holds the fields of a handoff's copy (``accord.github.markers``).
-    """
+    """A body by its parts: the numbers of the visible list, the text of markers, the fields of a handoff's copy."""
 
     content: str
     blocked_by: tuple[int, ...] = ()

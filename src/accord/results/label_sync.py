@@ -7,10 +7,13 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
 from accord.core.errors import AccordError, BrokenContract, Refused, Stopped, WrongUsage
 from accord.core.findings import DoctorCheck, Finding, pointer, warning, with_lines
+from accord.core.kinds import read_shape
 from accord.core.suggest import did_you_mean
 from accord.files.store import read_inside, write_whole
 from accord.files.yaml import read_yaml
@@ -19,7 +22,7 @@ from accord.github.models import Forbidden, Label, NotThere
 from accord.github.once import send_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from accord.core.clock import Clock
@@ -35,17 +38,41 @@ UP_TO_DATE = "up-to-date"
 FAILED = "failed"
 
 _COLOR = re.compile(r"[0-9a-fA-F]{6}")
-_KEYS = ("name", "description", "color", "aliases")
 
 
-@dataclass(frozen=True)
-class LabelEntry:
+def _label_name(text: str) -> str:
+    if text.strip() != text or not 0 < len(text) <= LABEL_NAME_CHARS:
+        raise ValueError(f"A name is text of 1 to {LABEL_NAME_CHARS} characters without whitespace around it")
+    return text
+
+
+def _color(value: Any) -> str:
+    if not isinstance(value, str) or not _COLOR.fullmatch(value):
+        raise ValueError("A color is six hex digits without `#`, in quotes")
+    return value.lower()
+
+
+_Name = Annotated[str, AfterValidator(_label_name)]
+
+
+class LabelEntry(BaseModel):
     """A label of a file; ``color`` in lower case, ``aliases`` its former names."""
 
-    name: str
-    description: str
-    color: str
-    aliases: tuple[str, ...] = ()
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: _Name
+    description: str = Field("", max_length=LABEL_DESCRIPTION_CHARS)
+    color: Annotated[str, BeforeValidator(_color)]
+    aliases: tuple[_Name, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: Any) -> Any:
+        return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
+
+
+class _LabelFile(RootModel[tuple[LabelEntry, ...]]):
+    """The labels of a file."""
 
 
 @cache
@@ -57,66 +84,29 @@ def shipped_labels() -> tuple[LabelEntry, ...]:
 def parse_labels(raw: bytes) -> tuple[LabelEntry, ...]:
     """Read a label file. Raises BrokenContract with every finding, each on its line."""
     document = read_yaml(raw)
-    entries = document.value
-    if not isinstance(entries, list):
+    if not isinstance(document.value, list):
         message = "A label file is a list of labels, each with name, description and color."
         raise BrokenContract.of(Finding("schema", message, line=1))
-    findings = [finding for i, entry in enumerate(entries) for finding in _check_entry(entry, pointer(i))]
-    findings = findings or _check_repeated_names(entries)
+    try:
+        entries = read_shape(_LabelFile, document.value).root
+        findings = tuple(_repeated_names(entries))
+    except BrokenContract as broken:
+        findings = broken.findings
     if findings:
         raise BrokenContract("The label file is invalid.", findings=with_lines(findings, document.lines))
-    return tuple(
-        LabelEntry(
-            entry["name"], entry.get("description") or "", entry["color"].lower(), tuple(entry.get("aliases") or ())
-        )
-        for entry in entries
-    )
+    return entries
 
 
-def _check_entry(entry: Any, path: str) -> list[Finding]:
-    if not isinstance(entry, dict):
-        return [Finding("schema", "A label is a mapping with name, description and color.", path)]
-    found = []
-    for key in entry:
-        if key not in _KEYS:
-            advice = did_you_mean(str(key), _KEYS) or f"Use {', '.join(f'`{known}`' for known in _KEYS)}."
-            found.append(Finding("schema", f"Unknown key `{key}` of a label. {advice}", path))
-    found += _check_name(entry.get("name"), path + "/name")
-    description = entry.get("description") or ""
-    if not isinstance(description, str) or len(description) > LABEL_DESCRIPTION_CHARS:
-        message = f"The description must be text of at most {LABEL_DESCRIPTION_CHARS} characters. Shorten it."
-        found.append(Finding("schema", message, path + "/description"))
-    color = entry.get("color")
-    if not isinstance(color, str) or not _COLOR.fullmatch(color):
-        message = f"The color must be six hex digits without `#`, in quotes. Found {color!r}."
-        found.append(Finding("schema", message, path + "/color"))
-    aliases = entry.get("aliases") or []
-    if not isinstance(aliases, list):
-        return [*found, Finding("schema", "`aliases` must be a list of former names.", path + "/aliases")]
-    for i, alias in enumerate(aliases):
-        found += _check_name(alias, f"{path}/aliases/{i}")
-    return found
-
-
-def _check_name(name: Any, path: str) -> list[Finding]:
-    if isinstance(name, str) and name.strip() == name and 0 < len(name) <= LABEL_NAME_CHARS:
-        return []
-    wanted = f"text of 1 to {LABEL_NAME_CHARS} characters without whitespace around it"
-    return [Finding("schema", f"The name of a label must be {wanted}. Found {name!r}.", path)]
-
-
-def _check_repeated_names(entries: list[dict[str, Any]]) -> list[Finding]:
+def _repeated_names(entries: Iterable[LabelEntry]) -> Iterator[Finding]:
     """Find names that two entries claim; GitHub ignores case when it compares label names."""
     seen: dict[str, str] = {}
-    found = []
     for i, entry in enumerate(entries):
-        for j, name in enumerate([entry["name"], *(entry.get("aliases") or ())]):
+        for j, name in enumerate([entry.name, *entry.aliases]):
             path = pointer(i, "name") if j == 0 else pointer(i, "aliases", j - 1)
             if name.lower() in seen:
                 message = f"`{name}` is used at {seen[name.lower()]} already; case makes no difference. Rename one."
-                found.append(Finding("label-repeated", message, path))
+                yield Finding("label-repeated", message, path)
             seen.setdefault(name.lower(), path)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +132,10 @@ class LabelAction:
 def plan_labels(
     entries: Sequence[LabelEntry], current: Sequence[Label], ours: Collection[str], named: Collection[str] = ()
 ) -> tuple[list[LabelAction], list[Finding]]:
-    """Compare the file with the repository.
+    """Compare the file with the repository; delete labels in ``ours`` and ``named`` that the file lacks.
 
-    Of the labels that are not in the file, those in ``ours`` and ``named`` are deleted. A name that differs in case
-    only is renamed. An alias is renamed too, so that issues keep the label; where alias and name both exist, a finding
-    asks for help, because GitHub cannot merge labels, and only ``named`` deletes the alias.
+    An alias is renamed, so that issues keep the label. GitHub cannot merge labels: where alias and name both exist, a
+    warning asks for help, and only ``named`` deletes the alias.
     """
     by_name = {label.name.lower(): label for label in current}
     actions: list[LabelAction] = []
@@ -192,8 +181,7 @@ def apply_labels(
 ) -> tuple[list[LabelAction], AccordError | None]:
     """Apply the actions; return them as they ended, and the error that stopped them.
 
-    A refused label fails alone; an unreachable GitHub or a missing permission ends the sync. ``on_action`` is called
-    after each label.
+    A refused label fails alone; an unreachable GitHub or a missing permission ends the sync.
     """
     ended: list[LabelAction] = []
     problem: AccordError | None = None
@@ -247,10 +235,7 @@ def read_record(path: Path) -> set[str]:
 
 
 def extend_record(path: Path, known: set[str], action: LabelAction) -> set[str]:
-    """Record what happened to one label, and return the names that the record has now.
-
-    It is called after each label, so that an interrupted sync still knows every label that it created.
-    """
+    """Record what happened to one label, also for a sync that is interrupted; return the names in the record now."""
     after = set(known)
     if action.action == CREATED:
         after.add(action.name)
@@ -270,10 +255,7 @@ _LABELS_ON_GITHUB = "labels on GitHub"
 def label_checks(
     root: Path, read_labels: Callable[[], tuple[str, Sequence[Label]]] | None = None
 ) -> Iterator[DoctorCheck]:
-    """Check the label file and the labels on GitHub.
-
-    ``read_labels`` returns the repository's name and its labels on GitHub; without it, that check is skipped.
-    """
+    """Check the label file and, where ``read_labels`` returns repository and labels, the labels on GitHub."""
     path = next((name for name in LABEL_FILES if (root / name).exists()), None)
     entries: Sequence[LabelEntry] = shipped_labels()
     if path is None:

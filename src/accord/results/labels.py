@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,11 @@ class Category(StrEnum):
     STATUS = "status"
     PRIORITY = "priority"
     COMPLEXITY = "complexity"
+
+    @property
+    def word(self) -> str:
+        """The word for it in messages."""
+        return self.name.lower()
 
 
 class ItemKind(StrEnum):
@@ -43,34 +47,21 @@ _PRIORITIES = ("priority:high", "priority:medium", "priority:low")
 _COMPLEXITIES = ("complexity:trivial", "complexity:low", "complexity:medium", "complexity:high")
 
 
-@dataclass(frozen=True)
-class CreationRule:
-    """Exactly one of these labels of a category; where ``allowed`` is empty, no label of the category at all."""
-
-    category: Category
-    allowed: tuple[str, ...]
-
-    @property
-    def word(self) -> str:
-        """The word for the category in messages."""
-        return self.category.name.lower()
-
-
-CREATION_RULES: dict[ItemKind, tuple[CreationRule, ...]] = {
-    ItemKind.TASK: (
-        CreationRule(Category.TYPE, (ItemKind.TASK,)),
-        CreationRule(Category.STATUS, (STATUS_AT_CREATION,)),
-        CreationRule(Category.PRIORITY, _PRIORITIES),
-        CreationRule(Category.COMPLEXITY, _COMPLEXITIES),
-    ),
-    ItemKind.REFINEMENT: (
-        CreationRule(Category.TYPE, (ItemKind.REFINEMENT,)),
-        CreationRule(Category.STATUS, (STATUS_AT_CREATION,)),
-        CreationRule(Category.PRIORITY, _PRIORITIES[:2]),
-        CreationRule(Category.COMPLEXITY, ()),
-    ),
+CREATION_RULES: dict[ItemKind, dict[Category, tuple[str, ...]]] = {
+    ItemKind.TASK: {
+        Category.TYPE: (ItemKind.TASK,),
+        Category.STATUS: (STATUS_AT_CREATION,),
+        Category.PRIORITY: _PRIORITIES,
+        Category.COMPLEXITY: _COMPLEXITIES,
+    },
+    ItemKind.REFINEMENT: {
+        Category.TYPE: (ItemKind.REFINEMENT,),
+        Category.STATUS: (STATUS_AT_CREATION,),
+        Category.PRIORITY: _PRIORITIES[:2],
+        Category.COMPLEXITY: (),
+    },
 }
-"""The labels of a new work item; ``accord.results.planner.rules.check_labels`` applies these rules."""
+"""A new work item has exactly one of these labels of each category, and none where the tuple is empty."""
 
 KNOWN_NAMES = frozenset((*ItemKind, *STATUSES, *_PRIORITIES, *_COMPLEXITIES))
 """The labels of the four categories in their exact spelling; ``labels.yml`` describes and colours them."""
@@ -102,12 +93,8 @@ def status_of(labels: Sequence[str]) -> str | None:
 def labels_after_update(issue: Issue, wanted: Sequence[str]) -> tuple[str, ...]:
     """Replace an item's labels except type and status: an update is not a status transition."""
     kept = {Category.TYPE, Category.STATUS}
-    return distinct(
-        [
-            *(label for label in issue.labels if category_of(label) in kept),
-            *(label for label in wanted if category_of(label) not in kept),
-        ]
-    )
+    old = [label for label in issue.labels if category_of(label) in kept]
+    return distinct([*old, *(label for label in wanted if category_of(label) not in kept)])
 
 
 def distinct(labels: Sequence[str]) -> tuple[str, ...]:

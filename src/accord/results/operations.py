@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 from accord.core.errors import AccordError, BrokenContract, Refused
 from accord.core.findings import has_errors
 from accord.github.pacing import estimate_seconds
+from accord.results.texts import errors_as_posted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from accord.git.branches import Remote
     from accord.github.client import GitHub
     from accord.results.status import StatusMove
+    from accord.results.texts import TextSanitizer
     from accord.text.redaction import Redactor
 
 
@@ -51,7 +53,7 @@ def adopted_if(exists: bool) -> OperationStatus | None:
 class Operation:
     """One write. ``key`` names its object; ``found`` is how it ended already, None while it is still to do.
 
-    ``is_content``: it creates an issue, a review or a comment, which GitHub limits more than other writes.
+    ``is_content``: it creates what GitHub limits more than other writes: an issue, a review or a comment.
     """
 
     op: ClassVar[str]
@@ -142,10 +144,7 @@ def apply_in_order(
     entry: Callable[[Op, OperationStatus], LedgerEntry],
     options: RunOptions,
 ) -> tuple[list[LedgerEntry], AccordError | None]:
-    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run.
-
-    A dry run applies nothing.
-    """
+    """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
     if options.is_dry_run:
         return [entry(operation, operation.found or OperationStatus.PLANNED) for operation in operations], None
     entries: list[LedgerEntry] = []
@@ -195,20 +194,12 @@ class Item:
     url: str
 
 
-@dataclass(frozen=True)
-class Dependency:
-    """A dependency between two items, for pictures: ``waiting`` is blocked by ``blocker``."""
-
-    waiting: str
-    blocker: str
-
-
 @dataclass
 class Receipt:
     """The report of one run, filled while it goes on. ``error`` says why the run ended early.
 
-    ``items`` is in the order of the result. ``details`` holds what only one kind of result has, under the keys of the
-    JSON document. ``sanitised`` counts, by kind, what was changed in the agent's texts before they were posted.
+    ``items`` is in the order of the result; ``dependencies`` are pairs of a blocker and the item that it blocks.
+    ``details`` holds what only one kind of result has. ``sanitised`` counts, by kind, the changes to the agent's texts.
     """
 
     kind: str
@@ -223,7 +214,7 @@ class Receipt:
     error: AccordError | None = None
     estimated_seconds: float | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
-    dependencies: Sequence[Dependency] = ()
+    dependencies: Sequence[tuple[str, str]] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     sanitised: Mapping[str, int] = field(default_factory=dict)
 
@@ -262,6 +253,13 @@ class Receipt:
         if self.error is not None:
             document["error"] = {"message": self.error.message, "hint": self.error.hint}
         return document
+
+
+def require_postable(receipt: Receipt, sanitizer: TextSanitizer, findings: Iterable[Finding]) -> None:
+    """Report what sanitising changed. Raises BrokenContract when it left nothing of a text whose content was hidden."""
+    receipt.sanitised = sanitizer.sanitised
+    empty = [found for found in findings if found.code in ("summary-empty", "comment-empty")]
+    receipt.require([*sanitizer.findings, *(errors_as_posted(empty) if sanitizer.sanitised else [])])
 
 
 @contextmanager

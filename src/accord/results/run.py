@@ -1,7 +1,4 @@
-"""Results of every kind: read one from bytes, check it, and apply it.
-
-The kinds have the same stages: ``models``, ``rules``, ``facts``, ``plan``, ``apply`` and ``run``, each in a package.
-"""
+"""Results of every kind, each with its own package of stages: read one from bytes, check it, and apply it."""
 
 from __future__ import annotations
 
@@ -33,10 +30,7 @@ RUNS = {
 
 @dataclass(frozen=True)
 class CheckedResult:
-    """A document with its kind, its model (for a planner result the ``Plan``) and its findings.
-
-    ``model`` is None when the document does not have the shape of its kind; ``lines`` maps its JSON pointers.
-    """
+    """A document with kind, model (a ``Plan`` for a planner result; None without the shape), findings and lines."""
 
     kind: str
     model: Any

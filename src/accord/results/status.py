@@ -1,8 +1,4 @@
-"""Work items on GitHub: their status, which is a label, the legal moves between statuses, and lists of items.
-
-Source: workflow contracts, outcomes of implementor and reviewer. ``accord apply`` closes an item that a plan drops from
-any status; that is not a move.
-"""
+"""Work items on GitHub: their status, which is a label, and its legal moves (workflow contracts, outcomes)."""
 
 from __future__ import annotations
 
@@ -108,10 +104,7 @@ def current_status(issue: Issue) -> str:
 
 
 def plan_move(issue: Issue, target: str, facts: StatusFacts = _NOT_READ) -> StatusMove:
-    """Plan a move. Raises BrokenContract, naming the legal moves, when it is illegal.
-
-    Without ``facts`` only the labels decide, which is enough for the moves that an agent's result asks for.
-    """
+    """Plan a move; without ``facts`` the labels decide. Raises BrokenContract, naming the legal moves."""
     source = current_status(issue)
     if source == target:
         return StatusMove(issue, source, target, issue.labels)
@@ -136,10 +129,7 @@ def is_work_item(issue: Issue) -> bool:
 
 
 def move_work_item(github: GitHub, number: int, target: str, *, is_dry_run: bool = False) -> StatusMove:
-    """Move a work item in one request; a dry run only plans it.
-
-    Raises BrokenContract, naming the legal moves, when the move is illegal.
-    """
+    """Move a work item in one request; a dry run only plans it. Raises BrokenContract for an illegal move."""
     issue = find_work_item(github, number)
     move = plan_move(issue, target, gather_facts(github, issue, target))
     if not is_dry_run:
@@ -217,17 +207,6 @@ def require_writable(github: GitHub, identity: Identity) -> Repository:
             hint="Use a token of a person with the role Triage or higher.",
         )
     return repository
-
-
-def work_items(github: GitHub, *, state: str) -> Iterator[Issue]:
-    """Yield the work items of a repository, newest first."""
-    return filter(is_work_item, github.issues(state=state))
-
-
-def find_pull(github: GitHub, number: int) -> Pull | None:
-    """Read a pull request; None where the number is not one of a pull request."""
-    issue = github.issue(number)
-    return github.pull(number) if issue and issue.is_pull else None
 
 
 def item_closed_by(pull: Pull, repository: str) -> int:

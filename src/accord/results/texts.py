@@ -1,14 +1,12 @@
-"""Texts of a result, sanitised before they are posted.
-
-Each text passes a ``TextSanitizer`` once, before anything is planned; later stages plan, compare and post the
-result. Names and keys (tempIDs, labels, paths that are looked up) stay unchanged.
-"""
+"""Texts of a result, sanitised once before anything is planned; names and keys stay unchanged."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from accord.core.findings import Finding, has_errors, pointer, warning
 from accord.github.markers import defuse
@@ -20,8 +18,11 @@ from accord.text.words import skip_edits, without_skips
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from accord.results.models import ImplementorResult, PlannerResult, ReviewerResult
+    from accord.core.kinds import Model
     from accord.text.redaction import Redactor
+
+
+_TEXTS = ("title", "body", "summary")
 
 
 @dataclass
@@ -55,9 +56,7 @@ class TextSanitizer:
     def _record(self, sanitised: Sanitised, path: str) -> str:
         self.counts.update(sanitised.counts)
         if sanitised.counts.get("secrets") and path:
-            message = (
-                "This text contains a secret. It is posted without it. Revoke the secret, because an agent saw it."
-            )
+            message = "This text contains a secret and is posted without it. Revoke the secret: an agent saw it."
             self.findings.append(warning("secret-redacted", message, path))
         return sanitised.text
 
@@ -75,10 +74,7 @@ def as_code(text: str) -> str:
 
 
 def posted_body(text: str, secrets: Redactor) -> Sanitised:
-    """Sanitise Markdown into the form in which GitHub returns it: LF, and no whitespace at the end.
-
-    Code stays as it is, except markers: programs find them in code too, so they are defused there as well.
-    """
+    """Sanitise Markdown into the form in which GitHub returns it, with LF. Markers are defused in code too."""
     sanitised = sanitise(text.replace("\r\n", "\n"), secrets=secrets)
     safe, markers = defuse(sanitised.text)
     counts = {**sanitised.counts, "markers": sanitised.counts.get("markers", 0) + markers} if markers else None
@@ -90,47 +86,20 @@ def posted_message(text: str, secrets: Redactor) -> str:
     return sanitise_plain(text.replace("\r\n", "\n"), secrets=secrets).text.strip()
 
 
-def posted_plan(result: PlannerResult, sanitizer: TextSanitizer) -> PlannerResult:
-    """Return a planner result with its texts sanitised."""
-    create = [
-        item.model_copy(
-            update={
-                "title": sanitizer.title(item.title, pointer("create", i, "title")),
-                "body": sanitizer.body(item.body, pointer("create", i, "body")),
-            }
-        )
-        for i, item in enumerate(result.create)
-    ]
-    update = [
-        change.model_copy(update={"body": sanitizer.body(change.body, pointer("update", i, "body"))})
-        if change.body is not None
-        else change
-        for i, change in enumerate(result.update)
-    ]
-    return result.model_copy(update={"create": create, "update": update})
-
-
-def posted_summary(result: ImplementorResult, sanitizer: TextSanitizer) -> ImplementorResult:
-    """Return an implementor result with its summary sanitised. A patch is code, and stays."""
-    return result.model_copy(update={"summary": sanitizer.body(result.summary, pointer("summary"))})
-
-
-def posted_review(result: ReviewerResult, sanitizer: TextSanitizer) -> ReviewerResult:
-    """Return a reviewer result with its texts sanitised; paths stay, because they are looked up."""
-    review = result.review
-    summary = sanitizer.body(review.summary, pointer("review", "summary"))
-    comments = [
-        comment.model_copy(update={"body": sanitizer.body(comment.body, pointer("review", "comments", i, "body"))})
-        for i, comment in enumerate(review.comments)
-    ]
-    return result.model_copy(update={"review": review.model_copy(update={"summary": summary, "comments": comments})})
+def posted(result: Model, sanitizer: TextSanitizer, path: str = "") -> Model:
+    """Return a result with its titles, bodies and summaries sanitised; names, labels, paths and a patch stay."""
+    changes: dict[str, Any] = {}
+    for name, value in result:
+        here = path + pointer(name)
+        if name in _TEXTS and isinstance(value, str):
+            changes[name] = (sanitizer.title if name == "title" else sanitizer.body)(value, here)
+        elif isinstance(value, BaseModel):
+            changes[name] = posted(value, sanitizer, here)
+        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
+            changes[name] = [posted(each, sanitizer, here + pointer(i)) for i, each in enumerate(value)]
+    return result.model_copy(update=changes)
 
 
 def errors_as_posted(findings: Iterable[Finding]) -> list[Finding]:
     """Return the errors that sanitising caused in a result that had none."""
     return [replace(found, message=f"As posted: {found.message}") for found in findings if has_errors([found])]
-
-
-def empty_as_posted(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the errors about texts that sanitising left empty, because all of their content was hidden."""
-    return errors_as_posted(found for found in findings if found.code in ("summary-empty", "comment-empty"))

@@ -1,8 +1,4 @@
-"""The facts of an implementor result: the work item, its branch, pull requests and comments.
-
-Only git can tell what a patch changes, so its commit is made here, in a temporary repository; nothing is visible to
-others before the commit is pushed.
-"""
+"""The facts of an implementor result: work item, branch, pull requests, comments, and the commit of its patch."""
 
 from __future__ import annotations
 
@@ -97,11 +93,7 @@ def gather_facts(
     options: RunOptions,
     stack: ExitStack,
 ) -> RevisionFacts:
-    """Read what the plan depends on. The git repository lives as long as ``stack``.
-
-    Raises BrokenContract for a missing work item or a broken patch, Refused where nothing may be written or the patch
-    does not apply.
-    """
+    """Read what the plan depends on. The repository lives as long as ``stack``. Raises BrokenContract and Refused."""
     identity = github.identity()
     repository = require_writable(github, identity)
     issue = find_work_item(github, options.work_item or 0)
@@ -149,10 +141,7 @@ def _with_branch(
 
 
 def commit_message(summary: str, facts: RevisionFacts, options: RunOptions) -> str:
-    """Return a commit message with a conventional subject and trailers.
-
-    Trailers are the last paragraph, and the agent's text comes before them, so nothing in it can pass for a trailer.
-    """
+    """Return a message with a conventional subject and trailers, which come last so that no text can pass for one."""
     subject = " ".join(facts.title.split())
     if not _CONVENTIONAL.match(subject):
         subject = f"{options.commit_prefix}: {subject[:1].lower()}{subject[1:]}"
@@ -174,8 +163,8 @@ def _changed_paths(git: Git, found: BranchFacts, head: str) -> list[str]:
 def our_pull(facts: RevisionFacts, pulls: Sequence[Pull], commits: Collection[str] = ()) -> tuple[Pull | None, bool]:
     """Return the pull request with which this run continues, and whether this run wrote it already.
 
-    An open one comes first. A closed one of this run counts when it was merged, or when a person closed it while it
-    had the run's commit (``commits``: that one and later ones): it must not be opened again.
+    An open one comes first. A closed one counts when it was merged, or when it was closed at one of ``commits``, which
+    are the run's own and later ones: it must not be opened again.
     """
     written = [pull for pull in pulls if _is_of_run(pull, facts)]
     still_open = [pull for pull in pulls if pull.state == "open"]
@@ -185,10 +174,7 @@ def our_pull(facts: RevisionFacts, pulls: Sequence[Pull], commits: Collection[st
 
 
 def _is_superseded(facts: RevisionFacts, *, has_branch: bool) -> bool:
-    """Return whether the pull requests show later work.
-
-    Either a later run wrote the open one, or this run's was merged, and the branch is gone or another one is open.
-    """
+    """Return whether a later run wrote the open pull request, or this run's was merged and is gone or replaced."""
     still_open = [pull for pull in facts.pulls if pull.state == "open"]
     is_merged = any(pull.is_merged and _is_of_run(pull, facts) for pull in facts.pulls)
     ours = (pull for pull in still_open if facts.identity.counts(pull.author))

@@ -190,10 +190,7 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
 def pull_body(
     summary: str, scope: ScopeReport, facts: RevisionFacts, sanitizer: TextSanitizer, earlier: Iterable[str] = ()
 ) -> str:
-    """Return summary, scope report, and the reference that closes the work item.
-
-    A squash merge makes a commit message of it, which must not skip the checks of the base branch.
-    """
+    """Return summary, scope report and closing reference; a squash merge makes a commit message of them."""
     report = sanitizer.message(scope_report(scope, sanitizer))
     rest = "\n\n".join([report, f"Closes #{facts.issue.number}", _marker(REVISION, facts, earlier)])
     return f"{_shortened(sanitizer.message(summary), BODY_CHARS - len(rest) - 2)}\n\n{rest}"

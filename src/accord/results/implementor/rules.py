@@ -1,7 +1,4 @@
-"""The rules of implementor results: a patch when the work is completed, and a summary with all that readers need.
-
-Source: workflow contracts, "ImplementorResult" and "Summary Content by Outcome".
-"""
+"""The rules of implementor results (workflow contracts, "ImplementorResult" and "Summary Content by Outcome")."""
 
 from __future__ import annotations
 

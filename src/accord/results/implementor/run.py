@@ -10,8 +10,8 @@ from accord.results.implementor.apply import apply_operations
 from accord.results.implementor.facts import gather_facts
 from accord.results.implementor.plan import plan_revision
 from accord.results.implementor.rules import implementor_findings
-from accord.results.operations import Receipt, default_run_key, reporting
-from accord.results.texts import TextSanitizer, empty_as_posted, posted_summary
+from accord.results.operations import Receipt, default_run_key, reporting, require_postable
+from accord.results.texts import TextSanitizer, posted
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -29,13 +29,11 @@ def apply_implementation(github: GitHub, result: ImplementorResult, options: Run
     with reporting(github, receipt), ExitStack() as stack:
         receipt.require(implementor_findings(result))
         sanitizer = TextSanitizer(options.redact)
-        posted = posted_summary(result, sanitizer)
-        receipt.sanitised = sanitizer.sanitised
-        unfit = empty_as_posted(implementor_findings(posted)) if sanitizer.sanitised else []
-        receipt.require([*sanitizer.findings, *unfit])
+        result = posted(result, sanitizer)
+        require_postable(receipt, sanitizer, implementor_findings(result))
         token = run_token(options.repository, run_key)
-        facts = gather_facts(github, posted, token, sanitizer, options, stack)
-        plan = plan_revision(facts, posted, sanitizer, options)
+        facts = gather_facts(github, result, token, sanitizer, options, stack)
+        plan = plan_revision(facts, result, sanitizer, options)
         receipt.findings += plan.findings
         receipt.sanitised = sanitizer.sanitised
         receipt.titles = {"": facts.title}

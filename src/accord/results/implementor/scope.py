@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from accord.git.paths import path_patterns, protected_paths
@@ -29,35 +29,22 @@ class ScopeReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of a receipt."""
-        return {
-            "in_scope": list(self.in_scope),
-            "tests": list(self.tests),
-            "outside": list(self.outside),
-            "protected": list(self.protected),
-        }
+        return {name: list(paths) for name, paths in asdict(self).items()}
 
 
 def audit_scope(changed: Iterable[str], scope: Sequence[str], extra_protected: Sequence[str] = ()) -> ScopeReport:
     """Group changed paths by the scope of a work item: listed, a test beside a listed file, or outside."""
     listed = path_patterns(_pattern(path) for path in scope)
-    groups: dict[str, list[str]] = {"in": [], "tests": [], "outside": []}
-    paths = list(dict.fromkeys(changed))
-    for path in paths:
-        if listed.match_file(path):
-            groups["in"].append(path)
-        elif any(is_test_of(path, subject) for subject in scope):
-            groups["tests"].append(path)
-        else:
-            groups["outside"].append(path)
-    guarded = protected_paths(paths, extra_protected)
-    return ScopeReport(tuple(groups["in"]), tuple(groups["tests"]), tuple(groups["outside"]), guarded)
+    paths = tuple(dict.fromkeys(changed))
+    inside = {path for path in paths if listed.match_file(path)}
+    tests = {path for path in paths if path not in inside and any(is_test_of(path, subject) for subject in scope)}
+    groups = (inside, tests, {*paths} - inside - tests)
+    in_scope, beside, outside = (tuple(path for path in paths if path in group) for group in groups)
+    return ScopeReport(in_scope, beside, outside, protected_paths(paths, extra_protected))
 
 
 def is_test_of(path: str, subject: str) -> bool:
-    """Return whether a file is the co-located test of another by the conventions of the common languages.
-
-    It is in the same folder or a test folder there; for Java and Kotlin also under ``src/test`` for ``src/main``.
-    """
+    """Return whether a file is the co-located test of another by the conventions of the common languages."""
     folder, name = posixpath.split(subject)
     stem, extension = posixpath.splitext(name)
     if not stem or not extension:
@@ -69,11 +56,8 @@ def is_test_of(path: str, subject: str) -> bool:
 
 
 def _test_names(stem: str, extension: str) -> set[str]:
-    code = re.escape(extension)
-    alike = {extension}
-    for family in ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx")):
-        if re.fullmatch("|".join(map(re.escape, family)), extension) or code in family:
-            alike.update(family)
+    families = ((".ts", ".tsx", ".mts", ".cts"), (".js", ".jsx", ".mjs", ".cjs"), (".ts", ".js"), (".tsx", ".jsx"))
+    alike = {extension}.union(*(family for family in families if extension in family))
     after = (".test", ".spec", "_test", "_spec", "-test", "Test", "Tests", "Spec", "IT")
     names = (f"test_{stem}", *(f"{stem}{word}" for word in after))
     return {f"{name}{ending}" for name in names for ending in alike}

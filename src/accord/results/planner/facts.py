@@ -43,11 +43,7 @@ class PlanFacts:
 
 
 def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFacts:
-    """Read what the plan depends on. Raises Refused where nothing could be written at all.
-
-    Requests: one each for identity and repository, one for each hundred items found by search, issues of the last
-    minutes and labels, one for each existing issue that the plan names.
-    """
+    """Read what the plan depends on. Raises Refused where nothing could be written at all."""
     read_at = clock.now()
     identity = github.identity()
     require_writable(github, identity)
@@ -66,10 +62,7 @@ def gather_facts(github: GitHub, plan: Plan, token: str, clock: Clock) -> PlanFa
 def _items_of_run(
     github: GitHub, token: str, identity: Identity, seen: dict[int, Issue]
 ) -> tuple[dict[str, Issue], list[Finding]]:
-    """Find what an earlier run of the same result created.
-
-    The search index has all but the last minutes, and a listing, newest first, has those.
-    """
+    """Find what an earlier run created: by search, and by a listing for the minutes that the search index lacks."""
     horizon = github.server_time() - timedelta(seconds=SEARCH_LAG_SECONDS)
     found = github.search(token)
     listed = []
@@ -83,10 +76,9 @@ def _items_of_run(
 
 
 def own_items(candidates: Iterable[Issue], token: str, identity: Identity) -> tuple[dict[str, Issue], list[Finding]]:
-    """Return the issues that this run created, by tempID: the marker is in the body, and the author is us.
+    """Return the issues that this run created, by tempID; the oldest of several with one tempID counts.
 
-    The oldest of several with one tempID counts. Raises Refused when another bot wrote one: it may be this token under
-    an unexpected name, and creating everything again would be worse.
+    Raises Refused when another bot wrote one: it may be this token under an unexpected name.
     """
     items: dict[str, Issue] = {}
     findings = []
@@ -128,11 +120,7 @@ def _read_issue(github: GitHub, number: int, seen: Mapping[int, Issue]) -> Issue
 
 
 def _blockers(github: GitHub, plan: Plan, items: Mapping[str, Issue]) -> dict[int, frozenset[int]]:
-    """Return which dependencies exist already.
-
-    When every item exists with as many blockers as planned, the earlier run finished, and the planned ones are taken
-    to exist. Otherwise it stopped part-way, and the blockers of each item are read.
-    """
+    """Return which dependencies exist. All planned ones do when every item exists with as many blockers as planned."""
     create = plan.result.create
     made = {i: items[item.temp_id] for i, item in enumerate(create) if item.temp_id in items}
     visible = {i: frozenset(split_body(issue.body).blocked_by) for i, issue in made.items()}

@@ -98,14 +98,14 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
     for i, reference in enumerate(plan.result.close):
         found += _missing(reference, facts, pointer("close", i))
         issue = _existing(reference, facts)
-        if issue and not issue.is_open and not _closed_by_us(issue, facts):
-            found.append(_already_closed(issue, pointer("close", i), facts))
+        if issue and not _closed_by_us(issue, facts):
+            found += _check_open(issue, pointer("close", i), facts)
     for i, update in enumerate(plan.result.update):
         path = pointer("update", i)
         found += _missing(update.work_item_id, facts, path + "/workItemID")
         issue = _existing(update.work_item_id, facts)
-        if issue and not issue.is_open and not _updated_by_us(issue, facts):
-            found.append(_already_closed(issue, path + "/workItemID", facts))
+        if issue and not _updated_by_us(issue, facts):
+            found += _check_open(issue, path + "/workItemID", facts)
         if issue and update.labels is not None:
             found += _check_status_kept(issue, update.labels, path + "/labels")
         if issue and (kind := kind_of(issue.labels)):
@@ -115,22 +115,15 @@ def check_facts(plan: Plan, facts: PlanFacts) -> list[Finding]:
 
 def check_names(plan: Plan, redact: Callable[[str], str]) -> Iterator[Finding]:
     """Refuse names that contain a secret: redacting it would change the name."""
-    names = [(pointer("create", i, "tempID"), item.temp_id) for i, item in enumerate(plan.result.create)]
-    lists = [(pointer("create", i, "labels"), item.labels) for i, item in enumerate(plan.result.create)]
-    lists += [(pointer("update", i, "labels"), update.labels or []) for i, update in enumerate(plan.result.update)]
-    names += [(path + pointer(j), label) for path, labels in lists for j, label in enumerate(labels)]
-    for path, name in names:
+    names = [(item.temp_id, pointer("create", i, "tempID")) for i, item in enumerate(plan.result.create)]
+    for name, path in [*names, *_labels(plan)]:
         if redact(name) != name:
             message = "This name contains a secret, or a value that is secret in this process. Use another name."
             yield Finding("secret-in-name", message, path)
 
 
 def plan_operations(plan: Plan, facts: PlanFacts) -> list[PlanOperation]:
-    """Return the operations: creates in dependency order, then dependencies, names, closes, updates.
-
-    The texts of the result are sanitised. Operations that an earlier run did are in the list too, with how they ended,
-    because a receipt shows the whole plan.
-    """
+    """Return all operations, also those that an earlier run did: creates in dependency order come first."""
     order = dependency_order({i: plan.blockers(i) for i in range(len(plan.result.create))})
     return [
         *_creates(plan, facts, order),
@@ -145,42 +138,35 @@ def _creates(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[Cre
     for i in order:
         item = plan.result.create[i]
         made = facts.items.get(item.temp_id)
-        yield CreateWorkItem(
-            item.temp_id, adopted_if(made is not None), item.title, item.body, distinct(item.labels), made
-        )
+        found = adopted_if(made is not None)
+        yield CreateWorkItem(item.temp_id, found, item.title, item.body, distinct(item.labels), made)
 
 
 def _dependencies(plan: Plan, facts: PlanFacts) -> Iterator[AddDependency]:
     for i, item in enumerate(plan.result.create):
         made = facts.items.get(item.temp_id)
         existing = facts.blockers.get(made.number, frozenset()) if made else frozenset()
-        for j in plan.blockers(i):
-            name = plan.result.create[j].temp_id
-            blocker = facts.items.get(name)
-            yield _dependency(item.temp_id, name, None, exists=blocker is not None and blocker.number in existing)
-        for number in plan.existing_blockers(i):
-            issue = facts.existing[number]
-            if issue:
-                yield _dependency(item.temp_id, f"#{number}", issue, exists=number in existing)
+        names = [plan.result.create[j].temp_id for j in plan.blockers(i)]
+        blockers = [(name, facts.items.get(name), None) for name in names]
+        old = [(f"#{number}", facts.existing[number]) for number in plan.existing_blockers(i)]
+        for name, issue, other in [*blockers, *((name, issue, issue) for name, issue in old if issue)]:
+            found = skipped_if(issue is not None and issue.number in existing)
+            yield AddDependency(f"{item.temp_id} blocked by {name}", found, item.temp_id, name, other)
 
 
-def _dependency(item: str, blocker: str, existing: Issue | None, *, exists: bool) -> AddDependency:
-    return AddDependency(f"{item} blocked by {blocker}", skipped_if(exists), item, blocker, existing)
-
-
-def _names(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> Iterator[NameOwners]:
+def _names(plan: Plan, facts: PlanFacts, order: Sequence[int]) -> list[NameOwners]:
     """Plan a second edit of the items whose text names an owner that has no number yet when they are created."""
     names = rewritable(plan)
     numbered = {name for name in names if name in facts.items}
-    late = []
+    late = set()
     for i in order:
         item = plan.result.create[i]
         issue = facts.items.get(item.temp_id)
         text = split_body(issue.body).content if issue else item.body
         if owners_in(text, names if issue else names - numbered):
-            late.append(i)
+            late.add(item.temp_id)
         numbered.add(item.temp_id)
-    yield from (NameOwners(plan.result.create[i].temp_id, None) for i in sorted(late))
+    return [NameOwners(item.temp_id, None) for item in plan.result.create if item.temp_id in late]
 
 
 def adoption_findings(operations: Sequence[PlanOperation], token: str) -> Iterator[Finding]:
@@ -270,46 +256,46 @@ def _check_lengths(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
 
 def _missing(reference: str, facts: PlanFacts, path: str) -> Iterator[Finding]:
     number = item_number(reference)
-    if number is None:
-        return
-    issue = facts.existing.get(number)
-    if issue is None:
+    issue = facts.existing.get(number) if number else None
+    if number and issue is None:
         message = f"The repository has no issue #{number}. Use the number of an existing one."
         yield Finding("unknown-reference", message, path)
-    elif issue.is_pull:
+    elif issue and issue.is_pull:
         message = f"#{number} is a pull request, not a work item. Use the number of an issue."
         yield Finding("unknown-reference", message, path)
 
 
-def _already_closed(issue: Issue, path: str, facts: PlanFacts) -> Finding:
+def _check_open(issue: Issue, path: str, facts: PlanFacts) -> Iterator[Finding]:
     """Report an item that was closed by others: an error at first, a warning when a run continues."""
-    if facts.items:
-        message = f"#{issue.number} was closed after this run began, and stays unchanged."
-        return warning("already-closed", message, path)
-    message = f"#{issue.number} is closed already. Leave it out of the result, or reopen it first."
-    return Finding("already-closed", message, path)
+    if not issue.is_open and facts.items:
+        yield warning("already-closed", f"#{issue.number} was closed after this run began, and stays unchanged.", path)
+    elif not issue.is_open:
+        message = f"#{issue.number} is closed already. Leave it out of the result, or reopen it first."
+        yield Finding("already-closed", message, path)
 
 
 def _check_labels_exist(plan: Plan, facts: PlanFacts) -> Iterator[Finding]:
     """Warn once about each label that GitHub would create by itself."""
     known = facts.labels or ()
+    seen = {label.lower() for label in known}
+    for label, path in _labels(plan):
+        if label.lower() not in seen:
+            seen.add(label.lower())
+            advice = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
+            message = f"The repository has no label `{label}`, so GitHub will create a grey one. {advice}"
+            yield warning("label-not-there", message, path)
+
+
+def _labels(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield every label of a plan with its pointer."""
     lists = [(item.labels, pointer("create", i, "labels")) for i, item in enumerate(plan.result.create)]
     lists += [(update.labels or [], pointer("update", i, "labels")) for i, update in enumerate(plan.result.update)]
-    seen = {label.lower() for label in known}
-    for labels, path in lists:
-        for i, label in enumerate(labels):
-            if label.lower() not in seen:
-                seen.add(label.lower())
-                advice = did_you_mean(label, known) or "Create it, or run `accord labels sync`."
-                message = f"The repository has no label `{label}`, so GitHub will create a grey one. {advice}"
-                yield warning("label-not-there", message, path + pointer(i))
+    return ((label, path + pointer(j)) for labels, path in lists for j, label in enumerate(labels))
 
 
 def _check_status_kept(issue: Issue, labels: Sequence[str], path: str) -> Iterator[Finding]:
     has = {label.lower() for label in issue.labels}
     for i, label in enumerate(labels):
         if category_of(label) in (Category.TYPE, Category.STATUS) and label.lower() not in has:
-            message = (
-                f"An update keeps type and status, so `{label}` is left out. Use `accord items move` for a status."
-            )
+            message = f"An update keeps type and status, so `{label}` is left out. Move it with `accord items move`."
             yield warning("label-ignored", message, path + pointer(i))

@@ -1,8 +1,4 @@
-"""The rules of planner results that need no facts from GitHub (workflow contracts, "PlannerResult").
-
-``check_labels`` holds the labels at creation, such as exactly one type label; the templates of bodies are checked by
-``accord.results.bodies``.
-"""
+"""The rules of planner results that need no facts from GitHub (workflow contracts, "PlannerResult")."""
 
 from __future__ import annotations
 
@@ -128,25 +124,22 @@ def check_length(length: int, limit: int, path: str) -> Iterator[Finding]:
 
 
 def check_labels(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
-    """Check the labels of a new item: exactly one of each category that its kind carries, and none of the others.
-
-    ``path`` points at the list.
-    """
+    """Check the labels at creation: exactly one of each category that the kind carries, such as the type label."""
     yield from _check_label_names(labels, path)
-    for rule in CREATION_RULES[kind]:
-        positions = [i for i, label in enumerate(labels) if category_of(label) is rule.category]
-        if not rule.allowed:
+    for category, allowed in CREATION_RULES[kind].items():
+        positions = [i for i, label in enumerate(labels) if category_of(label) is category]
+        if not allowed:
             for position in positions:
-                message = f"A {kind.word} has no {rule.word} label. Remove `{labels[position]}`."
+                message = f"A {kind.word} has no {category.word} label. Remove `{labels[position]}`."
                 yield Finding("label-forbidden", message, path + pointer(position))
             continue
-        choice = " or ".join(f"`{label}`" for label in rule.allowed)
+        choice = " or ".join(f"`{label}`" for label in allowed)
         if not positions:
-            message = f"A {kind.word} needs exactly one {rule.word} label. Add {choice}."
+            message = f"A {kind.word} needs exactly one {category.word} label. Add {choice}."
             yield Finding("label-missing", message, path)
-        yield from _check_repeated(labels, positions, rule.word, path)
+        yield from _check_repeated(labels, positions, category, path)
         for position in positions:
-            if labels[position] in KNOWN_NAMES and labels[position] not in rule.allowed:
+            if labels[position] in KNOWN_NAMES and labels[position] not in allowed:
                 message = f"A new {kind.word} cannot have the label `{labels[position]}`. Use {choice}."
                 yield Finding("label-forbidden", message, path + pointer(position))
 
@@ -156,19 +149,18 @@ def _check_updated_labels(labels: Sequence[str], path: str) -> Iterator[Finding]
     yield from _check_label_names(labels, path)
     for category in Category:
         positions = [i for i, label in enumerate(labels) if category_of(label) is category]
-        yield from _check_repeated(labels, positions, category.name.lower(), path)
+        yield from _check_repeated(labels, positions, category, path)
     if not in_category(labels, Category.PRIORITY):
         yield warning("label-missing", "This list removes the item's priority. Add a priority label.", path)
 
 
 def check_labels_of_kind(labels: Sequence[str], kind: ItemKind, path: str) -> Iterator[Finding]:
     """Check that an existing item of this kind may have the labels of an update."""
-    for rule in CREATION_RULES[kind]:
-        if rule.category in (Category.PRIORITY, Category.COMPLEXITY):
-            for i, label in enumerate(labels):
-                if category_of(label) is rule.category and label in KNOWN_NAMES and label not in rule.allowed:
-                    message = f"A {kind.word} cannot have the label `{label}`. Remove it."
-                    yield Finding("label-forbidden", message, path + pointer(i))
+    for category in (Category.PRIORITY, Category.COMPLEXITY):
+        for i, label in enumerate(labels):
+            if category_of(label) is category and label in KNOWN_NAMES.difference(CREATION_RULES[kind][category]):
+                message = f"A {kind.word} cannot have the label `{label}`. Remove it."
+                yield Finding("label-forbidden", message, path + pointer(i))
 
 
 def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
@@ -190,12 +182,12 @@ def _check_label_names(labels: Sequence[str], path: str) -> Iterator[Finding]:
         elif category and label not in KNOWN_NAMES:
             known = sorted(name for name in KNOWN_NAMES if category_of(name) is category)
             advice = did_you_mean(label, known) or f"Use {', '.join(f'`{name}`' for name in known)}."
-            yield Finding("label-unknown", f"Unknown {category.name.lower()} label `{label}`. {advice}", here)
+            yield Finding("label-unknown", f"Unknown {category.word} label `{label}`. {advice}", here)
 
 
-def _check_repeated(labels: Sequence[str], positions: Sequence[int], word: str, path: str) -> Iterator[Finding]:
+def _check_repeated(labels: Sequence[str], positions: list[int], category: Category, path: str) -> Iterator[Finding]:
     for position in positions[1:]:
-        message = f"`{labels[position]}` is a second {word} label beside `{labels[positions[0]]}`. Keep one."
+        message = f"`{labels[position]}` is a second {category.word} label beside `{labels[positions[0]]}`. Keep one."
         yield Finding("label-repeated", message, path + pointer(position))
 
 
@@ -261,31 +253,25 @@ def _not_a_number(reference: str, path: str) -> Finding:
 
 def _check_order(plan: Plan) -> Iterator[Finding]:
     """Find a cycle; without one, find tasks that may run at the same time and have the same file in scope."""
-    cycle = find_cycle({i: plan.blockers(i) for i in range(len(plan.result.create))})
-    if not cycle:
-        yield from _check_shared_scope(plan)
+    create, blockers = plan.result.create, {i: plan.blockers(i) for i in range(len(plan.result.create))}
+    cycle = find_cycle(blockers)
+    if cycle:
+        names = [create[i].temp_id for i in cycle]
+        message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
+        yield Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy"))
         return
-    names = [plan.result.create[i].temp_id for i in cycle]
-    message = f"These items block each other: {' → '.join([*names, names[0]])}. Remove one `blockedBy` entry."
-    yield Finding("dependency-cycle", message, pointer("create", cycle[0], "blockedBy"))
-
-
-def _check_shared_scope(plan: Plan) -> Iterator[Finding]:
-    """Warn where two tasks that may run at the same time have the same file in scope."""
-    create = plan.result.create
-    above = ancestors({i: plan.blockers(i) for i in range(len(create))})
+    above = ancestors(blockers)
     by_path: dict[str, list[int]] = {}
     for i, body in enumerate(plan.bodies):
-        if plan.kinds[i] is ItemKind.TASK:
-            for path in body.in_scope:
-                by_path.setdefault(path, []).append(i)
+        for path in body.in_scope if plan.kinds[i] is ItemKind.TASK else ():
+            by_path.setdefault(path, []).append(i)
     for path, tasks in by_path.items():
         for position, i in enumerate(tasks):
             others = [j for j in tasks[:position] if not (above[i] >> j | above[j] >> i) & 1]
             if others:
-                names = ", ".join(f"`{create[j].temp_id}`" for j in others[:3]) + (" …" if len(others) > 3 else "")
+                listed = ", ".join(f"`{create[j].temp_id}`" for j in others[:3]) + (" …" if len(others) > 3 else "")
                 message = (
-                    f"`{path}` is in scope of `{create[i].temp_id}` and of {names}, and none blocks the other, "
+                    f"`{path}` is in scope of `{create[i].temp_id}` and of {listed}, and none blocks the other, "
                     "so their changes may collide. Add a `blockedBy`, or split the work on the file."
                 )
                 yield warning("shared-scope", message, pointer("create", i, "body"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accord.github.markers import run_token
-from accord.results.operations import Dependency, Item, Outcome, Receipt, default_run_key, planned_seconds, reporting
+from accord.results.operations import Item, Outcome, Receipt, default_run_key, planned_seconds, reporting
 from accord.results.planner.apply import Ledger, apply_operations
 from accord.results.planner.facts import gather_facts
 from accord.results.planner.plan import (
@@ -17,7 +17,7 @@ from accord.results.planner.plan import (
     rewritable,
 )
 from accord.results.planner.rules import with_texts
-from accord.results.texts import TextSanitizer, errors_as_posted, posted_plan
+from accord.results.texts import TextSanitizer, errors_as_posted, posted
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 
 def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
-    """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it.
-
-    Findings in the receipt have no lines; the reader of the file adds them.
-    """
+    """Apply a plan exactly once, and report it. Raises no AccordError: the receipt has it."""
     run_key = options.run_key or default_run_key(plan.result, options.repository)
     receipt = Receipt("planner-result", options.repository, run_key)
     with reporting(github, receipt):
@@ -51,7 +48,7 @@ def apply_plan(github: GitHub, plan: Plan, options: RunOptions) -> Receipt:
             for key in receipt.titles
             if key in ledger.issues
         }
-        receipt.dependencies = [Dependency(o.item, o.blocker) for o in operations if isinstance(o, AddDependency)]
+        receipt.dependencies = [(each.blocker, each.item) for each in operations if isinstance(each, AddDependency)]
     return receipt
 
 
@@ -59,7 +56,7 @@ def _sanitised(plan: Plan, receipt: Receipt, options: RunOptions) -> Plan:
     """Sanitise the texts, and check the result again: above all, lengths change."""
     sanitizer = TextSanitizer(options.redact)
     names = check_names(plan, options.redact)
-    plan = with_texts(plan, posted_plan(plan.result, sanitizer))
+    plan = with_texts(plan, posted(plan.result, sanitizer))
     receipt.sanitised = sanitizer.sanitised
     receipt.require([*names, *sanitizer.findings, *(errors_as_posted(plan.findings) if sanitizer.sanitised else [])])
     return plan

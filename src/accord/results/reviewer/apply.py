@@ -40,10 +40,7 @@ if TYPE_CHECKING:
 def apply_operations(
     github: GitHub, facts: ReviewFacts, state: ReviewState, options: RunOptions
 ) -> tuple[ReviewState, list[LedgerEntry], AccordError | None]:
-    """Apply what is still to do, in order; return an entry for every operation, and the error that ended the run.
-
-    A dry run applies nothing.
-    """
+    """Apply what is to do, unless it is a dry run; return an entry for each operation, and the error that ended it."""
     while True:
         operations = plan_operations(facts, state)
         position = next((i for i, operation in enumerate(operations) if operation.found is None), None)
@@ -148,10 +145,7 @@ def _follow_up(github: GitHub, operation: FollowUpComment, facts: ReviewFacts, c
 
 
 def _dismiss(github: GitHub, operation: DismissReview, facts: ReviewFacts, state: ReviewState) -> ReviewState:
-    """Dismiss a review; when GitHub refuses, the run goes on with a warning, because the label has the verdict.
-
-    GitHub refuses a dismissal that is sent again after a lost answer, so the reviews are read to see if it is done.
-    """
+    """Dismiss a review. A refusal is a warning, as the label has the verdict, unless a lost request dismissed it."""
     url = state.review.url if state.review else ""
     try:
         github.dismiss_review(facts.pull.number, operation.review.id, f"Superseded by {url}")

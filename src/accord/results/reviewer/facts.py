@@ -72,11 +72,7 @@ class ReviewFacts:
 
 
 def gather_facts(github: GitHub, draft: DraftReview, options: RunOptions) -> ReviewFacts:
-    """Read what the plan depends on. Raises BrokenContract for what does not exist, Refused where we may not write.
-
-    Requests: one each for identity, repository, pull request and work item, one for each hundred of its reviews and of
-    its files; when the review exists already, one for each hundred comments instead of files.
-    """
+    """Read what the plan depends on. Raises BrokenContract for what does not exist, Refused where we may not write."""
     identity = github.identity()
     repository = github.repository()
     pull = github.pull(options.pull or 0)
@@ -124,8 +120,7 @@ def own_reviews(
 ) -> tuple[Review | None, list[Review], list[Finding]]:
     """Return our pending review, the reviews that accord posted as us, and warnings about copied markers.
 
-    Raises Refused when another bot wrote this very review: it may be this token under an unexpected name, and posting
-    it twice would be worse.
+    Raises Refused when another bot wrote this very review: it may be this token under an unexpected name.
     """
     pending = None
     own: list[Review] = []

@@ -1,9 +1,8 @@
 """Where each text of a review goes: on a line of the diff, on a file, in the body, or in follow-up comments. Pure.
 
-``place_comment`` moves a comment off a line that is not in the diff. Every text goes to exactly one place, whole; only
-a text that is longer than a body is cut, without losing a character. All texts are sanitised: none leaves a fence or a
-tag open. The layout depends only on the draft and the placements, and a posted review has these in its marker, so that
-a later run computes the same layout again.
+``place_comment`` moves a comment off a line that is not in the diff. Every text goes to one place, whole unless it is
+longer than a body. The layout depends only on the draft and the placements, which a posted review has in its marker.
+
 """
 
 from __future__ import annotations
@@ -46,7 +45,9 @@ COMMENT = "review-comment"
 PART = "review-part"
 
 COMMENT_ONLY = "comment"
-_EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", COMMENT_ONLY: "COMMENT"}
+EVENTS = {"approve": "APPROVE", "needs-changes": "REQUEST_CHANGES", COMMENT_ONLY: "COMMENT"}
+"""GitHub's event for each verdict."""
+
 _VERDICTS = {"approve": "approve", "needs-changes": "needs changes"}
 _MOST_PARTS = 9_999
 _LONGEST_LINK = 300
@@ -66,10 +67,7 @@ class Placement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A comment of the result; ``at`` is its position there.
-
-    ``path`` is used to look the file up, ``name`` is the same path sanitised for display.
-    """
+    """A comment at position ``at`` of the result; ``path`` looks the file up, ``name`` shows it, sanitised."""
 
     at: int
     path: str
@@ -130,10 +128,7 @@ class Anchors:
     _lines: dict[str, frozenset[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def find(self, path: str, line: int | None) -> Anchor | None:
-        """Return the line, the file when the diff does not show the line, or None when the diff has no such file.
-
-        The line of a renamed file counts in the old version, so only the file is left.
-        """
+        """Return the line; the file for a renamed one or a line that the diff does not show; None without the file."""
         path = path.removeprefix("./")
         file = self.files.get(path)
         if file is None:
@@ -158,8 +153,7 @@ def anchors_of(files: Iterable[PullFile]) -> Anchors:
 def shown_lines(patch: str, side: str) -> frozenset[int]:
     """Return the numbers of the lines that the hunks of a patch show on one side.
 
-    Only existing rows count, not the counts in headers. Lines end with LF alone: a form feed is text. A row without a
-    sign is an empty context line whose space was trimmed.
+    Only existing rows count, not the headers' numbers. A row without a sign is an empty line whose space was trimmed.
     """
     skipped = "-" if side == RIGHT else "+"
     shown: set[int] = set()
@@ -207,17 +201,12 @@ def place_comment(note: Note, anchors: Anchors | None) -> Placement:
     return Placement.FILE if anchor.line is None else Placement.INLINE
 
 
-def event_of(verdict: str) -> str:
-    """Return GitHub's event for a verdict, or for ``comment``."""
-    return _EVENTS[verdict]
-
-
 def marks_of(body: str, token: str, count: int) -> ReviewMarks | None:
     """Read the marker of a review of this run; None when it is not of this run, or was edited."""
     for fields in find_markers(body, REVIEW):
         places = _read_places(fields.get("places", ""))
         verdict = fields.get("verdict", "")
-        if fields.get("run") == token and verdict in _EVENTS and len(places) == count:
+        if fields.get("run") == token and verdict in EVENTS and len(places) == count:
             return ReviewMarks(verdict, places)
     return None
 
@@ -269,10 +258,7 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
 
 
 def pack(texts: Sequence[BodyText], first_limit: int, limit: int) -> list[list[BodyText]]:
-    """Fill parts in order; ``first_limit`` and ``limit`` are the characters of the first part and of the others.
-
-    A text that does not fit goes to the next part; one that fits into none is cut.
-    """
+    """Fill parts of ``first_limit`` and ``limit`` characters in order; only a text that fits into none is cut."""
     parts: list[list[BodyText]] = [[]]
     free = first_limit
     waiting = deque(texts)

@@ -1,7 +1,7 @@
 """Plan the operations of a reviewer result from the facts and the state so far. Pure.
 
-The order is the contract's: post the review, its further comments, dismiss old reviews, the status label last. Where
-GitHub refuses an operation, the state falls back to the next placement, and the rest is planned again.
+Where GitHub refuses an operation, the state falls back to the next placement, and the rest is planned again.
+
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from accord.results.operations import MoveWorkItem, Operation, OperationStatus, 
 from accord.results.reviewer.facts import TARGETS
 from accord.results.reviewer.placement import (
     COMMENT_ONLY,
+    EVENTS,
     REVIEW,
     Placement,
     ReviewMarks,
     bodies,
-    event_of,
     file_comment,
     place_comments,
 )
@@ -251,14 +251,14 @@ def _comments(facts: ReviewFacts, state: ReviewState) -> Iterator[ReviewOperatio
 def _new_review(facts: ReviewFacts, state: ReviewState) -> NewReview:
     marks = state.marks or ReviewMarks(facts.draft.verdict, ())
     if state.review:
-        return NewReview(event_of(marks.verdict), state.review.body, facts.draft.commit, ())
+        return NewReview(EVENTS[marks.verdict], state.review.body, facts.draft.commit, ())
     comments = []
     for note, place in zip(facts.draft.notes, marks.places, strict=True):
         anchor = facts.anchors.find(note.path, note.line) if facts.anchors else None
         if place is Placement.INLINE and anchor and anchor.line is not None:
             comments.append(InlineComment(anchor.path, anchor.line, anchor.side, note.text))
     body = bodies(facts.draft, marks, "")[0]
-    return NewReview(event_of(marks.verdict), body, facts.draft.commit, tuple(comments))
+    return NewReview(EVENTS[marks.verdict], body, facts.draft.commit, tuple(comments))
 
 
 def _marks(state: ReviewState) -> ReviewMarks:

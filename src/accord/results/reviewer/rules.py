@@ -1,7 +1,4 @@
-"""The rules of reviewer results: a verdict that its comments support, and complete findings.
-
-Source: workflow contracts, "ReviewerResult".
-"""
+"""The rules of reviewer results (workflow contracts, "ReviewerResult")."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from accord.github.markers import run_token
-from accord.results.operations import Receipt, default_run_key, planned_seconds, reporting
+from accord.results.operations import Receipt, default_run_key, planned_seconds, reporting, require_postable
 from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
@@ -16,7 +16,7 @@ from accord.results.reviewer.plan import (
     require_allowed,
 )
 from accord.results.reviewer.rules import reviewer_findings
-from accord.results.texts import TextSanitizer, empty_as_posted, posted_review
+from accord.results.texts import TextSanitizer, posted
 
 if TYPE_CHECKING:
     from accord.github.client import GitHub
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) -> Receipt:
     """Check a reviewer result, post it exactly once, and report it. Raises no AccordError: the receipt has it.
 
-    Two reviews are the same when result, pull request, run key and, where given, commit are the same. Without a commit
-    a review at any commit counts, so that no verdict reaches a head that the reviewer did not read.
+    Reviews are the same when result, pull request, run key and, where given, commit are. Without a commit one at any
+    commit counts, so that no verdict reaches a head that the reviewer did not read.
     """
     digest = default_run_key(result, options.repository)
     run_key = options.run_key or digest
@@ -38,13 +38,11 @@ def apply_review(github: GitHub, result: ReviewerResult, options: RunOptions) ->
     with reporting(github, receipt):
         receipt.require(reviewer_findings(result))
         sanitizer = TextSanitizer(options.redact)
-        posted = posted_review(result, sanitizer)
+        result = posted(result, sanitizer)
         scope = f"{run_key}\n{digest}\n"
         token, same = run_token(options.repository, scope + options.commit), run_token(options.repository, scope)
-        draft = draft_review(posted, sanitizer, token, same)
-        receipt.sanitised = sanitizer.sanitised
-        unfit = empty_as_posted(reviewer_findings(posted)) if sanitizer.sanitised else []
-        receipt.require([*sanitizer.findings, *unfit])
+        draft = draft_review(result, sanitizer, token, same)
+        require_postable(receipt, sanitizer, reviewer_findings(result))
         facts = gather_facts(github, draft, options)
         require_allowed(facts)
         receipt.findings += [*facts.findings, *plan_findings(facts)]
