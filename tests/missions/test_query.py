@@ -211,7 +211,7 @@ def test_asking_creates_and_changes_no_file(project: Project, has_run: bool) -> 
 
 def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) -> None:
     project.run(completed_steps=5)
-    with pytest.raises(BrokenContract, match=r"run-1/state\.json cannot be read as a run at /completed_steps: "):
+    with pytest.raises(BrokenContract, match=r"run-1/state\.json cannot be read at /completed_steps: "):
         ask(project)
     index = project.root / ".kittify" / "runtime" / "feature-runs.json"
     index.write_text(json.dumps({project.slug: 7}), encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +32,7 @@ def test_a_code_change_runs_in_the_work_tree_of_its_lane(project: Project) -> No
     project.work_package("WP01", CODE)
     project.lanes(lane_a=["WP01", "WP02"])
     found = resolve_workspace(project.load(), "WP01")
-    assert found.as_json() == {
+    assert asdict(found) == {
         "mission_slug": "078-ships",
         "wp_id": "WP01",
         "execution_mode": CODE,

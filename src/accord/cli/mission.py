@@ -97,13 +97,15 @@ def workspace(ctx: click.Context, /, slug: str, wp: str, legacy_default: Any, ou
 
     It is the work tree of its lane, or the root of the repository.
     """
+    from dataclasses import asdict
+
     from accord.missions.load import load_mission
     from accord.missions.workspace import resolve_workspace
 
     with _refusals(ctx, output_format):
         found = resolve_workspace(load_mission(_root(ctx), slug, legacy_default), wp)
     if output_format == "json":
-        print_json(found.as_json())
+        print_json(asdict(found))
     else:
         show_workspace(wp, found)
 

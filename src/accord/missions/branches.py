@@ -169,28 +169,25 @@ class StalenessResult:
 def judge(own: OwnCommits, now: datetime, threshold_minutes: float) -> StalenessResult:
     """Return whether work in progress is stale: its newest commit is strictly older than the threshold."""
     if own.error:
-        return unavailable(own.error)
+        return _untimed(UNAVAILABLE, own.error)
     if own.newest is None:
-        return StalenessResult(_untimed("fresh", "no_own_commits"))
+        return _untimed("no_own_commits")
     committed = datetime.fromtimestamp(own.newest, UTC)
-    seconds = max(0.0, (now - committed).total_seconds())
-    is_stale = seconds > threshold_minutes * 60
+    minutes = max(0.0, (now - committed).total_seconds()) / 60
     status = StaleStatus(
-        status="stale" if is_stale else "fresh",
+        status="stale" if minutes > threshold_minutes else "fresh",
         reason=None,
-        minutes_since_commit=round(seconds / 60, 2),
+        minutes_since_commit=round(minutes, 2),
         last_commit_time=timestamp(committed),
     )
     return StalenessResult(status)
 
 
-def unavailable(error: str) -> StalenessResult:
-    """Return the result for work that cannot be judged: its status is fresh."""
-    return StalenessResult(_untimed("fresh", UNAVAILABLE), error)
-
-
-def _untimed(status: Literal["fresh", "not_applicable"], reason: str) -> StaleStatus:
-    return StaleStatus(status=status, reason=reason, minutes_since_commit=None, last_commit_time=None)
+def _untimed(reason: str, error: str = "") -> StalenessResult:
+    """Return the result for work that no commit judges: it is fresh, or in a shared workspace."""
+    status: Literal["fresh", "not_applicable"] = "not_applicable" if reason == SHARED_WORKSPACE else "fresh"
+    judged = StaleStatus(status=status, reason=reason, minutes_since_commit=None, last_commit_time=None)
+    return StalenessResult(judged, error)
 
 
 def stale_of(
@@ -201,12 +198,12 @@ def stale_of(
         mission.work_package(wp_id)  # raises
     try:
         if mission.work_package(wp_id).mode.value == "planning_artifact":
-            return StalenessResult(_untimed("not_applicable", SHARED_WORKSPACE))
+            return _untimed(SHARED_WORKSPACE)
         if mission.status_of(wp_id) != "in_progress":
-            return StalenessResult(_untimed("fresh", "not_in_progress"))
+            return _untimed("not_in_progress")
         branch = resolve_workspace(mission, wp_id).branch_name or ""
     except BrokenContract as broken:
-        return unavailable(broken.message)
+        return _untimed(UNAVAILABLE, broken.message)
     return judge(git.own_commits(branch), now, threshold_minutes)
 
 

@@ -73,7 +73,7 @@ def read_log(raw: bytes) -> Log:
         if line.strip():
             _read_line(line, number, events, problems)
     distinct = _distinct(events)
-    return Log(distinct, reduce_events(distinct), problems, len(lines) + 1 if is_torn else None)
+    return Log(distinct, _latest(distinct), problems, len(lines) + 1 if is_torn else None)
 
 
 def _read_line(line: bytes, number: int, events: list[StatusEvent], problems: dict[str, list[Finding]]) -> None:
@@ -102,7 +102,7 @@ def _distinct(events: Iterable[StatusEvent]) -> tuple[StatusEvent, ...]:
     return tuple(sorted(kept.values(), key=lambda event: (event.at, event.event_id)))
 
 
-def reduce_events(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
+def _latest(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
     """Return the event that counts for each work package; ``events`` are distinct and in the order of time.
 
     A review that sends work back beats another event of the same time that does not continue from it.
@@ -110,22 +110,19 @@ def reduce_events(events: Iterable[StatusEvent]) -> dict[str, StatusEvent]:
     latest: dict[str, StatusEvent] = {}
     for event in events:
         before = latest.get(event.wp_id)
-        if before and before.at == event.at and is_rollback(before) and event.from_lane != before.to_lane:
-            continue
-        latest[event.wp_id] = event
+        if not (before and before.at == event.at and _is_rollback(before) and event.from_lane != before.to_lane):
+            latest[event.wp_id] = event
     return latest
 
 
-def is_rollback(event: StatusEvent) -> bool:
-    """Return whether an event is a review that sends work back."""
+def _is_rollback(event: StatusEvent) -> bool:
     return event.from_lane in ("for_review", "in_review") and event.to_lane == "in_progress" and bool(event.review_ref)
 
 
 def current_status(log: Log, wp_id: str, written: str) -> WorkPackageStatus:
     """Return the status of a work package by the log, else by ``written``, the status in its file in old missions."""
-    event = log.latest.get(wp_id)
-    if event:
-        return event.to_lane
+    if wp_id in log.latest:
+        return log.latest[wp_id].to_lane
     status = "in_progress" if written == "doing" else written
     return next((known for known in STATUSES if known == status), "planned")
 
@@ -186,8 +183,7 @@ class Mission:
 
     def work_package(self, wp_id: str) -> WorkPackage:
         """Return a work package. Raises BrokenContract when it is broken or missing."""
-        if wp_id in self.broken:
-            raise self.broken[wp_id]
+        self.check_readable(wp_id)
         if wp_id not in self.work_packages:
             message = f"Unknown work package `{short_name(wp_id)}` in mission {self.slug}."
             raise BrokenContract.of(Finding("unknown-work-package", f"{message} {_hint(wp_id, self.work_packages)}"))
@@ -199,10 +195,10 @@ class Mission:
         work_package = self.work_packages.get(wp_id)
         return current_status(self.log, wp_id, work_package.head.lane if work_package else "")
 
-    def check_readable(self, file: str) -> None:
-        """Raise BrokenContract where ``meta.json`` or ``lanes.json`` exists and cannot be read."""
-        if file in self.broken:
-            raise self.broken[file]
+    def check_readable(self, name: str) -> None:
+        """Raise BrokenContract where a work package, ``meta.json`` or ``lanes.json`` cannot be used."""
+        if name in self.broken:
+            raise self.broken[name]
 
 
 def find_root(start: Path) -> Path:

@@ -159,11 +159,7 @@ def _listed(value: Any) -> Any:
 Listed = Annotated[list[str], BeforeValidator(_listed)]
 
 
-def _text_or_empty(value: Any) -> Any:
-    return "" if value is None else value
-
-
-LenientText = Annotated[str, BeforeValidator(_text_or_empty)]
+LenientText = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
 class Frontmatter(MissionFileModel):

@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import ulid
 from accord.core.errors import BrokenContract, Refused
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.core.clock import Clock
-    from accord.missions.branches import OwnCommits
     from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode, WorkPackageStatus
 
+    Step = tuple[WorkPackageStatus, WorkPackageStatus]
 
-THROUGH = ("claimed", "in_review")
+THROUGH: tuple[WorkPackageStatus, ...] = ("claimed", "in_review")
 """Statuses that a move passes through; each gets its own event."""
 
 STARTABLE = frozenset({"approved", "done"})
@@ -73,8 +73,8 @@ class MoveFacts:
     merge_problem: str = ""
 
 
-def _has_actor(facts: MoveFacts) -> str:
-    return "" if facts.request.actor.strip() else "No actor given. Pass `--actor`."
+def _requires(is_given: Callable[[MoveFacts], object], refusal: str) -> Callable[[MoveFacts], str]:
+    return lambda facts: "" if is_given(facts) else refusal
 
 
 def _may_start(facts: MoveFacts) -> str:
@@ -100,32 +100,25 @@ def _is_ready(facts: MoveFacts) -> str:
     return ""
 
 
-def _says_why(facts: MoveFacts) -> str:
-    return "" if facts.request.reason or facts.request.feedback else "No reason given. Pass `--reason` or `--feedback`."
-
-
-def _has_review(facts: MoveFacts) -> str:
-    return "" if facts.request.review_ref else "No review given. Pass `--review-ref`."
-
-
-def _has_findings(facts: MoveFacts) -> str:
-    return (
-        ""
-        if _refers_to_work(facts) or facts.request.reason
-        else "No review findings given. Pass `--review-ref` or `--feedback`."
-    )
-
-
-def _has_evidence(facts: MoveFacts) -> str:
-    return (
-        "" if _refers_to_work(facts) else "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
-    )
-
-
 def _is_complete(facts: MoveFacts) -> str:
     if not facts.merge_problem or facts.request.override_reason:
         return ""
     return f"{facts.merge_problem} `--override-reason TEXT` allows it without a merge; `--force` does not."
+
+
+_has_actor = _requires(lambda facts: facts.request.actor.strip(), "No actor given. Pass `--actor`.")
+_has_review = _requires(lambda facts: facts.request.review_ref, "No review given. Pass `--review-ref`.")
+_has_evidence = _requires(
+    _refers_to_work, "The move skips the review. Pass `--review-ref` or `--feedback` as evidence."
+)
+_has_findings = _requires(
+    lambda facts: _refers_to_work(facts) or facts.request.reason,
+    "No review findings given. Pass `--review-ref` or `--feedback`.",
+)
+_says_why = _requires(
+    lambda facts: facts.request.reason or facts.request.feedback, "No reason given. Pass `--reason` or `--feedback`."
+)
+_BEFORE_DONE = STATUSES[: STATUSES.index("approved") + 1]
 
 
 WORK_PACKAGE: Machine[MoveFacts] = Machine(
@@ -146,14 +139,14 @@ WORK_PACKAGE: Machine[MoveFacts] = Machine(
         Edge("approved", "done", "merged, or a planning artifact", _is_complete),
         Edge("approved", "in_progress", "review reference", _has_review),
         Edge("approved", "planned", "review reference", _has_review),
-        *(Edge(source, "blocked") for source in STATUSES[: STATUSES.index("approved") + 1]),
+        *(Edge(source, "blocked") for source in _BEFORE_DONE),
         Edge("blocked", "in_progress", "dependencies approved, a workspace", _may_continue),
-        *(Edge(source, "canceled") for source in (*STATUSES[: STATUSES.index("approved") + 1], "blocked")),
+        *(Edge(source, "canceled") for source in (*_BEFORE_DONE, "blocked")),
     ),
 )
 
 
-def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...]:
+def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[Step, ...]:
     """Return the steps of a move, none when the work package has that status already.
 
     Raises BrokenContract ``illegal-move`` with the legal moves. Force allows any edge to an actor with a reason, but
@@ -163,11 +156,9 @@ def plan_move(source: WorkPackageStatus, facts: MoveFacts) -> tuple[tuple[WorkPa
     if refusal := _refusal(source, facts):
         message = f"The move from {source} to {target} is refused. {refusal}"
         raise BrokenContract.of(Finding("illegal-move", message))
-    if source == target:
-        return ()
-    if facts.request.is_forced:
-        return ((source, target),)
-    return tuple((cast("WorkPackageStatus", a), cast("WorkPackageStatus", b)) for a, b in _steps(source, target))
+    if source == target or facts.request.is_forced:
+        return ((source, target),) if source != target else ()
+    return _steps(source, target)
 
 
 def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
@@ -178,14 +169,15 @@ def _refusal(source: WorkPackageStatus, facts: MoveFacts) -> str:
         return "" if is_own else f"{facts.holder} has claimed it. {hint}"
     if refusal := _has_actor(facts):
         return refusal
+    if request.is_forced and not request.reason:
+        return "`--force` needs a reason. Pass `--reason`."
     if request.is_forced:
-        missing = "" if request.reason else "`--force` needs a reason. Pass `--reason`."
-        return missing or (_is_complete(facts) if request.target == "done" else "")
+        return _is_complete(facts) if request.target == "done" else ""
     refusals = (WORK_PACKAGE.refusal(a, b, facts) for a, b in _steps(source, request.target))
     return next((refusal for refusal in refusals if refusal), "")
 
 
-def _steps(source: str, target: str) -> tuple[tuple[str, str], ...]:
+def _steps(source: WorkPackageStatus, target: WorkPackageStatus) -> tuple[Step, ...]:
     """Return the one or two edges of a move; an illegal move is returned as it is, for the machine to refuse."""
     if target not in WORK_PACKAGE.targets(source):
         for between in THROUGH:
@@ -233,7 +225,7 @@ def _facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus) ->
     work_package = mission.work_package(request.wp_id)
     is_code = work_package.mode.value == "code_change"
     latest = mission.log.latest.get(request.wp_id)
-    branch, workspace_problem = "", ""
+    branch, workspace_problem, evidence_problem = "", "", ""
     try:
         branch = resolve_workspace(mission, request.wp_id).branch_name or ""
     except BrokenContract as broken:
@@ -241,21 +233,18 @@ def _facts(mission: Mission, request: MoveRequest, source: WorkPackageStatus) ->
     needs_evidence = is_code and request.target == "for_review" and source == "in_progress" and not request.is_forced
     needs_merge = is_code and request.target == "done" and source != "done"
     git = git_of(mission, request.wp_id)
+    if needs_evidence and branch:
+        own = git.own_commits(branch)
+        evidence_problem = own.error or ("" if own.count else f"The branch {branch} has no own commit.")
     return MoveFacts(
         request,
         holder=latest.actor if latest else "",
         workspace_problem=workspace_problem,
         open_subtasks=open_subtasks(mission, work_package.head.subtasks),
         waits_for=tuple(name for name in work_package.head.dependencies if mission.status_of(name) not in STARTABLE),
-        evidence_problem=_evidence_problem(git.own_commits(branch), branch) if needs_evidence and branch else "",
+        evidence_problem=evidence_problem,
         merge_problem=(workspace_problem or git.merge_problem(branch)) if needs_merge else "",
     )
-
-
-def _evidence_problem(own: OwnCommits, branch: str) -> str:
-    if own.error:
-        return own.error
-    return "" if own.count else f"The branch {branch} has no own commit."
 
 
 def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
@@ -263,18 +252,15 @@ def open_subtasks(mission: Mission, subtasks: list[str]) -> tuple[str, ...]:
     path = mission.folder / "tasks.md"
     if not subtasks or not path.is_file():
         return ()
-    found = []
-    for task in tasks(path.read_text(encoding="utf-8", errors="replace")):
-        word = _FIRST_WORD.match(task.text)
-        if word and word[1] in subtasks and not task.is_checked:
-            found.append(word[1])
-    return tuple(found)
+    listed = tasks(path.read_text(encoding="utf-8", errors="replace"))
+    words = (_FIRST_WORD.match(task.text) for task in listed if not task.is_checked)
+    return tuple(word[1] for word in words if word and word[1] in subtasks)
 
 
 def plan_events(
     mission: Mission,
     request: MoveRequest,
-    steps: tuple[tuple[WorkPackageStatus, WorkPackageStatus], ...],
+    steps: tuple[Step, ...],
     now: datetime,
     redact: Callable[[str], str],
 ) -> tuple[dict[str, Any], ...]:
@@ -283,6 +269,9 @@ def plan_events(
     at = max(now, before.astimezone(UTC) + timedelta(microseconds=1)) if before else now
     strategy = "worktree" if mission.work_package(request.wp_id).mode.value == "code_change" else "direct_repo"
     reason = redact(request.reason or request.feedback or request.override_reason) or None
+    policy = None
+    if request.target == "done" and request.override_reason:
+        policy = {"merge_ancestry": "overridden", "override_reason": redact(request.override_reason)}
     events = []
     for i, (source, target) in enumerate(steps):
         is_last = i == len(steps) - 1
@@ -300,7 +289,7 @@ def plan_events(
                 "reason": reason if is_last else f"on the way to {request.target}",
                 "review_ref": (redact(request.review_ref) or None) if is_last else None,
                 "evidence": _evidence(request, source, redact) if is_last else None,
-                "policy_metadata": _policy(request, redact) if is_last else None,
+                "policy_metadata": policy if is_last else None,
             }
         )
         at += timedelta(microseconds=1)
@@ -316,9 +305,3 @@ def _evidence(request: MoveRequest, source: WorkPackageStatus, redact: Callable[
     verdict = "approved" if is_accepted else "changes_requested"
     reference = redact(request.review_ref or request.feedback) or None
     return {"review": {"reviewer": redact(request.actor), "verdict": verdict, "reference": reference}}
-
-
-def _policy(request: MoveRequest, redact: Callable[[str], str]) -> dict[str, Any] | None:
-    if request.target != "done" or not request.override_reason:
-        return None
-    return {"merge_ancestry": "overridden", "override_reason": redact(request.override_reason)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,8 @@ def answer_query(mission: Mission, agent: str | None, now: datetime) -> NextQuer
 
 def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
     """Return what is still missing to complete the issued step."""
-    files = {"specify": "spec.md", "plan": "plan.md", "tasks_outline": "tasks.md"}
-    if step_id in files:
-        name = files[step_id]
+    name = {"specify": "spec.md", "plan": "plan.md", "tasks_outline": "tasks.md"}.get(step_id or "")
+    if name:
         return [] if (mission.folder / name).is_file() else [f"{name} is missing"]
     if step_id == "tasks_packages":
         return [] if mission.files else ["tasks/ has no work package"]
@@ -69,16 +69,10 @@ def guard_failures(mission: Mission, step_id: str | None) -> list[str]:
             for wp_id in mission.files
             if wp_id not in mission.work_packages or not mission.work_packages[wp_id].has_dependencies
         ]
-    if step_id == "implement":
-        return _not_yet(mission, {"for_review", "in_review", "approved", "done"}, "for_review")
-    if step_id == "review":
-        return _not_yet(mission, {"approved", "done"}, "approved")
-    return []
-
-
-def _not_yet(mission: Mission, reached: set[str], wanted: str) -> list[str]:
-    statuses = {wp_id: _status(mission, wp_id) for wp_id in mission.files}
-    return [f"{wp_id} is {status}, not yet {wanted}" for wp_id, status in statuses.items() if status not in reached]
+    enough = {"implement": ("for_review", "in_review", "approved", "done"), "review": ("approved", "done")}
+    statuses = {wp_id: _status(mission, wp_id) for wp_id in mission.files if step_id in enough}
+    reached = enough.get(step_id or "", ())
+    return [f"{wp_id} is {status}, not yet {reached[0]}" for wp_id, status in statuses.items() if status not in reached]
 
 
 def progress(mission: Mission) -> dict[str, Any] | None:
@@ -128,10 +122,9 @@ def _entry(mission: Mission, wp_id: str, git: MissionGit, now: datetime, thresho
         errors.append(broken.message)
     location: dict[str, Any] = dict.fromkeys(_LOCATION) | {"lane_wp_ids": [], "workspace_exists": False}
     try:
-        found = resolve_workspace(mission, wp_id)
-        known = found.as_json()
+        known = asdict(resolve_workspace(mission, wp_id))
         location = {name: known[name] for name in (*_LOCATION, "lane_wp_ids")}
-        location["workspace_exists"] = Path(found.workspace_path).is_dir()
+        location["workspace_exists"] = Path(known["workspace_path"]).is_dir()
     except BrokenContract as broken:
         errors.append(broken.message)
         if work_package:

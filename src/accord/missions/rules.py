@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accord.missions.load import Mission
+    from accord.missions.models import Lanes
 
 
 def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
@@ -32,7 +33,7 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
         if name in mission.broken:
             found[mission.folder / name] += mission.broken[name].findings
     if mission.lanes:
-        found[mission.folder / "lanes.json"] += _of_lanes(mission)
+        found[mission.folder / "lanes.json"] += _of_lanes(mission, mission.lanes)
     if mission.folder / FILE in found:
         found[mission.folder / FILE] += _of_log(mission)
     if cycle := _cycle(mission):
@@ -42,13 +43,9 @@ def mission_findings(mission: Mission) -> dict[str, list[Finding]]:
     for path, findings in _of_run(mission).items():
         found.setdefault(path, []).extend(findings)
     return {
-        path.relative_to(mission.root).as_posix(): _with_lines_of(path, findings) for path, findings in found.items()
+        path.relative_to(mission.root).as_posix(): with_lines(findings, lines_of(path)) if findings else []
+        for path, findings in found.items()
     }
-
-
-def _with_lines_of(path: Path, findings: list[Finding]) -> list[Finding]:
-    """Return findings with the lines of their file, as far as it can be read."""
-    return with_lines(findings, lines_of(path)) if any(item.line is None for item in findings) else findings
 
 
 def _of_run(mission: Mission) -> dict[Path, list[Finding]]:
@@ -92,9 +89,9 @@ def _of_work_package(mission: Mission, wp_id: str) -> list[Finding]:
     return findings
 
 
-def _of_lanes(mission: Mission) -> list[Finding]:
+def _of_lanes(mission: Mission, lanes: Lanes) -> list[Finding]:
     findings = []
-    for i, lane in enumerate(mission.lanes.lanes if mission.lanes else ()):
+    for i, lane in enumerate(lanes.lanes):
         for j, wp_id in enumerate(lane.wp_ids):
             if wp_id not in mission.files:
                 message = f"The lane {lane.lane_id} lists {wp_id}, which has no file under tasks/. Remove it."

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -18,26 +18,13 @@ from accord.files.yaml import read_mapping
 from accord.missions.models import LenientText, Listed, MissionFileModel, Name, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pydantic import BaseModel
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accord.missions.load import Mission
 
-    Model = TypeVar("Model", bound=BaseModel)
-
 DEFAULT_TYPE = "software-dev"
-_LINE = [
-    "discovery",
-    "specify",
-    "plan",
-    "tasks_outline",
-    "tasks_packages",
-    "tasks_finalize",
-    "implement",
-    "review",
-    "accept",
-]
+_TASKS = ("tasks_outline", "tasks_packages", "tasks_finalize")
+_LINE = ["discovery", "specify", "plan", *_TASKS, "implement", "review", "accept"]
 
 
 class MissionStep(MissionFileModel):
@@ -130,17 +117,10 @@ def _pending(state: RunState) -> MissionDecision | None:
     fields = value if isinstance(value, dict) else {"question": value}
     options = fields.get("options")
     key = fields.get("input_key") or (name.removeprefix("input:") if name.startswith("input:") else None)
-    return MissionDecision(
-        name,
-        _text(key),
-        _text(fields.get("question")),
-        tuple(str(option) for option in options) if isinstance(options, list) else None,
-        _text(fields.get("step_id")),
-    )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    texts = [value if isinstance(value, str) else "" for value in (key, fields.get("question"), fields.get("step_id"))]
+    input_key, question, step_id = (text or None for text in texts)
+    listed = tuple(str(option) for option in options) if isinstance(options, list) else None
+    return MissionDecision(name, input_key, question, listed, step_id)
 
 
 def _missing_input(step: MissionStep, state: RunState) -> MissionDecision | None:
@@ -187,14 +167,17 @@ class StoredRun:
 def read_run(mission: Mission) -> StoredRun:
     """Read the recorded run of a mission. Raises RunBroken: ``run-invalid`` or ``run-mismatch``."""
     index = mission.root / ".kittify" / "runtime" / "feature-runs.json"
-    entries = _read(index) if index.is_file() else {}
+    with _reading(index):
+        entries = read_object(index.read_bytes()).value if index.is_file() else {}
     if mission.slug not in entries:
         own, key = _own_type(mission)
         findings: dict[Path, list[Finding]] = {index: []} if entries else {}
         return StoredRun(None, None, own or DEFAULT_TYPE, mission.folder / "meta.json", pointer(key), findings)
-    entry = _shaped(_RunEntry, entries[mission.slug], index, pointer(mission.slug))
+    with _reading(index, pointer(mission.slug)):
+        entry = read_shape(_RunEntry, entries[mission.slug])
     path = _state_file(mission.root, entry, index, mission.slug)
-    state = _shaped(RunState, _read(path), path)
+    with _reading(path):
+        state = read_shape(RunState, read_object(path.read_bytes()).value)
     if state.run_id and state.run_id != entry.run_id:
         message = (
             f"{path.parent.name}/{path.name} belongs to the run `{short_name(state.run_id)}`, but {index.name} "
@@ -241,25 +224,17 @@ def _state_file(root: Path, entry: _RunEntry, index: Path, slug: str) -> Path:
     raise RunBroken(message, index, Finding("run-invalid", message, pointer(slug, "run_id")))
 
 
-def _read(path: Path) -> dict[str, Any]:
+@contextmanager
+def _reading(path: Path, path_in: str = "") -> Iterator[None]:
+    """Name the file, and the place in it, in the error of a document that cannot be used."""
     try:
-        return read_object(path.read_bytes()).value
+        yield
     except BrokenContract as broken:
-        raise _unreadable(path, broken) from None
-
-
-def _shaped(model: type[Model], value: Any, path: Path, path_in: str = "") -> Model:
-    try:
-        return read_shape(model, value)
-    except BrokenContract as broken:
-        raise _unreadable(path, broken, path_in) from None
-
-
-def _unreadable(path: Path, broken: BrokenContract, path_in: str = "") -> RunBroken:
-    first = broken.findings[0]
-    path_in += first.path
-    message = f"{path} cannot be read as a run{path_in and f' at {path_in}'}: {first.text}"
-    return RunBroken(message, path, Finding("run-invalid", first.message, path_in, line=first.line, hint=first.hint))
+        first = broken.findings[0]
+        where = path_in + first.path
+        message = f"{path} cannot be read{where and f' at {where}'}: {first.text}"
+        problem = Finding("run-invalid", first.message, where, line=first.line, hint=first.hint)
+        raise RunBroken(message, path, problem) from None
 
 
 def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], dict[str, Any]]:
@@ -270,12 +245,8 @@ def steps_of(mission: Mission, run: StoredRun) -> tuple[Sequence[MissionStep], d
     for folder in _TYPES if _TYPE.fullmatch(run.mission_type) else ():
         path = mission.root / folder / run.mission_type / "mission-runtime.yaml"
         if path.is_file():
-            try:
+            with _reading(path):
                 template = read_shape(Template, read_mapping(path.read_bytes()).value)
-            except BrokenContract as broken:
-                first = broken.findings[0]
-                problem = Finding("run-invalid", first.message, first.path, line=first.line, hint=first.hint)
-                raise RunBroken(f"{path} cannot be read: {first.text}", path, problem) from None
             return template.steps, {"template": str(path.relative_to(mission.root))}
     if run.mission_type == DEFAULT_TYPE:
         return SOFTWARE_DEV, {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
 
 from accord.core.documents import short_name
 from accord.core.errors import BrokenContract
@@ -49,10 +49,6 @@ class ResolvedWorkspace:
     lane_wp_ids: tuple[str, ...]
     context_file: str | None
     diagnostics: tuple[str, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the object that ``accord mission workspace`` prints."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -153,25 +149,12 @@ class Mode:
 
 def settle_mode(facts: ModeFacts, legacy_default: ExecutionMode | None = None) -> Mode:
     """Return the mode. Raises BrokenContract: ``mode-invalid``, ``mode-contradiction`` or ``mode-unknown``."""
-    if facts.declared and facts.declared not in MODES:
+    declared = next((mode for mode in MODES if mode == facts.declared), None)
+    if facts.declared and not declared:
         hint = did_you_mean(facts.declared, MODES) or f"Use {MODES[0]} or {MODES[1]}."
         message = f"{facts.wp_id} has the unknown execution_mode `{short_name(facts.declared)}`. {hint}"
         raise _broken_mode("mode-invalid", message)
-    _check_contradictions(facts)
-    if declared := _declared(facts):
-        return Mode(declared, "frontmatter")
-    value, signal = _inferred(facts, legacy_default)
-    return Mode(value, "inferred_legacy", (f"{facts.wp_id} has no execution_mode: {value}, because {signal}.",))
-
-
-def _declared(facts: ModeFacts) -> ExecutionMode | None:
-    return next((mode for mode in MODES if mode == facts.declared), None)
-
-
-def _check_contradictions(facts: ModeFacts) -> None:
-    signals: list[tuple[ExecutionMode, str]] = []
-    if declared := _declared(facts):
-        signals.append((declared, "its file declares it"))
+    signals: list[tuple[ExecutionMode, str]] = [(declared, "its file declares it")] if declared else []
     if facts.is_listed_as_planning:
         signals.append(("planning_artifact", "lanes.json lists it under planning_artifact_wps"))
     if facts.lane_ids:
@@ -183,13 +166,13 @@ def _check_contradictions(facts: ModeFacts) -> None:
     if len(facts.lane_ids) > 1:
         lanes = " and ".join(facts.lane_ids)
         raise _broken_mode("mode-contradiction", f"lanes.json lists {facts.wp_id} in {lanes}. Keep it in one lane.")
+    if declared:
+        return Mode(declared, "frontmatter")
+    value, signal = signals[0] if signals else _inferred(facts, legacy_default)
+    return Mode(value, "inferred_legacy", (f"{facts.wp_id} has no execution_mode: {value}, because {signal}.",))
 
 
 def _inferred(facts: ModeFacts, legacy_default: ExecutionMode | None) -> tuple[ExecutionMode, str]:
-    if facts.is_listed_as_planning:
-        return "planning_artifact", "lanes.json lists it under planning_artifact_wps"
-    if facts.lane_ids:
-        return "code_change", f"lanes.json lists it in {facts.lane_ids[0]}"
     if facts.owned_files and all(map(is_planning_path, facts.owned_files)):
         return "planning_artifact", "all its owned_files are below kitty-specs/"
     text = "\n".join([*facts.owned_files, facts.text])
