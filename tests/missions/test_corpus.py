@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -40,17 +39,7 @@ OWNED = {
     ("kitty-specs/a", "src/b"): "code",
     ("docs/a.rst",): "nothing",
 }
-HEARTBEATS = {
-    "lane-a": ("stale", None, 120.0),
-    "lane-b": ("fresh", None, 3.0),
-    "lane-c": ("fresh", "no_own_commits", None),
-    "lane-d": ("fresh", "stale_detection_unavailable", None),
-}
-"""The state of each lane's branch in the full repository; lane-d has none."""
-
-UNAVAILABLE = ("fresh", "stale_detection_unavailable", None)
-BROKEN = ["no head", "no YAML", "another id", "two files"]
-STATUSES = [None, "claimed", "in_progress", "in_progress", "for_review", "approved", "done", "doing", "canceled"]
+STATUSES = [None, "claimed", "in_progress", "for_review", "done", "doing", "canceled"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +48,6 @@ class Drawn:
 
     id: str
     declared: str | None
-    broken: str | None
     owned: tuple[str, ...]
     body: str
     lanes: tuple[str, ...]
@@ -70,7 +58,6 @@ class Drawn:
 
 MISSIONS = st.fixed_dictionaries(
     {
-        "repository": st.sampled_from(["full", "full", "shallow", "none"]),
         "lanes": st.sampled_from(["there", "there", "there", "missing", "malformed"]),
         "default": st.sampled_from([None, None, CODE, PLANNING]),
         "work_packages": st.lists(
@@ -78,7 +65,6 @@ MISSIONS = st.fixed_dictionaries(
                 Drawn,
                 st.sampled_from(WPS),
                 st.sampled_from([None, None, CODE, CODE, PLANNING, "bogus"]),
-                st.sampled_from([None] * 8 + BROKEN),
                 st.sampled_from(list(OWNED)),
                 st.sampled_from(list(BODIES)),
                 st.sampled_from([(), *[(lane,) for lane in LANES] * 2, ("lane-a", "lane-b")]),
@@ -91,19 +77,6 @@ MISSIONS = st.fixed_dictionaries(
         ),
     }
 )
-
-
-@pytest.fixture(scope="module")
-def repositories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A repository whose lanes are in every condition, a shallow clone of it, and no repository at all."""
-    home = tmp_path_factory.mktemp("corpus")
-    full = Project(home / "full").begin().repository("release/3.x")
-    trees = {lane: full.worktree(lane) for lane in LANES[:3]}
-    full.commit("others", at=NOW - timedelta(minutes=1))
-    full.commit("work", at=NOW - timedelta(minutes=120), directory=trees["lane-a"])
-    full.commit("work", at=NOW - timedelta(minutes=3), directory=trees["lane-b"])
-    full.git("clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{full.root}", str(home / "shallow"))
-    return {name: home / name for name in ("full", "shallow", "none")}
 
 
 def write(project: Project, drawn: dict[str, Any]) -> None:
@@ -122,16 +95,7 @@ def write(project: Project, drawn: dict[str, Any]) -> None:
 
 
 def write_work_package(project: Project, wp: Drawn) -> None:
-    path = project.work_package(wp.id, wp.declared, wp.body, title="A part", owned_files=list(wp.owned))
-    text = path.read_text(encoding="utf-8")
-    if wp.broken == "no head":
-        path.write_text(wp.body, encoding="utf-8")
-    elif wp.broken == "no YAML":
-        path.write_text(text.replace("title:", "title: ["), encoding="utf-8")
-    elif wp.broken == "another id":
-        path.write_text(text.replace(wp.id, "WP99"), encoding="utf-8")
-    elif wp.broken == "two files":
-        path.with_name(f"{wp.id}-again.md").write_text(text, encoding="utf-8")
+    project.work_package(wp.id, wp.declared, wp.body, title="A part", owned_files=list(wp.owned))
     if wp.status:
         project.event(wp.id, "planned", wp.status)
     if wp.context:
@@ -144,7 +108,7 @@ def write_work_package(project: Project, wp: Drawn) -> None:
 
 def expected_mode(drawn: dict[str, Any], wp: Drawn) -> tuple[str, str] | None:
     """The mode and its source, or None where there must be an error."""
-    if wp.broken or wp.declared == "bogus":
+    if wp.declared == "bogus":
         return None
     listed = wp.is_listed and drawn["lanes"] == "there"
     lanes = wp.lanes if drawn["lanes"] == "there" else ()
@@ -173,18 +137,6 @@ def expected_lane(drawn: dict[str, Any], wp: Drawn) -> str | None:
     return wp.lanes[0] if drawn["lanes"] == "there" and wp.lanes else None
 
 
-def expected_stale(drawn: dict[str, Any], wp: Drawn) -> tuple[Any, ...]:
-    mode = expected_mode(drawn, wp)
-    if mode is None:
-        return UNAVAILABLE
-    if mode[0] == PLANNING:
-        return ("not_applicable", "planning_artifact_repo_root_shared_workspace", None)
-    if wp.status not in ("in_progress", "doing"):
-        return ("fresh", "not_in_progress", None)
-    lane = expected_lane(drawn, wp)
-    return HEARTBEATS[lane] if lane and drawn["repository"] == "full" else UNAVAILABLE
-
-
 def expected(drawn: dict[str, Any], wp: Drawn, root: Path) -> dict[str, Any]:
     """Everything that the overview must say of a work package."""
     mode = expected_mode(drawn, wp)
@@ -203,18 +155,12 @@ def expected(drawn: dict[str, Any], wp: Drawn, root: Path) -> dict[str, Any]:
         "branch_name": f"kitty/mission-{SLUG}-{lane}" if lane else None,
         "lane_id": lane,
         "is_broken": path is None,
-        "stale": expected_stale(drawn, wp),
     }
 
 
 def told(entry: dict[str, Any]) -> dict[str, Any]:
-    stale = entry["stale"]
     names = ["status", "execution_mode", "mode_source", "resolution_kind", "workspace_path", "branch_name", "lane_id"]
-    return {
-        **{name: entry[name] for name in names},
-        "is_broken": entry["error"] is not None,
-        "stale": (stale["status"], stale["reason"], stale["minutes_since_commit"]),
-    }
+    return {**{name: entry[name] for name in names}, "is_broken": entry["error"] is not None}
 
 
 @settings(
@@ -226,8 +172,8 @@ def told(entry: dict[str, Any]) -> dict[str, Any]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(drawn=MISSIONS)
-def test_every_mission_is_read_as_the_reference_reads_it(repositories: dict[str, Path], drawn: dict[str, Any]) -> None:
-    project = Project(repositories[drawn["repository"]])
+def test_every_mission_is_read_as_the_reference_reads_it(tmp_path: Path, drawn: dict[str, Any]) -> None:
+    project = Project(tmp_path)
     write(project, drawn)
     status = mission_status(project.load(drawn["default"]), NOW)
     entries = {entry["wp_id"]: told(entry) for entry in status["work_packages"]}
