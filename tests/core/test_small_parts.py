@@ -141,7 +141,7 @@ def broken() -> Iterator[tuple[Any, str, str]]:
     yield {**plan(), "close": [7]}, "/close/0", "found 7"
     yield {**plan(), "close": None}, "/close", "found null"
     yield {**plan(), "create": {}}, "/create", "found an object"
-    yield {**plan(), "create": [[]]}, "/create/0", "Input should be an object; found an array"
+    yield {**plan(), "create": [[]]}, "/create/0", "Entry 1 of `create` must be an object; found an array"
     yield {**plan(), "role": "boss"}, "/role", "found 'boss'"
     yield plan({**task("a"), "labels": "x"}), "/create/0/labels", "found 'x'"
     yield plan({**task("a"), "temp_id": "b"}), "/create/0/temp_id", "not part of the contract"

@@ -215,7 +215,7 @@ def test_an_error_speaks_of_the_file_and_not_of_our_classes(project: Project) ->
         ask(project)
     index = project.root / ".kittify" / "runtime" / "feature-runs.json"
     index.write_text(json.dumps({project.slug: 7}), encoding="utf-8")
-    with pytest.raises(BrokenContract, match="Input should be an object; found 7"):
+    with pytest.raises(BrokenContract, match="The value must be an object; found 7"):
         ask(project)
     project.write("status.events.jsonl", json.dumps({"event_id": "E", "wp_id": "WP01", "to_lane": "done", "at": 7}))
     with pytest.raises(BrokenContract, match="/at: The value is not a text; found 7"):

@@ -59,8 +59,8 @@ def print_findings(findings: Sequence[Finding], file: str) -> None:
         where = click.style(f"  at {one_line(finding.path)}", dim=True) if finding.path else ""
         click.echo(f"{one_line(place)}: {severity} {finding.code}{where}\n    {one_line(finding.message)}")
         for line in finding.hint.splitlines():
-            indent = len(line) - len(line.lstrip(" "))
-            click.echo(f"{' ' * (8 + indent)}{click.style(one_line(line), fg='cyan')}")
+            indent = len(line) - len(line.lstrip(" ")) + (4 if finding.has_sentence else 8)
+            click.echo(f"{' ' * indent}{click.style(one_line(line), fg='cyan')}")
 
 
 def tell_wait(seconds: float, reason: str) -> None:

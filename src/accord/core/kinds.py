@@ -6,6 +6,7 @@ checked, so that checking one kind loads the code of no other.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from accord.core.documents import read_object, short_name
 from accord.core.errors import BrokenContract, WrongUsage
 from accord.core.findings import Finding, pointer, with_lines
-from accord.core.suggest import did_you_mean
+from accord.core.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
@@ -30,6 +31,11 @@ Format = Literal["json", "yaml"]
 
 _OBJECTS = ("model_type", "dict_type")
 """Errors in which pydantic names classes of this program."""
+
+_WANTED = {"string_type": "a string", "list_type": "an array", "int_type": "an integer", "bool_type": "true or false"}
+"""What a value must be, by pydantic's name of the error."""
+
+_QUOTED = re.compile(r"'([^']*)'")
 
 _SHOWN_CHARS = 60
 """Longer values are not quoted: a part of a secret is not recognised as one and would not be redacted."""
@@ -53,18 +59,34 @@ def read_shape(model: type[Model], value: Any) -> Model:
 
 
 def _finding(detail: ErrorDetails, model: type[BaseModel]) -> Finding:
-    steps = detail["loc"]
+    steps, given, kind = detail["loc"], detail["input"], detail["type"]
     key = str(steps[-1]) if steps else "document"
-    if detail["type"] == "missing":
-        message = f"The required key `{key}` is missing. Add it."
-    elif detail["type"] == "extra_forbidden":
-        fix = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
-        message = f"The key `{short_name(key)}` is not part of the contract. {fix}"
+    found = f"found {_described(given)}"
+    if kind == "missing":
+        near = nearest(key, set(given) - set(_keys_at(model, steps[:-1]))) if isinstance(given, dict) else None
+        message = f"The required key `{key}` is missing."
+        hint = f"Rename `{near}` to `{key}`." if near else "Add it."
+    elif kind == "extra_forbidden":
+        message = f"The key `{short_name(key)}` is not part of the contract."
+        hint = did_you_mean(key, _keys_at(model, steps[:-1])) or "Remove it."
+    elif kind in ("literal_error", "enum"):
+        values = _QUOTED.findall(detail["ctx"]["expected"])
+        message = f"{_named(steps)} must be {detail['ctx']['expected']}; {found}."
+        hint = did_you_mean(str(given), values) or "Correct it."
     else:
+        wanted = "an object" if kind in _OBJECTS else _WANTED.get(kind)
         reason = detail["msg"].removeprefix("Value error, ")
-        wanted = "Input should be an object" if detail["type"] in _OBJECTS else reason
-        message = f"{wanted}; found {_described(detail['input'])}. Correct it."
-    return Finding("schema", message, pointer(*steps))
+        message = f"{_named(steps)} must be {wanted}; {found}." if wanted else f"{reason}; {found}."
+        hint = "Correct it."
+    return Finding("schema", message, pointer(*steps), hint=hint)
+
+
+def _named(steps: Sequence[str | int]) -> str:
+    """Name a place for people: its key, or its number in the nearest key above."""
+    if not steps:
+        return "The value"
+    *above, last = steps
+    return f"`{short_name(last)}`" if isinstance(last, str) else f"Entry {last + 1} of {_named(above)}"
 
 
 def _described(value: Any) -> str:
@@ -322,11 +344,12 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
     role = value.get("role")
     roles = [str(kind.marks["role"]) for kind in candidates if "role" in kind.marks]
     if role is None:
-        message = f"The document has no `role`, so its kind is unknown. Add it ({', '.join(roles)}), or pass `--kind`."
+        message = "The document has no `role`, so its kind is unknown."
+        hint = f"Add it ({', '.join(roles)}), or pass `--kind`."
     else:
-        fix = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
-        message = f"Unknown role `{short_name(str(role))}`. {fix}"
-    raise BrokenContract.of(Finding("schema", message, "/role"))
+        message = f"Unknown role `{short_name(str(role))}`."
+        hint = did_you_mean(str(role), roles) or f"Use one of: {', '.join(roles)}."
+    raise BrokenContract.of(Finding("schema", message, "/role", hint=hint))
 
 
 def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:
