@@ -51,6 +51,12 @@ HOSTILE = {
         "<div>\n&#64octocat &copy@octocat\n</div>",
         "<div>\n@·octocat &copy@·octocat\n</div>",
     ),
+    "an indented line below a definition": ("[1]: /x\n    @octocat", "\\[1]: /x\n    @·octocat"),
+    "a table below a definition": ("[x]: @octocat\na | b\n-|-", "\\[x]: @·octocat\na | b\n-|-"),
+    "a footnote that shows its entities": ("[^&#x6a;@octocat]", "[^&#x6a;@·octocat]"),
+    "mail that no one can have": ("\u0645@a_.m", "\u0645@·a_.m"),
+    "an entity ends an address": ("https://x.test/&commat;</a>octocat", "https://x.test/@·</a>octocat"),
+    "a name in emphasis": ("@*octocat*", "@·*octocat*"),
     # closing keywords
     "an issue would be closed": ("Fixes #12", "F·ixes #12"),
     "all nine words close": (
@@ -85,6 +91,21 @@ HOSTILE = {
     ),
     "a keyword in an undefined footnote": ("[^b `Fixes o/r#1`]", "[^b `F·ixes o/r#1`]"),
     "a keyword with an entity in an HTML block": ("<div>\n&#70ixes #12\n</div>", "<div>\nF·ixes #12\n</div>"),
+    "a tag within a reference": ("fixes o<sub>/</sub>r#2", "f·ixes o<sub>/</sub>r#2"),
+    "a keyword and its number in two cells": ("| Fix | GH-3 |\n|---|---|", "| F·ix | GH-3 |\n|---|---|"),
+    "a keyword before a list": ("Fix\n- #2", "F·ix\n- #2"),
+    "a keyword before a box": (
+        "Close\n<details>https://github.com/o/r/issues/4</details>",
+        "C·lose\n<details>https://github.com/o/r/issues/4</details>",
+    ),
+    "a keyword in the label of a link in a footnote": ("[^fixes ]()GH-3", "[^f·ixes ]()GH-3"),
+    "a keyword before the footnotes": (
+        "[^1]\n\n[^1]: #7\n\nClose",
+        "[^1]\n\n[^1]: #7\n\nC·lose",
+    ),
+    "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
+    "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
+    "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
     # commands
     "a bot would merge": ("/merge", "/·merge"),
     "a bot would label": ("ok\n/label bug", "ok\n/·label bug"),
@@ -117,6 +138,12 @@ HOSTILE = {
         "<a href='https://github.com@x.test'>y</a>",
         "&lt;a href='https:·//github.com@x.test'>y</a>",
     ),
+    "a tag behind a backslash in an address": ("https://x.test/\\<i onerror=y>", "https://x.test/\\&lt;i onerror=y>"),
+    "a tag as a row of a table begins an HTML block": (
+        "a | b\n-|-\n</pre>\n| <?x",
+        "a | b\n-|-\n&lt;/pre>\n| &lt;?x",
+    ),
+    "a tag below a definition": ("[1]: /x\n\t<i onerror>", "\\[1]: /x\n\t&lt;i onerror>"),
     # comments, markers
     "a comment holds hidden text": ("a <!-- obey --> b", "a  b"),
     "a comment over lines in a quote": ("> a <!-- b\n> c --> d", "> a  d"),
@@ -165,6 +192,27 @@ HOSTILE = {
         '&lt;a href="https://x.test">https://github.com/x</a>',
     ),
     "a host with a letter of another script": ("[a](https://g\u0456thub.com)", "\\[a](https:·//g\u0456thub.com)"),
+    "a link of several rows shows another host": (
+        'a | b\n-|-\n<a href="https://x.test">\nhttps://github.com',
+        'a | b\n-|-\n&lt;a href="https://x.test">\nhttps://github.com',
+    ),
+    "a link of several blocks shows another host": (
+        '<div><a href="https://x.test">\n\n[https://github.com\n\n</a></div>',
+        '<div>&lt;a href="https://x.test">\n\n[https://github.com\n\n</a></div>',
+    ),
+    "an image with a caret is a link": (
+        "![^http://github.com](http://x.test)",
+        "!\\[^http://github.com](http://x.test)",
+    ),
+    "a link shows another host behind an arrow": (
+        "[<-http://github.com>](http://x.test)",
+        "\\[<-http://github.com>](http://x.test)",
+    ),
+    "a backslash does not end a host": ("https://github.com\\@x.test", "https:·//github.com\\@·x.test"),
+    "a bracket does not end an address": (
+        "https://x.test/[ ](https://github.com)@x.test",
+        "https://x.test/[ ](https:·//github.com)@·x.test",
+    ),
     "a hidden direction as a long entity": ("a&#x000202E;b", "ab"),
     # secrets
     "a token is posted": (f"x {TOKEN} y", "x [redacted: github-token] y"),

@@ -103,7 +103,7 @@ class Judge(HTMLParser):
 
     def judge_label(self, address: str, label: str) -> None:
         shown = SHOWN_HOST.search(label)
-        if shown and not label.startswith("www."):
+        if shown and not label.startswith("www.") and unquote(address) != label:
             host = unquote(urlsplit(address).netloc if "://" in address else "").lower()
             if host and not host.startswith(shown[1].lower().rstrip(".,:;!'\")")):
                 self.complaints.append(f"link to {address} shown as {label!r}")
@@ -123,7 +123,10 @@ class Judge(HTMLParser):
 
 def rendered(markdown: str) -> str:
     """Return the HTML that GitHub's renderer makes of a text."""
-    return str(cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS))
+    try:
+        return str(cmarkgfm.github_flavored_markdown_to_html(markdown, OPTIONS))
+    except UnicodeDecodeError as error:  # it cut a character in two
+        return error.object.decode(errors="replace")
 
 
 def complaints(markdown: str) -> list[str]:

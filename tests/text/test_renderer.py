@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import random
 import re
 from html.parser import HTMLParser
 from importlib.metadata import distributions
 
 import pytest
+from support.hostile import KNOWN
 from support.renderer import complaints, rendered
+from support.rubble import rubble, shortest
 
 from accord.text.redaction import Redactor
 from accord.text.sanitise import sanitise
+
+SECRETS = Redactor((KNOWN,))
+SEED = os.environ.get("ACCORD_FUZZ_SEED", "accord")
+TEXTS = int(os.environ.get("ACCORD_FUZZ_TEXTS", "20000"))
+"""Random texts per run; the nightly workflow renders a million."""
+
+PARTS = 4
+"""Parts that the workers share."""
+
+
+def posted(text: str) -> str:
+    return sanitise(text, secrets=SECRETS).text
 
 
 @pytest.mark.parametrize(
@@ -32,6 +48,17 @@ from accord.text.sanitise import sanitise
 )
 def test_the_judge_finds_what_it_looks_for(text: str, problem: str) -> None:
     assert any(complaint.startswith(problem) for complaint in complaints(text))
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_texts_do_nothing_on_a_rendered_page(part: int) -> None:
+    source = random.Random(f"{SEED} {part}")
+    for _ in range(TEXTS // PARTS):
+        text = rubble(source)
+        if complaints(posted(text)):
+            text = shortest(text, lambda shorter: bool(complaints(posted(shorter))))
+            pytest.fail(f"{text!r} is posted as {posted(text)!r}: {complaints(posted(text))}")
 
 
 class Page(HTMLParser):

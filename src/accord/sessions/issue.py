@@ -19,8 +19,9 @@ from accord.sessions.models import APPROVE_DESIGN, GATES, REVIEW_STRATEGY
 from accord.sessions.plan import SessionOperation
 from accord.sessions.rules import is_about_security
 from accord.sessions.run import answer, ask, close_question
+from accord.text.cutting import cut
 from accord.text.markdown import cell, code_block
-from accord.text.sanitise import cut, sanitise
+from accord.text.sanitise import sanitise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

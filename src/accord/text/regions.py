@@ -1,31 +1,24 @@
 """The regions of a Markdown text: code, prose, tags and links, as offsets into the text itself.
 
-markdown-it gives lines for blocks and no places inside them, so its inline rules are wrapped here to note
-where each began and ended. The parser is set to read as GitHub does: tables, footnotes, HTML, and every address a
-link. Where two readers of Markdown may differ on what is code (a backtick in a bare address, a row that only looks
-like one of a table, a reference with a backtick in its name), ``Prose.is_doubtful`` is set and nothing in it counts
-as code: changed code is a nuisance, a mention taken for code a hole.
+Where two readers of Markdown may differ (a backtick or a bracket in a bare address, a row that only looks like
+one of a table, a reference with a backtick in its name), nothing from ``Prose.doubt`` on counts as code or as a link:
+changed code is a nuisance, a mention taken for code a hole.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+from accord.text.parser import NESTING, InlineSpan, markdown_parser, spans_of
 
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
-    from markdown_it.rules_inline import StateInline
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from markdown_it.token import Token
 
-
-NESTING = 40
-"""Blocks within blocks that are followed; what goes deeper was made to confuse."""
 
 LONGEST_PROSE = 65_536
 """Characters of one paragraph that are looked into: GitHub takes no longer body."""
@@ -34,40 +27,31 @@ LONGEST_TEXT = 4 * LONGEST_PROSE
 """Characters of a text that is looked into: enough for one that is posted as a body and follow-up comments."""
 
 _LINE = re.compile(r"[^\r\n]*(\r\n?|\n|\Z)")
-_FOOTNOTE = re.compile(r"\[\^[^\]\s\x00]+\]:[ \t]*")
 _FOOTNOTE_LABEL = re.compile(r"\[(\^[^\]\s]+)\]:")
 _NOTE_AS_DEFINITION = re.compile(r"\[(\^[^\]\s]+)\]:[\s>]*<?([^\s>]*)")
-_ADDRESS_WITH_BACKTICK = re.compile(r"(?:://|www\.)[^\s<`]*`", re.IGNORECASE)
 _BACKTICK_IN_BRACKETS = re.compile(r"\]\[[^\]]*`|\]\([^)\s]*`")
+_NOTE = re.compile(r"\[(\^[^\]\s]+)\]|\[\^")
+_ADDRESS = re.compile(r"(?:://|www\.)[^\s<]*", re.IGNORECASE)
+_SWALLOWED = re.compile(r"[`\\]")
 _TABLE_RULE = re.compile(r"^[ \t]*[|:-][ \t|:-]*$", re.MULTILINE)
+_INDENTED = re.compile(r"[ >]*(?: {4}|\t)[ \t]*\S")
 _NESTED_BRACKETS = re.compile(r"(?:\[[^\[\]]*){15}")
 _MANY_BRACKETS = re.compile(r"(?:\[[^\[\]]*){64}")
 _LONGEST_LABEL = 900
 """CommonMark ends a label at 999 characters, markdown-it does not."""
 
 
-@dataclass(frozen=True, slots=True)
-class InlineSpan:
-    """Something inside prose: ``code``, ``html``, ``autolink``, ``link`` or ``image``, as offsets into the prose.
-
-    ``label_end`` is where the text of a link ends and its address begins; ``address`` is decoded, None by reference.
-    """
-
-    kind: str
-    start: int
-    end: int
-    label_end: int = 0
-    address: str | None = None
-    target: str | None = None
-
-
 @dataclass(frozen=True)
 class Prose:
-    """Text of a paragraph, heading, cell or HTML block, without the marks of the blocks around it."""
+    """Text of a paragraph, heading, cell or HTML block, without the marks of the blocks around it.
+
+    Readers may differ on what is code from ``doubt`` on.
+    """
 
     content: str
     is_html: bool
-    is_doubtful: bool
+    is_cell: bool
+    doubt: int
     spans: Sequence[InlineSpan]
     _starts: Sequence[int]
     _sources: Sequence[int]
@@ -77,15 +61,24 @@ class Prose:
         i = bisect_right(self._starts, position) - 1
         return self._sources[i] + position - self._starts[i]
 
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether readers may differ on any of it."""
+        return self.doubt < len(self.content)
+
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A link reference definition: where its ``[`` is, and where it ends."""
+    """A link reference definition: where its ``[`` is, and where it ends.
+
+    cmark-gfm takes one for text when a table or an indented line follows without a blank line.
+    """
 
     start: int
     end: int
     label: str
     address: str
+    is_doubtful: bool = False
 
 
 @dataclass
@@ -117,12 +110,12 @@ def parse_markdown(text: str) -> ParsedMarkdown:
         return ParsedMarkdown(text, (), is_readable=False)
     page = ParsedMarkdown(text, [(hit.start(), hit.start(1)) for hit in _LINE.finditer(text)])
     env: dict[str, Any] = {}
-    tokens = _parser().parse(text, env)
+    tokens = markdown_parser().parse(text, env)
     page.is_readable = all(map(_is_readable, tokens))
     if page.is_readable:
-        _read_blocks(page, tokens, env)
         page.definitions += _definitions(page, env)
         page.footnotes += _footnotes(page, env)
+        _read_blocks(page, tokens, env)
     return page
 
 
@@ -148,7 +141,7 @@ def _read_blocks(page: ParsedMarkdown, tokens: Sequence[Token], env: dict[str, A
             searched_from = cell_end[1] if cell_end[0] == first else 0
             cell, end = _by_cell(page, token, searched_from)
             cell_end = (first, end)
-            page.prose.append(_prose(page, token, env, cell))
+            page.prose.append(_prose(page, token, env, cell, is_cell=True))
         elif token.type == "inline":
             page.prose.append(_prose(page, token, env, _by_lines(page, token)))
 
@@ -159,45 +152,50 @@ def _is_closed(page: ParsedMarkdown, fence: Token) -> bool:
     return last - first > 1 and set(closing) == {fence.markup[0]} and len(closing) >= len(fence.markup)
 
 
-def _prose(page: ParsedMarkdown, token: Token, env: dict[str, Any], places: tuple[list[int], list[int]]) -> Prose:
+def _prose(
+    page: ParsedMarkdown,
+    token: Token,
+    env: dict[str, Any],
+    places: tuple[list[int], list[int]],
+    *,
+    is_cell: bool = False,
+) -> Prose:
     is_html = token.type == "html_block"
-    spans = [] if is_html else _spans(token.content, env)
-    prose = Prose(token.content, is_html, _is_doubtful(page, token, spans), spans, *places)
-    if not prose.is_doubtful:
-        page.code += [(prose.source(s.start), prose.source(s.end - 1) + 1) for s in spans if s.kind == "code"]
+    spans = [] if is_html else spans_of(token.content, env)
+    prose = Prose(token.content, is_html, is_cell, _doubt(page, token, spans), spans, *places)
+    code = (span for span in spans if span.kind == "code" and span.end <= prose.doubt)
+    page.code += [(prose.source(span.start), prose.source(span.end - 1) + 1) for span in code]
     return prose
 
 
-def _spans(content: str, env: dict[str, Any]) -> list[InlineSpan]:
-    """Parse the inside of a block, and return what the wrapped rules noted, in order of their start."""
-    notes: list[InlineSpan] = []
-    env["accord.notes"], env["accord.offset"] = notes, 0
-    parser = _parser()
-    parser.inline.parse(content, parser, env, [])
-    return sorted(notes, key=lambda span: (span.start, -span.end))
-
-
-def _is_doubtful(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> bool:
+def _doubt(page: ParsedMarkdown, token: Token, spans: Sequence[InlineSpan]) -> int:
+    """Return from where on readers may differ on what is code and what is a link: the length if nowhere."""
     content = token.content
-    if "`" not in content or token.type == "html_block":
-        return False
+    if token.type == "html_block":
+        return len(content)
     first, last = token.map or (0, 0)
     row = page.line(first) if last - first == 1 else ""
+    if _TABLE_RULE.search(content) or _NESTED_BRACKETS.search(content) or "\\\\|" in row:
+        return 0
     outside = _without_code(content, spans)
-    return bool(
-        _ADDRESS_WITH_BACKTICK.search(outside)
-        or _BACKTICK_IN_BRACKETS.search(content)
-        or _TABLE_RULE.search(content)
-        or _NESTED_BRACKETS.search(content)
-        or "`" in outside[_position_of_note(outside) :]
-        or "\\\\|" in row
-    )
+    backtick = _BACKTICK_IN_BRACKETS.search(content)
+    return min(_lost_note(page, outside), _odd_address(outside, spans), backtick.start() if backtick else len(content))
 
 
-def _position_of_note(content: str) -> int:
-    """Return where the first footnote reference begins; without a definition, cmark-gfm shows its source as text."""
-    position = content.find("[^")
-    return len(content) if position < 0 else position
+def _lost_note(page: ParsedMarkdown, content: str) -> int:
+    """Return where the first footnote without a definition begins: cmark-gfm shows its source as text."""
+    labels = {note.label for note in page.footnotes}
+    return next((hit.start() for hit in _NOTE.finditer(content) if hit[1] not in labels), len(content))
+
+
+def _odd_address(content: str, spans: Sequence[InlineSpan]) -> int:
+    """Return where a bare address begins that swallows markup: for cmark-gfm, it ends only at a blank or ``<``."""
+    links = [span.start for span in spans if span.kind in ("link", "image")]
+    for hit in _ADDRESS.finditer(content):
+        i = bisect_left(links, hit.start())
+        if _SWALLOWED.search(hit[0]) or (i < len(links) and links[i] < hit.end()):
+            return hit.start()
+    return len(content)
 
 
 def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
@@ -205,7 +203,7 @@ def _without_code(content: str, spans: Sequence[InlineSpan]) -> str:
     pieces, end = [], 0
     for span in spans:
         if span.kind == "code" and span.start >= end:
-            pieces += [content[end : span.start], "` "]
+            pieces += [content[end : span.start], "`".ljust(span.end - span.start)]
             end = span.end
     return "".join(pieces) + content[end:]
 
@@ -242,6 +240,7 @@ def _by_cell(page: ParsedMarkdown, token: Token, searched_from: int) -> tuple[tu
 
 def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
     """Yield the definitions; footnotes too, since readers without footnotes take their beginning for an address."""
+    doubtful = _lines_above_tables(page)
     named = [(label, definition) for label, definition in env.get("references", {}).items()]
     named += [(definition["label"], definition) for definition in env.get("duplicate_refs", ())]
     for label, definition in named:
@@ -249,11 +248,24 @@ def _definitions(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definiti
         begin, end = page.lines[first][0], page.lines[last - 1][1]
         start = page.text.find("[", begin, end)
         if start >= 0:
-            yield Definition(start, end, label, definition["href"])
+            is_doubtful = last in doubtful or (last < len(page.lines) and bool(_INDENTED.match(page.line(last))))
+            yield Definition(start, end, label, definition["href"], is_doubtful)
     for number in env.get("accord.footnotes", ()):
         note = _NOTE_AS_DEFINITION.search(page.text, page.lines[number][0])
         if note:
             yield Definition(note.start(), note.start(1), note[1], note[2])
+
+
+def _lines_above_tables(page: ParsedMarkdown) -> set[int]:
+    """Return the lines that no blank line parts from a row of dashes below them, and those rows."""
+    found = set()
+    is_above = False
+    for number in reversed(range(len(page.lines))):
+        line = page.line(number).strip(" \t>")
+        is_above = bool(line) and (is_above or (bool(_TABLE_RULE.fullmatch(line)) and line.strip("- \t") != ""))
+        if is_above:
+            found.add(number)
+    return found
 
 
 def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition]:
@@ -267,93 +279,3 @@ def _footnotes(page: ParsedMarkdown, env: dict[str, Any]) -> Iterator[Definition
 def is_odd_label(label: str) -> bool:
     """Return whether readers of Markdown differ on what a reference with this label is."""
     return "`" in label or "<" in label or len(label) > _LONGEST_LABEL
-
-
-@cache
-def _parser() -> MarkdownIt:
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"maxNesting": NESTING}).enable("table").disable("inline")
-    parser.disable(["emphasis", "balance_pairs", "fragments_join"])
-    parser.validateLink = _anything  # type: ignore[method-assign,assignment]
-    parser.normalizeLink = str  # type: ignore[method-assign,assignment]
-    parser.block.ruler.before("list", "footnote", _footnote, {"alt": ["paragraph", "reference", "blockquote"]})
-    rules = {rule.name: rule.fn for rule in parser.inline.ruler.__rules__}
-    for name, (kind, first) in _NOTED.items():
-        parser.inline.ruler.at(name, _noting(rules[name], kind, first))
-    return parser
-
-
-def _anything(_address: str) -> bool:
-    """Take every address for a link, as GitHub does before it sanitises."""
-    return True
-
-
-_NOTED = {
-    "backticks": ("code", "`"),
-    "link": ("link", "["),
-    "image": ("image", "!"),
-    "autolink": ("autolink", "<"),
-    "html_inline": ("html", "<"),
-}
-
-
-def _noting(rule: Callable[[StateInline, bool], bool], kind: str, first: str) -> Callable[[StateInline, bool], bool]:
-    """Wrap an inline rule, so that it notes where it matched. A label of an image is parsed as a text of its own."""
-
-    def noted(state: StateInline, silent: bool) -> bool:
-        start = state.pos
-        if state.src[start] != first:
-            return False
-        if silent:
-            return rule(state, silent)
-        before, outer = len(state.tokens), state.env["accord.offset"]
-        if kind == "image":
-            state.env["accord.offset"] = outer + start + 2
-        matched = rule(state, silent)
-        state.env["accord.offset"] = outer
-        if matched and len(state.tokens) > before:
-            span = _span(state, kind, start, before)
-            if span is not None:
-                state.env["accord.notes"].append(span)
-        return matched
-
-    return noted
-
-
-def _span(state: StateInline, kind: str, start: int, before: int) -> InlineSpan | None:
-    outer = state.env["accord.offset"]
-    pushed = next((token for token in state.tokens[before:] if token.type != "text"), None)
-    if kind == "code" and (pushed is None or pushed.type != "code_inline"):
-        return None
-    label_end, address, target = 0, None, None
-    if kind in ("link", "image") and pushed is not None:
-        opening = start + (kind == "image")
-        label_end = outer + state.md.helpers.parseLinkLabel(state, opening, kind == "link")
-        target = str(pushed.attrs["href" if kind == "link" else "src"])
-        if state.src[state.pos - 1] == ")":
-            address = target
-    elif kind == "autolink":
-        address = target = state.src[start + 1 : state.pos - 1]
-    return InlineSpan(kind, outer + start, outer + state.pos, label_end, address, target)
-
-
-def _footnote(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
-    """Read ``[^1]: text`` and what is indented below it (GitHub Docs, "Footnotes"); CommonMark sees a link there."""
-    if state.is_code_block(start_line):
-        return False
-    begin = state.bMarks[start_line] + state.tShift[start_line]
-    found = _FOOTNOTE.match(state.src, begin, state.eMarks[start_line])
-    if not found or silent:
-        return bool(found)
-    saved = state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line], state.parentType
-    state.push("footnote_open", "", 1).map = [start_line, end_line]
-    state.bMarks[start_line], state.tShift[start_line] = found.end(), 0
-    state.blkIndent += 4
-    state.sCount[start_line] = state.blkIndent
-    state.md.block.tokenize(state, start_line, end_line)
-    state.blkIndent -= 4
-    state.bMarks[start_line], state.tShift[start_line], state.sCount[start_line], state.parentType = saved
-    state.push("footnote_close", "", -1)
-    state.env.setdefault("accord.footnotes", {})[start_line] = state.line
-    return True

@@ -13,6 +13,7 @@ import html
 import re
 from bisect import bisect_right
 from html.entities import html5
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from accord.text.addresses import is_lookalike
@@ -69,26 +70,28 @@ TAG = "\x01"
 ISSUE_LINK = "\x02"
 """Replaces the address of a link to an issue in a view."""
 
+LINK = "\x03"
+"""Replaces the address of another link in a view."""
+
 _KEYWORDS = ("closes", "closed", "close", "fixes", "fixed", "fix", "resolves", "resolved", "resolve")
-_JOINED = rf"(?:{TAG}|\*\*|__)*"
-"""Markup that vanishes between two characters: tags without effect, and strong text inside strong text."""
+_MARKUP = rf"{TAG}{LINK}*_~\[\]!"
+_JOINED = f"[{_MARKUP}]*+"
+"""Markup that vanishes between two characters."""
 
 _KEYWORD = "(?<![A-Za-z0-9])(?:" + "|".join(_JOINED.join(word) for word in _KEYWORDS) + ")"
-_GAP = rf"[\s:*_~(\[<\"'{TAG}]"
 _ISSUE_PATH = r"https?://[^\s/<>]{1,200}/[^\s/<>]{1,100}/[^\s/<>]{1,100}/(?:issues|pull|pulls|discussions)/[0-9]"
 _REFERENCE = (
-    rf"(?:#[0-9]|GH-[0-9]|[\w.-]{{1,100}}/[\w.-]{{1,100}}#[0-9]|{_ISSUE_PATH}|\[[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
+    rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]"
+    rf"|{_ISSUE_PATH}|[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
 )
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:{_GAP}+{_REFERENCE}|#[0-9]))", re.IGNORECASE)
-_DANGLING = re.compile(rf"{_KEYWORD}(?={_GAP}*\Z)", re.IGNORECASE)
-_LEADING_REFERENCE = re.compile(rf"{_GAP}*{_REFERENCE}", re.IGNORECASE)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
-_MENTION = re.compile(rf"(?<![A-Za-z0-9])@(?={_JOINED}[A-Za-z0-9])")
-_MAIL_DOMAIN = re.compile(r"@[\w-]+(?:\.[\w-]+)+")
+_MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
+_MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
 _COMMAND = re.compile(r"^([ \t]*)(?=/[A-Za-z][\w-]*+(?![/]|\.\w))", re.MULTILINE)
 _ADDRESS = re.compile(r"(?<![A-Za-z])(?:https?|ftp)://[^\s<]+|(?<![^\s*_~(])www\.[^\s<]+", re.IGNORECASE)
 _HOST = re.compile(
-    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/\\?#\x09-\x0d\x20<])*))",
+    r"(?:(?<![A-Za-z])((?:https?|ftp):)//[/\\]*|(?<![^\s*_~(])(www)(?=\.))(?=((?:&#?[a-z0-9]{1,31};|\\[!-/:-@\[-`{-~]|[^/?#\x09-\x0d\x20<])*))",
     re.IGNORECASE,
 )
 _PLAIN_ADDRESS = re.compile(
@@ -136,22 +139,30 @@ def as_rendered(content: str, holes: Iterable[Replacement], *, has_escapes: bool
 
 
 def mention_edits(content: str, view: View, addresses: Sequence[Replacement]) -> Iterator[Edit]:
-    """Break every mention, except in addresses, which GitHub makes links of as a whole."""
+    """Break every mention, except in addresses, which GitHub makes links of as a whole.
+
+    Behind a Latin letter or a digit it is none, unless it is an entity: GitHub ends an address before that.
+    """
     in_address = _Cursor(addresses)
     for hit in _MENTION.finditer(view.text):
         start, end = view.source(hit.start())
-        is_mail = view.text[hit.start() - 1 : hit.start()].isalpha() and _MAIL_DOMAIN.match(view.text, hit.start())
-        if not is_mail and not in_address(start):
+        before = view.text[max(0, hit.start() - 1) : hit.start()]
+        is_part = before.isascii() and before.isalnum() and content[start] == "@"
+        is_mail = before.isalpha() and not before.isascii() and _MAIL_DOMAIN.match(view.text, hit.start())
+        if not is_part and not is_mail and not in_address(start):
             yield _guarded(content, start, end, "@", "mentions")
 
 
-def keyword_edits(content: str, view: View, following: str) -> Iterator[Edit]:
-    """Break every closing keyword that a reference follows, be it in the ``following`` block."""
-    found = [hit.start() for hit in _CLOSING.finditer(view.text)]
-    if _LEADING_REFERENCE.match(following):
-        found += [hit.start() for hit in _DANGLING.finditer(view.text)]
-    for position in found:
-        yield _guarded(content, *view.source(position), view.text[position], "closing-keywords")
+def keyword_edits(blocks: Sequence[tuple[str, View]], *, between: str = "\n") -> Iterator[tuple[int, Edit]]:
+    """Break every closing keyword that a reference follows, be it in the next block; yield its block, too.
+
+    ``between`` is the text that readers may see between two blocks.
+    """
+    starts = list(accumulate((len(view.text) + len(between) for _, view in blocks), initial=0))
+    for hit in _CLOSING.finditer("".join(view.text + between for _, view in blocks)):
+        i = bisect_right(starts, hit.start()) - 1
+        content, view = blocks[i]
+        yield i, _guarded(content, *view.source(hit.start() - starts[i]), hit[0][0], "closing-keywords")
 
 
 def command_edits(content: str, view: View) -> Iterator[Edit]:
@@ -252,7 +263,8 @@ _ACTIVE = re.compile(
     r"|^[ *+>.)0-9-]{17}",  # deep nesting; each level takes two columns
     re.MULTILINE,
 )
-_KEYWORD_PLAIN = re.compile(r"(?<![A-Za-z0-9])(?:close|fix|resolve)|\*\*|__", re.IGNORECASE)
+_KEYWORD_PLAIN = re.compile(r"close|fix|resolve", re.IGNORECASE)
+_MARKUP_PLAIN = re.compile(r"\]\([^()\s]*\)|[*_~\[\]!]+")
 _REFERENCE_PLAIN = re.compile(r"#[0-9]|GH-[0-9]|/(?:issues|pull|pulls|discussions)/[0-9]", re.IGNORECASE)
 
 
@@ -263,5 +275,10 @@ def is_plain(text: str) -> bool:
         and not _ACTIVE.search(text)
         and text.count("[") <= _MOST_BRACKETS
         and not next(invisible_runs(text), None)
-        and not (_REFERENCE_PLAIN.search(text) and _KEYWORD_PLAIN.search(text))
+        and not _may_close(text)
     )
+
+
+def _may_close(text: str) -> bool:
+    bare = _MARKUP_PLAIN.sub("", text)
+    return bool(_KEYWORD_PLAIN.search(bare) and (_REFERENCE_PLAIN.search(bare) or _REFERENCE_PLAIN.search(text)))

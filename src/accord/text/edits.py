@@ -1,0 +1,224 @@
+"""What to change in a parsed page, so that its text informs and does not act."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from accord.text.addresses import is_misleading, is_safe_address
+from accord.text.hidden import hidden_runs, in_place_of
+from accord.text.html import html_parts, is_allowed_tag, link_of_tag
+from accord.text.regions import Prose, is_odd_label
+from accord.text.words import (
+    CODE,
+    ISSUE_LINK,
+    LINK,
+    TAG,
+    Edit,
+    Replacement,
+    View,
+    address_edits,
+    as_rendered,
+    command_edits,
+    entity_edits,
+    keyword_edits,
+    leads_to_issue,
+    linked_addresses,
+    mention_edits,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from accord.text.parser import InlineSpan
+    from accord.text.regions import ParsedMarkdown
+
+
+_LINK_END = re.compile(r"</a", re.IGNORECASE)
+_LONGEST_LABEL = 2000
+_MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
+_MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
+_STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
+_ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
+
+
+def page_edits(page: ParsedMarkdown) -> list[Edit]:
+    """Return what to change; edits may overlap."""
+    edits = [*_hidden_edits(page), *_definition_edits(page)]
+    blocks = []
+    for prose in page.prose:
+        found, view = _prose_edits(page, prose)
+        edits += (_placed(edit, prose) for edit in found)
+        blocks.append((prose.content, view))
+    between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
+    edits += (_placed(edit, page.prose[i]) for i, edit in keyword_edits(blocks, between=between))
+    return edits
+
+
+def _hidden_edits(page: ParsedMarkdown) -> Iterator[Edit]:
+    """Take hidden characters out of everything but code."""
+    code = sorted(page.code)
+    i = 0
+    for start, end in hidden_runs(page.text):
+        while i < len(code) and code[i][1] <= start:
+            i += 1
+        stop = min(end, code[i][0]) if i < len(code) else end
+        if start < stop:
+            yield Edit(start, stop, in_place_of(page.text[start:stop]), "hidden")
+
+
+def _definition_edits(page: ParsedMarkdown) -> Iterator[Edit]:
+    """Turn forbidden link reference definitions into text, by a backslash."""
+    for definition in page.definitions:
+        if _MARKER_LABEL.match(definition.label):
+            yield Edit(definition.start, definition.start + 1, "\\[", "markers")
+        elif (
+            definition.is_doubtful
+            or is_odd_label(definition.label)
+            or not is_safe_address(definition.address)
+            or "<!--" in page.text[definition.start : definition.end]
+        ):
+            yield Edit(definition.start, definition.start + 1, "\\[", "links")
+
+
+def _placed(edit: Edit, prose: Prose) -> Edit:
+    return edit._replace(start=prose.source(edit.start), end=prose.source(edit.end - 1) + 1)
+
+
+def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
+    """Return what to change in a block, except for keywords, and the block as a reader sees it."""
+    content = prose.content
+    edits, holes = _raw_html(page, prose) if prose.is_html else _inline(prose, page)
+    sure = [hole for hole in holes if hole.new == TAG or hole.end <= prose.doubt]
+    bracket = "&#91;" if prose.is_html else "\\["
+    edits += (Edit(hit.start(1), hit.end(1), bracket, "markers") for hit in _MARKER_LINE.finditer(content))
+    edits += entity_edits(content, sure, is_html=prose.is_html)
+    view = as_rendered(content, holes, has_escapes=not prose.is_html)
+    images = [Replacement(span.start, span.end, LINK) for span in prose.spans if span.kind == "image"]
+    edits += address_edits(content, sure)
+    addresses = [] if prose.is_html else linked_addresses(content, sure)
+    addresses += (Replacement(span.start, span.end, "") for span in prose.spans if span.kind == "autolink")
+    edits += mention_edits(content, view, sorted(addresses))
+    if images:
+        edits += (edit for _, edit in keyword_edits([(content, view)]))
+    for reading in (as_rendered(content, sure, has_escapes=True), View(content, ())) if prose.is_doubtful else ():
+        acting = [*mention_edits(content, reading, ()), *(edit for _, edit in keyword_edits([(content, reading)]))]
+        edits += (edit for edit in acting if edit.start >= prose.doubt)
+    edits += (
+        edit
+        for edit in command_edits(content, view)
+        if not _before_on_line(page.text, prose.source(edit.start)).strip()
+    )
+    return edits, as_rendered(content, [*holes, *images], has_escapes=not prose.is_html) if images else view
+
+
+def _before_on_line(text: str, position: int) -> str:
+    return text[max(text.rfind("\n", 0, position), text.rfind("\r", max(0, position - 300), position)) + 1 : position]
+
+
+def _raw_html(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], list[Replacement]]:
+    """Look through an HTML block, in which nothing is Markdown."""
+    edits, holes = [], []
+    for piece in html_parts(prose.content):
+        text = prose.content[piece.start : piece.end]
+        if piece.kind == "comment":
+            edits.append(_without_comment(prose.content, piece.start, piece.end))
+        elif piece.kind == "refused":
+            edits.append(Edit(piece.start, piece.end, "&lt;", "html"))
+        elif _misleads(page, prose, piece.start, piece.end):
+            edits.append(Edit(piece.start, piece.start + 1, "&lt;", "links"))
+        if piece.kind != "refused":
+            holes.append(Replacement(piece.start, piece.end, TAG if text[:2] != "<!" else CODE))
+    return edits, holes
+
+
+def _without_comment(content: str, start: int, end: int) -> Edit:
+    """Remove a comment; within other HTML with its line, as an empty one would end the block."""
+    kind = "markers" if IMITATION.match(content, start) else "comments"
+    before = content.rfind("\n", 0, start)
+    after = content.find("\n", end)
+    is_alone = before >= 0 <= after and not content[before:start].strip() and not content[end:after].strip()
+    return Edit(before, after, "", kind) if is_alone else Edit(start, end, "", kind)
+
+
+def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replacement]]:
+    """Look through what the wrapped rules noted in a paragraph."""
+    content = prose.content
+    edits: list[Edit] = []
+    holes: list[Replacement] = []
+    for span in prose.spans:
+        if span.kind == "html":
+            edits += _tag_edits(page, prose, span)
+            holes.append(Replacement(span.start, span.end, CODE if content.startswith("<!", span.start) else TAG))
+        elif span.kind == "autolink":
+            if not is_safe_address(span.address or "") and not _is_mail(span):
+                edits.append(Edit(span.start, span.start + 1, "&lt;", "links"))
+        elif span.kind == "code":
+            holes.append(Replacement(span.start, span.end, CODE))
+        else:
+            edits += _link_edits(content, span)
+            sign = ISSUE_LINK if leads_to_issue(span.target or "") else LINK
+            holes.append(Replacement(span.label_end, span.end, sign))
+    known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
+    edits += _stray_edits(
+        content, [s for s in known if s.kind != "code" or s.end <= prose.doubt], 0 if page.footnotes else prose.doubt
+    )
+    return edits, sorted(holes)
+
+
+def _is_mail(span: InlineSpan) -> bool:
+    return ":" not in (span.address or "")
+
+
+def _is_line(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> bool:
+    """Return whether a tag is all of a line: in a table, cmark-gfm takes it for the start of an HTML block."""
+    start = prose.source(span.start)
+    line = page.lines[bisect_right(page.lines, start, key=itemgetter(0)) - 1]
+    return page.text[line[0] : line[1]].strip(" \t>") + ">" == prose.content[span.start : span.end]
+
+
+def _tag_edits(page: ParsedMarkdown, prose: Prose, span: InlineSpan) -> Iterator[Edit]:
+    tag = prose.content[span.start : span.end]
+    if tag.startswith("<!--"):
+        yield Edit(span.start, span.end, "", "markers" if IMITATION.match(tag) else "comments")
+    elif not is_allowed_tag(tag) or (prose.is_cell and _is_line(page, prose, span)):
+        yield Edit(span.start, span.start + 1, "&lt;", "html")
+    elif _misleads(page, prose, span.start, span.end):
+        yield Edit(span.start, span.start + 1, "&lt;", "links")
+
+
+def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
+    """Return whether a tag opens a link whose text shows another host, or that goes on for long."""
+    address = link_of_tag(prose.content[start:end])
+    if address is None:
+        return False
+    begin = prose.source(end - 1) + 1
+    closing = _LINK_END.search(page.text, begin, begin + _LONGEST_LABEL)
+    label = page.text[begin : closing.start() if closing else begin + _LONGEST_LABEL]
+    return len(label) == _LONGEST_LABEL or is_misleading(label, address)
+
+
+def _link_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
+    """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
+    bracket = span.start + (span.kind == "image")
+    is_odd = "<!--" in content[span.label_end : span.end]
+    is_lie = is_misleading(content[bracket + 1 : span.label_end], span.target or "")
+    if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
+        yield Edit(bracket, bracket + 1, "\\[", "links")
+
+
+def _stray_edits(content: str, spans: Sequence[InlineSpan], doubt: int) -> Iterator[Edit]:
+    """Escape each ``<`` that some reader may take for the start of HTML, outside of what is known."""
+    i = 0
+    for start in [
+        *(hit.end() - 1 for hit in _STRAY.finditer(content, 0, doubt + 1)),
+        *(hit.start() for hit in _ANY_TAG.finditer(content, doubt)),
+    ]:
+        while i < len(spans) and spans[i].end <= start:
+            i += 1
+        if i == len(spans) or start < spans[i].start:
+            kind = "markers" if IMITATION.match(content, start) else "html"
+            yield Edit(start, start + 1, "&lt;", kind)
