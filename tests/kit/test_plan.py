@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from accord.kit import manifest as written
 from accord.kit.manifest import PLACE, Kit, Manifest, Pin, manifest_entry, shipped_kit, with_pin
-from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, merge_texts, plan_kit
+from accord.kit.plan import DELETED, OWN, RETIRED, Action, KitPlan, plan_kit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ def planned(base: str | None, found: str | None, template: str | None, pin: Pin 
     files = {} if template is None else {PATH: template}
     held = {} if base is None else {PATH: manifest_entry(base)}
     manifest = Manifest(version=OLD.version, commit=OLD.commit, files=held)
-    return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found}, merge_texts)
+    return plan_kit(Kit(pin.version, files), pin, manifest, {} if found is None else {PATH: found})
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,7 @@ def test_after_a_conflict_a_file_stays_with_the_commit_that_it_worked_with() -> 
     own = with_pin(USES, OLD).replace("uses:", "uses : ")
     first = planned(USES, own, USES.replace("uses:", "uses:  "))
     assert [(file.action, file.after) for file in first.files] == [(Action.CONFLICT, own)]
-    second = plan_kit(
-        Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own}, merge_texts
-    )
+    second = plan_kit(Kit("0.2.0", {PATH: USES.replace("uses:", "uses:  ")}), NEW, first.manifest, {PATH: own})
     assert not second.is_change
 
 
@@ -122,8 +120,8 @@ def test_planning_after_applying_finds_nothing_to_do(
 ) -> None:
     before = Manifest(version="0", commit=OLD.commit, files={p: manifest_entry(t) for p, t in held(bases).items()})
     kit = Kit(pin.version, held(templates))
-    first = plan_kit(kit, pin, before, held(found), merge_texts)
-    second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)}, merge_texts)
+    first = plan_kit(kit, pin, before, held(found))
+    second = plan_kit(kit, pin, first.manifest, {**held(found), **carried_out(first)})
     removed = {file.path for file in first.of(Action.REMOVE)}
     assert {file.path for file in second.changes} <= removed  # those are there in this test, and gone in a repository
     assert second.manifest == first.manifest

@@ -22,10 +22,9 @@ from accord.kit.manifest import (
     read_manifest,
     shipped_kit,
 )
-from accord.kit.plan import Action, KitPlan, merge_texts, plan_kit
+from accord.kit.plan import Action, KitPlan, plan_kit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from accord.kit.manifest import Kit
@@ -42,7 +41,7 @@ def plan_folder(root: Path, kit: Kit, pin: Pin) -> KitPlan:
         check_version(manifest, kit.version)
     paths = kit.files.keys() | (manifest.files.keys() | manifest.pending.keys() if manifest else set())
     found = {path: text for path in sorted(paths) if (text := _read(root, path)) is not None}
-    return plan_kit(kit, pin, manifest, found, merge_texts)
+    return plan_kit(kit, pin, manifest, found)
 
 
 def read_installed(root: Path) -> Manifest | None:
@@ -65,31 +64,32 @@ def kit_check(root: Path) -> DoctorCheck:
     except AccordError as error:
         return DoctorCheck("kit", PLACE, [(PLACE, Finding("kit-unreadable", str(error)))])
     behind = [file for file in plan.files if file.is_change or file.action is Action.CONFLICT]
-    findings = [(file.path, warning("kit-drift", _drift_message(file.action))) for file in behind]
+    findings = []
+    for file in behind:
+        is_conflict = file.action is Action.CONFLICT
+        problem = "conflicts with the template's changes" if is_conflict else f"is behind the kit ({file.action.value})"
+        message = f"This file {problem}. Run `accord init` to see the difference."
+        findings.append((file.path, warning("kit-drift", message)))
     note = f"version {manifest.version}, {len(plan.of(Action.KEEP))} files edited or left out"
     return DoctorCheck("kit", note, findings)
-
-
-def _drift_message(action: Action) -> str:
-    problem = (
-        "conflicts with the template's changes" if action is Action.CONFLICT else f"is behind the kit ({action.value})"
-    )
-    return f"This file {problem}. Run `accord init` to see the difference."
 
 
 def install_kit(root: Path, plan: KitPlan) -> None:
     """Apply a plan. Raises WrongUsage before the first write when one of the files cannot be written."""
     if not plan.is_change:
         return
-    _require_writable(root, [*(file.path for file in plan.changes), PLACE])
+    for path in (*(file.path for file in plan.changes), PLACE):
+        if not can_be_written(root / path):
+            message = f"Cannot write {root / path}, so nothing was written."
+            raise WrongUsage(message, hint="Give this user write access to it, and run this again.")
     if plan.changes:
-        _write_manifest(root, _with_pending(plan))
+        write_whole(root / PLACE, manifest_text(_with_pending(plan)))
     for file in plan.changes:
         if file.after is None:
             (root / file.path).unlink(missing_ok=True)
         else:
             write_whole(root / file.path, file.after)
-    _write_manifest(root, plan.manifest)
+    write_whole(root / PLACE, manifest_text(plan.manifest))
 
 
 def _with_pending(plan: KitPlan) -> Manifest:
@@ -102,10 +102,6 @@ def _with_pending(plan: KitPlan) -> Manifest:
     start = plan.before or plan.manifest.model_copy(update={"files": {}})
     known = {path: done.entry for path, done in start.pending.items() if path not in pending}
     return start.model_copy(update={"pending": pending, "files": {**start.files, **known}})
-
-
-def _write_manifest(root: Path, manifest: Manifest) -> None:
-    write_whole(root / PLACE, manifest_text(manifest))
 
 
 def _read(root: Path, path: str) -> str | None:
@@ -129,12 +125,3 @@ def _read(root: Path, path: str) -> str | None:
 
 def _in_the_way(place: Path, what: str) -> WrongUsage:
     return WrongUsage(f"{place} is {what}, but the kit has a file there.", hint="Move it away, and run this again.")
-
-
-def _require_writable(root: Path, paths: Iterable[str]) -> None:
-    for path in paths:
-        if not can_be_written(root / path):
-            raise WrongUsage(
-                f"Cannot write {root / path}, so nothing was written.",
-                hint="Give this user write access to it, and run this again.",
-            )

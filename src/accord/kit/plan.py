@@ -19,12 +19,9 @@ from accord.git.program import Git
 from accord.kit.manifest import Manifest, ManifestEntry, Pin, bases, manifest_entry, with_pin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from accord.kit.manifest import Kit
-
-    Merge = Callable[[str, str, str], str | None]
-    from collections.abc import Iterator
 
 
 class Action(StrEnum):
@@ -91,7 +88,7 @@ class KitPlan:
         return tuple(file for file in self.files if file.action is action)
 
 
-def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str], merge: Merge) -> KitPlan:
+def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, str]) -> KitPlan:
     """Compare the kit with a repository; ``found`` has its files at the kit's and the manifest's paths.
 
     Planning again after applying changes nothing.
@@ -102,19 +99,15 @@ def plan_kit(kit: Kit, pin: Pin, manifest: Manifest | None, found: Mapping[str, 
     for path in sorted(kit.files.keys() | known.keys()):
         base, template = known.get(path), kit.files.get(path)
         last = manifest.commit if manifest else ""
-        file = plan_file(path, (base, found.get(path), template), pin, last, merge)
-        if file is None:
-            continue
-        files.append(file)
-        if template is not None and file.note != OWN:
-            entries[path] = manifest_entry(template)
+        if file := plan_file(path, (base, found.get(path), template), pin, last):
+            files.append(file)
+            if template is not None and file.note != OWN:
+                entries[path] = manifest_entry(template)
     after = Manifest(version=pin.version, commit=pin.commit, files=entries)
     return KitPlan(tuple(files), after, manifest)
 
 
-def plan_file(
-    path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: str, merge: Merge
-) -> FilePlan | None:
+def plan_file(path: str, texts: tuple[str | None, str | None, str | None], pin: Pin, last: str) -> FilePlan | None:
     """Plan one file; None when it is neither wanted nor present.
 
     ``texts`` are the installed template, the file, and the new template; ``last`` is the commit that accord wrote
@@ -124,10 +117,9 @@ def plan_file(
     ends_in_crlf = found is not None and "\r\n" in found and found.count("\n") == found.count("\r\n")
     lines = found.replace("\r\n", "\n") if found and ends_in_crlf else found
     then, own, now = [None if text is None else with_pin(text, pin) for text in (base, lines, template)]
-    decided = _without_template(then, own) if now is None else _with_template(then, own, now, merge)
-    if decided is None:
+    if own is None and now is None:
         return None
-    action, after, note = decided
+    action, after, note = _decide(then, own, now)
     if note == EDITED and action is Action.KEEP and lines is not None:
         after = with_pin(lines, pin, only=last)
     if action is Action.CONFLICT or note in (OWN, RETIRED):
@@ -145,11 +137,10 @@ def plan_file(
     return FilePlan(path, action, found, after, note, (then or "", now or ""))
 
 
-_Decided = tuple[Action, str | None, str]
-
-
-def _with_template(then: str | None, own: str | None, now: str, merge: Merge) -> _Decided:
-    """Decide about a file of the kit."""
+def _decide(then: str | None, own: str | None, now: str | None) -> tuple[Action, str | None, str]:
+    """Decide about a file by the installed template, its own text and the new template; one of the last two exists."""
+    if now is None:
+        return (Action.REMOVE, None, "") if own == then else (Action.KEEP, own, RETIRED)
     if own is None:
         return (Action.ADD, now, "") if then is None else (Action.KEEP, None, DELETED)
     if own == now:
@@ -160,17 +151,10 @@ def _with_template(then: str | None, own: str | None, now: str, merge: Merge) ->
         return Action.UPDATE, now, ""
     if now == then:
         return Action.KEEP, own, EDITED
-    both = merge(own, then, now)
+    both = merge_texts(own, then, now)
     if both is None or not _is_text(both):
         return Action.CONFLICT, own, CLASHES
     return Action.MERGE, both, EDITED
-
-
-def _without_template(then: str | None, own: str | None) -> _Decided | None:
-    """Decide about a file that only an earlier kit had."""
-    if own is None:
-        return None
-    return (Action.REMOVE, None, "") if own == then else (Action.KEEP, own, RETIRED)
 
 
 def _is_text(text: str) -> bool:
@@ -201,13 +185,9 @@ def unified_diff(before: str | None, after: str | None, path: str) -> str:
     """Return the unified diff of one file (None: no file). As in git, only LF ends a line."""
     old, new = "/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}"
     lines = difflib.unified_diff(_LINES.findall(before or ""), _LINES.findall(after or ""), old, new)
-    return "".join(_ended(line) for line in lines)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def diffs(files: tuple[FilePlan, ...]) -> Iterator[str]:
     """Return the diff of each file that changes."""
     return (unified_diff(file.before, file.after, file.path) for file in files if file.is_change)
-
-
-def _ended(line: str) -> str:
-    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -18,7 +18,7 @@ from accord.github.markers import find_markers, write_marker
 from accord.github.models import Conflict, Forbidden
 from accord.github.once import send_once, send_until_answered
 from accord.kit.manifest import FOLDER, PLACE, check_version, digest_of, manifest_text, read_manifest, with_pin
-from accord.kit.plan import Action, merge_texts, plan_kit, unified_diff
+from accord.kit.plan import Action, plan_kit, unified_diff
 from accord.text.markdown import cell, code_block, table
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from accord.github.git_data import TreeEntry
     from accord.github.models import Pull
     from accord.kit.manifest import Kit, Manifest, Pin
-    from accord.kit.plan import FilePlan, KitPlan
+    from accord.kit.plan import KitPlan
 
 BRANCH = "accord/sync"
 REF = f"refs/heads/{BRANCH}"
@@ -39,6 +39,10 @@ _MARKER = "sync"
 _PERMISSIONS = (
     "The token needs contents, pull requests and workflows to write in this repository. "
     "The token of a workflow's job cannot have them, so use one of an app."
+)
+_CONFLICTS = (
+    "## Conflicts\n\nThese files were edited here and in the new version, in the same lines. They stay unchanged. "
+    "Below are the changes of the templates; copy those that you want."
 )
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?/[A-Za-z0-9._-]+")
 
@@ -86,12 +90,11 @@ class SyncOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class SyncDecision:
-    """What to do: push the branch, write the pull request, or neither, with the reason."""
+    """What to do: push the branch, write the pull request, or neither."""
 
     outcome: SyncOutcome
     pushes: bool = False
     writes_pull: bool = False
-    refusal: str = ""
 
 
 @dataclass(frozen=True)
@@ -175,13 +178,11 @@ def sync_repository(
     plan = None
     try:
         consumer = read_consumer(github, kit, pin)
-        plan = plan_kit(kit, pin, consumer.manifest, consumer.files, merge_texts)
+        plan = plan_kit(kit, pin, consumer.manifest, consumer.files)
         if not plan.is_change:
             return SyncResult(repository, SyncOutcome.UNCHANGED, plan)
         proposal = _read_proposal(github, repository, plan)
         decision = decide(plan, proposal)
-        if decision.refusal:
-            raise Refused(decision.refusal, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
         if decision.outcome is not SyncOutcome.APPLIED or is_dry_run:
             outcome = SyncOutcome.PLANNED if decision.outcome is SyncOutcome.APPLIED else decision.outcome
             return SyncResult(repository, outcome, plan, proposal.pulls[0] if proposal.pulls else None)
@@ -213,10 +214,8 @@ def read_consumer(github: GitHub, kit: Kit, pin: Pin) -> Consumer:
         raise Refused("The repository is empty.", hint="Run `accord init` in a checkout of it, and commit the files.")
     tree, entries = kit_entries(github, commit)
     if PLACE not in entries:
-        raise Refused(
-            f"The repository has no {PLACE}, so it does not have the kit.",
-            hint="Run `accord init` in a checkout of it, and commit the files.",
-        )
+        message = f"The repository has no {PLACE}, so it does not have the kit."
+        raise Refused(message, hint="Run `accord init` in a checkout of it, and commit the files.")
     manifest = read_manifest(_text(github, PLACE, commit))
     check_version(manifest, kit.version)
     earlier_pin = f"{manifest.commit} # v{manifest.version}"
@@ -277,18 +276,19 @@ def _read_proposal(github: GitHub, repository: str, plan: KitPlan) -> Proposal:
 
 
 def decide(plan: KitPlan, proposal: Proposal) -> SyncDecision:
-    """Decide what is still to do for a plan that changes something. Pure.
+    """Decide what is still to do for a plan that changes something.
 
-    A pull request that people closed declines its plan; other people's commits on the branch are never overwritten.
+    A pull request that people closed declines its plan. Raises Refused for other people's commits on the branch, which
+    are never overwritten.
     """
     digest = plan_digest(plan)
-    newest = next(iter(proposal.pulls), None)
+    newest, current = next(iter(proposal.pulls), None), proposal.open_pull
     if newest and newest.state != "open" and not newest.is_merged and digest_in(newest.body) == digest:
         return SyncDecision(SyncOutcome.DECLINED)
-    current = proposal.open_pull
     pushes = not proposal.is_wanted
     if pushes and not proposal.is_ours:
-        return SyncDecision(SyncOutcome.REFUSED, refusal=f"The branch {BRANCH} has commits that accord did not make.")
+        message = f"The branch {BRANCH} has commits that accord did not make."
+        raise Refused(message, hint=f"Merge or delete the branch {BRANCH}, and run this again.")
     writes_pull = current is None or digest_in(current.body) != digest
     return SyncDecision(SyncOutcome.APPLIED if pushes or writes_pull else SyncOutcome.UNCHANGED, pushes, writes_pull)
 
@@ -301,7 +301,7 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
     tree = send_until_answered(lambda: github.create_tree_over(consumer.tree, changes), clock)
-    message = f"{title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n"
+    message = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n"
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
@@ -313,14 +313,14 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
 def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal, clock: Clock) -> Pull:
     text = body(plan)
     if proposal.open_pull:
-        return github.change_pull(proposal.open_pull.number, title=title(plan), body=text)
+        return github.change_pull(proposal.open_pull.number, title=_title(plan), body=text)
 
     def find() -> Pull | None:
         return next(iter(github.pulls_from(BRANCH, state="open")), None)
 
     try:
         return send_once(
-            lambda: github.create_pull(title(plan), text, BRANCH, consumer.branch, draft=False), find, clock
+            lambda: github.create_pull(_title(plan), text, BRANCH, consumer.branch, draft=False), find, clock
         )
     except Conflict:  # another run was faster: GitHub has one open pull request for each branch
         found = find()
@@ -329,8 +329,7 @@ def _write_pull(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Pro
         return found
 
 
-def title(plan: KitPlan) -> str:
-    """Return the title of the pull request, which is the subject of its commit."""
+def _title(plan: KitPlan) -> str:
     return f"{SUBJECT} to v{plan.manifest.version}"
 
 
@@ -353,28 +352,17 @@ def body(plan: KitPlan) -> str:
         f"This updates accord's kit to `{plan.manifest.commit}`. Edits in this repository are kept.",
         table(["File", "What happens", "Why"], rows),
     ]
-    conflicts = plan.of(Action.CONFLICT)
-    if conflicts:
-        parts.append(_conflicts(conflicts))
+    if conflicts := plan.of(Action.CONFLICT):
+        texts = [_CONFLICTS]
+        for file in conflicts:
+            texts += [f"### {cell(file.path)}", code_block(unified_diff(*file.template, file.path), "diff")]
+        parts.append("\n\n".join(texts))
     parts.append(
         "Close this pull request to keep the present files: it comes back only with other changes. "
         "Other people's commits on its branch are not overwritten."
     )
     end = write_marker(_MARKER, plan=plan_digest(plan))
     return f"{_shortened(parts, BODY_CHARS - len(end) - 2)}\n\n{end}"
-
-
-def _conflicts(conflicts: Sequence[FilePlan]) -> str:
-    texts = [
-        "## Conflicts",
-        (
-            "These files were edited here and in the new version, in the same lines. They stay unchanged. Below are "
-            "the changes of the templates; copy those that you want."
-        ),
-    ]
-    for file in conflicts:
-        texts += [f"### {cell(file.path)}", code_block(unified_diff(*file.template, file.path), "diff")]
-    return "\n\n".join(texts)
 
 
 def _shortened(parts: Sequence[str], limit: int) -> str:
