@@ -68,8 +68,6 @@ _BACKGROUND = re.compile(
 )
 """Lines that successful runs have, too: background work of the CLI, tools that the agent called wrongly."""
 
-_STDERR: Source = "stderr"
-_TEXT: Source = "text"
 _STDERR_START = re.compile(r"^(?:HTTP\S* )?[45]\d\d [A-Z]")
 
 
@@ -95,10 +93,7 @@ class _Hit(NamedTuple):
 
 
 def contract_exit_code(evidence: RunEvidence) -> int:
-    """Return the run's exit code by the contract: 0 only for a success.
-
-    A structured transcript must end with its terminal success event; otherwise an exit code of 0 becomes 1.
-    """
+    """Return the exit code by the contract: a structured transcript without its success event turns 0 into 1."""
     account = evidence.account
     if evidence.exit_code:
         return evidence.exit_code
@@ -123,7 +118,8 @@ def classify(evidence: RunEvidence) -> Classification | None:
 def _hits(evidence: RunEvidence) -> Iterator[_Hit]:
     for error in evidence.account.errors:
         yield from _by_error(error, "event", evidence)
-    for text, source in ((evidence.stderr, _STDERR), (evidence.text, _TEXT)):
+    printed: dict[Source, str] = {"stderr": evidence.stderr, "text": evidence.text}
+    for source, text in printed.items():
         for error in reversed(_reported_errors(text, source, evidence.account)):
             yield from _by_error(error, source, evidence)
     yield from _by_exit(evidence)
@@ -207,10 +203,8 @@ def _by_exit(evidence: RunEvidence) -> Iterator[_Hit]:
             yield _Hit(f"exit-{code}", EXITS[codec][code], "exit", line, line)
     if status := _exit_status(evidence):
         yield _Hit(f"http-{status}", status_cause(status), "exit", line, line)
-    is_explained = bool(code) and bool(
-        _reported_errors(evidence.stderr, _STDERR, account)
-    )  # it crashed and was not stopped
-    if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not is_explained:
+    has_crashed = bool(code and _reported_errors(evidence.stderr, "stderr", account))
+    if account.is_structured and account.ending == "cut" and (account.has_begun or not code) and not has_crashed:
         yield _Hit("no-terminal-event", "interrupted", "exit", line, "its transcript ends without a result")
 
 
@@ -226,8 +220,8 @@ def _unknown(evidence: RunEvidence) -> _Hit:
     """Report the last error or line that no rule recognizes."""
     if errors := evidence.account.errors:
         return _Hit("unknown-error", "unknown", "event", errors[-1].line, errors[-1].message)
-    if reported := _reported_errors(evidence.stderr, _STDERR, evidence.account):
-        return _Hit("unknown-error", "unknown", _STDERR, reported[-1].line, reported[-1].message)
+    if reported := _reported_errors(evidence.stderr, "stderr", evidence.account):
+        return _Hit("unknown-error", "unknown", "stderr", reported[-1].line, reported[-1].message)
     return _Hit("no-evidence", "unknown", "exit", _exit_line(evidence), _last_words(evidence))
 
 

@@ -39,28 +39,21 @@ _LOST: _Terms = ("infrastructure", "infrastructure", "retry")
 CAUSES: dict[str, Cause] = {
     "rate-limit": Cause(*_RETRY, "The provider's rate limit was reached", "Run it again after a while."),
     "outage": Cause(*_RETRY, "The provider could not answer", "Run it again; see the provider's status page."),
-    "network": Cause(
-        *_RETRY, "The provider could not be reached", "Run it again. If it persists, check the proxy and the base URL."
-    ),
+    "network": Cause(*_RETRY, "The provider could not be reached",
+        "Run it again. If it persists, check the proxy and the base URL."),
     "broken-answer": Cause(*_RETRY, "The provider's answer was invalid or empty", "Run it again."),
-    "interrupted": Cause(
-        *_RETRY, "The agent was stopped from outside", "Run it again; check why the runner or its job stopped."
-    ),
+    "interrupted": Cause(*_RETRY, "The agent was stopped from outside",
+        "Run it again; check why the runner or its job stopped."),
     "install": Cause(*_RETRY, "The agent could not be installed", "Run it again. If it persists, check its version."),
-    "credential": Cause(
-        *_AUTH,
-        "The provider refused the agent's credential",
-        "Check that the secret is set, valid and allowed to use this model.",
-    ),
-    "credential-missing": Cause(
-        "auth", "auth", "manual", "The agent's credential is missing", "Set the secret that the agent needs."
-    ),
+    "credential": Cause(*_AUTH, "The provider refused the agent's credential",
+        "Check that the secret is set, valid and allowed to use this model."),
+    "credential-missing": Cause("auth", "auth", "manual", "The agent's credential is missing",
+        "Set the secret that the agent needs."),
     "quota": Cause(*_SPENT, "A quota or credit is used up", "Raise the quota, add credit, or wait for its renewal."),
     "budget": Cause(*_SPENT, "The run's budget is spent", "Raise the budget, or split the task."),
     "memory": Cause(*_SPENT, "The agent ran out of memory", "Use a larger runner, or split the task."),
-    "killed": Cause(
-        *_SPENT, "The agent was killed, probably because memory ran out", "Use a larger runner, or split the task."
-    ),
+    "killed": Cause(*_SPENT, "The agent was killed, probably because memory ran out",
+        "Use a larger runner, or split the task."),
     "disk": Cause(*_SPENT, "The disk is full", "Free space before the agent runs, or use a larger runner."),
     "time": Cause(*_SPENT, "The time limit was reached", "Raise the time limit, or split the task."),
     "request": Cause(*_LOGIC, "The provider refused the request", "Check the agent's version, settings and prompt."),
@@ -69,40 +62,27 @@ CAUSES: dict[str, Cause] = {
     "output": Cause(*_LOGIC, "The answer was cut at the limit of output tokens", "Raise the limit, or split the task."),
     "turns": Cause(*_LOGIC, "The agent used up its turns", "Raise the limit of turns, or split the task."),
     "refusal": Cause(*_LOGIC, "The model refused the task", "Review the prompt and the text that it quotes."),
-    "result": Cause(
-        *_LOGIC, "The agent returned no valid structured result", "Simplify the schema, or review the prompt."
-    ),
+    "result": Cause(*_LOGIC, "The agent returned no valid structured result",
+        "Simplify the schema, or review the prompt."),
     "settings": Cause(*_LOGIC, "The agent was called or configured wrongly", "Correct its arguments and settings."),
     "prompt": Cause(*_LOGIC, "The prompt cannot be used", "Check the prompt file."),
     "start": Cause(*_LOGIC, "The agent could not be started", "Check its command, and that it is installed."),
     "changes": Cause(*_LOGIC, "The agent's changes cannot be read", "Check the work tree."),
-    "push": Cause(
-        *_REFUSED,
-        "The push of the changes was refused",
-        "Grant `contents: write`, or push to an unprotected branch.",
-    ),
+    "push": Cause(*_REFUSED, "The push of the changes was refused",
+        "Grant `contents: write`, or push to an unprotected branch."),
     "push-again": Cause(*_LOST, "The changes could not be pushed", "Run it again."),
     "job-lost": Cause(*_LOST, "The agent's job ended before the run did", "Run it again."),
     "cancelled": Cause("transient", "infrastructure", "ignore", "The run was cancelled", "No action is needed."),
-    "unknown": Cause(
-        "unknown", "unknown", "manual", "The agent failed for an unknown reason", "Read its transcript and its log."
-    ),
-}
+    "unknown": Cause("unknown", "unknown", "manual", "The agent failed for an unknown reason",
+        "Read its transcript and its log."),
+}  # fmt: skip
 
 INTERNAL_ERRORS: dict[InternalErrorKind, str] = {
-    "time-limit": "time",
-    "cancelled": "cancelled",
-    "install-failed": "install",
-    "credential-missing": "credential-missing",
-    "prompt-invalid": "prompt",
-    "not-started": "start",
-    "record-missing": "job-lost",
-    "changes-unreadable": "changes",
-    "push-refused": "push",
-    "push-conflict": "push-again",
-    "push-unreachable": "push-again",
-    "disk-full": "disk",
-}
+    "time-limit": "time", "cancelled": "cancelled", "install-failed": "install",
+    "credential-missing": "credential-missing", "prompt-invalid": "prompt", "not-started": "start",
+    "record-missing": "job-lost", "changes-unreadable": "changes", "push-refused": "push",
+    "push-conflict": "push-again", "push-unreachable": "push-again", "disk-full": "disk",
+}  # fmt: skip
 """Causes of accord's own errors."""
 
 _KINDS = {

@@ -20,6 +20,7 @@ from accord.git.patches import extract_patch
 from accord.git.paths import protected_paths
 from accord.git.program import Git, GitFailed
 from accord.github.markers import run_token
+from accord.runner import record as layout
 from accord.runner.analysis.analyse import Analysis, TaskEvidence, analyse
 from accord.runner.classify import RunEvidence, classify, contract_exit_code
 from accord.runner.models import InternalError
@@ -36,18 +37,7 @@ from accord.runner.publish import (
     range_stats,
     some_of,
 )
-from accord.runner.record import (
-    FINAL_MESSAGE,
-    PATCH,
-    RESULT,
-    SCHEMA,
-    STDERR,
-    STDOUT,
-    RunRecord,
-    make_writable,
-    open_regular,
-    read_record,
-)
+from accord.runner.record import RunRecord, make_writable, open_regular, read_record
 from accord.runner.transcripts.events import Account
 from accord.runner.transcripts.read import codec_of, read_evidence
 from accord.text.redaction import redact_json, redactor_for
@@ -104,15 +94,9 @@ def finish(run_dir: Path, options: FinishOptions, record: RunRecord | None = Non
         return outputs_of(RunFacts(record.agent), options.redact)
     declared = redactor_for(options.environment, certain=record.secret_names)
     options = replace(options, redact=options.redact.and_knows(declared))
-    evidence = read_evidence(
-        record.codec,
-        record.agent,
-        record.exit_code,
-        run_dir / STDOUT,
-        stderr=run_dir / STDERR,
-        final_message=run_dir / FINAL_MESSAGE,
-        error=record.error,
-    )
+    stdout, stderr, message = (run_dir / name for name in (layout.STDOUT, layout.STDERR, layout.FINAL_MESSAGE))
+    given = (record.codec, record.agent, record.exit_code, stdout)
+    evidence = read_evidence(*given, stderr=stderr, final_message=message, error=record.error)
     is_success = contract_exit_code(evidence) == 0
     if is_success:
         evidence = replace(evidence, account=_with_valid_result(run_dir, evidence.account))
@@ -152,13 +136,15 @@ def outputs_without_record(problem: str, redact: Redactor, likely_cause: str = "
 def _with_valid_result(run_dir: Path, account: Account) -> Account:
     """Keep the structured result only if it matches the requested schema; a mismatch is a warning."""
     try:
-        with open_regular(run_dir / SCHEMA) as file:
+        with open_regular(run_dir / layout.SCHEMA) as file:
             schema = json.loads(file.read())
         value, problems = structured_result(schema, account.structured, account.final_message)
     except FileNotFoundError:
         return account
     except (OSError, ValueError, WrongUsage) as error:
-        return replace(account, structured=None, warnings=(*account.warnings, f"{SCHEMA} cannot be used: {error}"))
+        return replace(
+            account, structured=None, warnings=(*account.warnings, f"{layout.SCHEMA} cannot be used: {error}")
+        )
     return replace(account, structured=value, warnings=(*account.warnings, *problems))
 
 
@@ -194,18 +180,18 @@ class _FinishedRun:
 
     def unpublished_changes(self) -> tuple[str, ...]:
         """Say where changes are that were not pushed. An agent that was not started left none."""
-        if not (_is_file(self.run_dir / PATCH) or self.record.patch_sha256):
+        if not (_is_file(self.run_dir / layout.PATCH) or self.record.patch_sha256):
             return ()
         try:
             count = len(patch_stats(self._patch()))
         except BrokenContract as broken:
             return (broken.message,)
         files = "1 file is" if count == 1 else f"{count} files are"
-        return (f"The run's changes were not pushed. {files} in {PATCH} of its artifact.",) if count else ()
+        return (f"The run's changes were not pushed. {files} in {layout.PATCH} of its artifact.",) if count else ()
 
     def save_message(self) -> None:
         """Save the whole final message in the folder, as an output may be cut."""
-        path = self.run_dir / FINAL_MESSAGE
+        path = self.run_dir / layout.FINAL_MESSAGE
         if self.account.final_message and not _is_file(path):
             with contextlib.suppress(OSError):
                 make_writable(path)
@@ -213,7 +199,7 @@ class _FinishedRun:
 
     def save_result(self) -> None:
         """Save the structured result in the folder, as it may be too long for an output; NaN is not JSON."""
-        path = self.run_dir / RESULT
+        path = self.run_dir / layout.RESULT
         with contextlib.suppress(OSError, ValueError):
             make_writable(path)
             path.unlink(missing_ok=True)
@@ -225,14 +211,14 @@ class _FinishedRun:
         """Read the patch. Raises BrokenContract if it is missing or not the one that the run wrote."""
         digest = self.record.patch_sha256
         try:
-            with open_regular(self.run_dir / PATCH) as file:
+            with open_regular(self.run_dir / layout.PATCH) as file:
                 patch = file.read()
         except OSError as error:
             if not (self.record.base_sha or digest):
                 return b""
-            raise _invalid_patch(f"Cannot read {PATCH} of the run: {error.strerror}.") from None
+            raise _invalid_patch(f"Cannot read {layout.PATCH} of the run: {error.strerror}.") from None
         if digest and hashlib.sha256(patch).hexdigest() != digest:
-            raise _invalid_patch(f"{PATCH} is not the file that the run wrote.")
+            raise _invalid_patch(f"{layout.PATCH} is not the file that the run wrote.")
         return patch
 
     def _pull(self) -> tuple[Pull | None, tuple[str, ...]]:
@@ -300,10 +286,8 @@ def _publication_warnings(published: Published, stats: list[FileStat], ref: str,
 
 def completed_tasks(body: str, account: Account, diff: str, environment: Mapping[str, str], clock: Clock) -> Analysis:
     """Find the tasks of a pull request's body that a run completed."""
-    commands = tuple(
-        f"{command.command} (exit code {'unknown' if command.exit_code is None else command.exit_code})"
-        for command in account.commands
-    )
+    codes = ((c.command, "unknown" if c.exit_code is None else c.exit_code) for c in account.commands)
+    commands = tuple(f"{command} (exit code {code})" for command, code in codes)
     evidence = TaskEvidence(body, account.final_message, commands, diff, account.todos)
     return analyse(evidence, environment=environment, clock=clock)
 
@@ -333,17 +317,13 @@ def outputs_of_external_run(
 ) -> RunOutputs:
     """Conclude the outputs. Raises WrongUsage if ``root`` is not a repository or ``base`` not a commit."""
     codec, warnings = codec_of(run.agent, run.stdout, run.stderr, run.root)
-    evidence = read_evidence(
-        codec, run.agent, run.exit_code, run.stdout, stderr=run.stderr, final_message=run.final_message
-    )
+    given = (codec, run.agent, run.exit_code, run.stdout)
+    evidence = read_evidence(*given, stderr=run.stderr, final_message=run.final_message)
     stats = _changes_of(run)
     published = _publication_of(run, stats)
     analysis = None
-    if (
-        run.pr_body is not None
-        and contract_exit_code(evidence) == 0
-        and is_delivered(published, has_changes=bool(stats))
-    ):
+    is_done = contract_exit_code(evidence) == 0 and is_delivered(published, has_changes=bool(stats))
+    if run.pr_body is not None and is_done:
         analysis = completed_tasks(run.pr_body, evidence.account, diff_stat(stats), environment, clock)
     if stats and published is None:
         warnings = ("The run's changes were not pushed.", *warnings)

@@ -117,15 +117,15 @@ class Classification(BaseModel):
     evidence: Evidence
 
 
-def _kebab(name: str) -> str:
-    return name.replace("_", "-")
-
-
 class RunOutputs(BaseModel):
     """All outputs of a run as strings; an output that is not available is empty."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", alias_generator=_kebab, populate_by_name=True, defer_build=True
+        frozen=True,
+        extra="forbid",
+        alias_generator=lambda name: name.replace("_", "-"),
+        populate_by_name=True,
+        defer_build=True,
     )
 
     final_message: str = Field("", description="The agent's final message, redacted and base64-encoded.")

@@ -52,13 +52,10 @@ _UNEXPLAINED = Classification(
 )
 _QUOTES = str.maketrans(
     {
-        **dict.fromkeys("\"'`\u2018\u201a\u201b\u201c\u201d\u201e", "\u2019"),
-        "$": "\uff04",
-        "\\": "/",
-        "<": "\u2039",
+        **dict.fromkeys("\"'`\u2018\u201a\u201b\u201c\u201d\u201e", "\u2019"), "$": "\uff04", "\\": "/", "<": "\u2039",
         ">": "\u203a",
     }
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,17 +81,23 @@ def outputs_of(facts: RunFacts, redact: Redactor) -> RunOutputs:
     warnings = [*facts.warnings, *(account.warnings if account else ())]
     values: dict[str, str] = {"agent_name": safe_line(facts.agent, redact, 100)}
     values |= _error(facts, redact)
-    values |= _changes(facts.published)
+    if (published := facts.published) and published.commit_sha and not published.failure:
+        count = str(published.files_changed)
+        values |= {"changes_made": "true", "commit_sha": published.commit_sha, "files_changed": count}
     values |= analysis_outputs(facts.analysis, redact, warnings)
     if account:
-        values |= _usage(account, redact)
+        values |= {
+            "agent_model": safe_line(account.model, redact, 200),
+            "tokens_input": _number(account.usage.input_tokens),
+            "tokens_output": _number(account.usage.output_tokens),
+            "cost_usd": _number(account.usage.cost_usd, digits=6),
+        }
         values["result_json"] = _result_json(account.structured, redact, warnings)
     values["duration_seconds"] = _number(facts.duration_seconds, digits=1)
     message = to_valid_text(redact(account.final_message)) if account else ""
     values["final_message_summary"] = summary_of(message, redact)
-    return _with_message(
-        RunOutputs.model_validate(values), message, [safe_line(text, redact) for text in warnings[:_ENTRIES]]
-    )
+    shown = [safe_line(text, redact) for text in warnings[:_ENTRIES]]
+    return _with_message(RunOutputs.model_validate(values), message, shown)
 
 
 def _with_message(outputs: RunOutputs, message: str, warnings: list[str]) -> RunOutputs:
@@ -130,14 +133,6 @@ def error_outputs(error: Classification | None, redact: Redactor) -> dict[str, s
     return dict(zip(_ERROR_OUTPUTS, values, strict=True))
 
 
-def _changes(published: Published | None) -> dict[str, str]:
-    """Report changes only if the remote has them."""
-    if published is None or published.failure or not published.commit_sha:
-        return {}
-    count = str(published.files_changed)
-    return {"changes_made": "true", "commit_sha": published.commit_sha, "files_changed": count}
-
-
 def analysis_outputs(analysis: Analysis | None, redact: Redactor, warnings: list[str]) -> dict[str, str]:
     """Return the outputs ``llm-*`` of an analysis, none without one. Adds a warning if tasks are left out.
 
@@ -170,16 +165,6 @@ def _texts_within(texts: Iterable[str], budget: int) -> Iterable[str]:
         if budget < 0:
             return
         yield text
-
-
-def _usage(account: Account, redact: Redactor) -> dict[str, str]:
-    usage = account.usage
-    return {
-        "agent_model": safe_line(account.model, redact, 200),
-        "tokens_input": _number(usage.input_tokens),
-        "tokens_output": _number(usage.output_tokens),
-        "cost_usd": _number(usage.cost_usd, digits=6),
-    }
 
 
 def _result_json(result: Any, redact: Redactor, warnings: list[str]) -> str:

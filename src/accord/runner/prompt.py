@@ -65,10 +65,7 @@ def read_prompt(path: Path, workspace: Path) -> str:
 
 
 def prompt_for(path: Path | None, mode: str, workspace: Path) -> str:
-    """Read the prompt file; without one the repository's own prompt of the mode, else the shipped one.
-
-    Raises AgentNotStarted, ``prompt-invalid``.
-    """
+    """Read the prompt file, else the repository's prompt of the mode, else the shipped one. Raises AgentNotStarted."""
     if path is not None:
         return read_prompt(path, workspace)
     shipped = shipped_prompt(mode)
@@ -144,10 +141,7 @@ _PROBLEM_CHARS = 200
 
 
 def structured_result(schema: Mapping[str, Any], value: Any, message: str) -> tuple[Any, tuple[str, ...]]:
-    """Validate the value that the CLI returned, else the one JSON document of its final message.
-
-    Returns None and the problems if it does not match.
-    """
+    """Validate the CLI's value, else the JSON in its final message; return None and the problems otherwise."""
     if value is None:
         try:
             value = _document(message)

@@ -95,10 +95,7 @@ class Published:
 
 
 def is_delivered(published: Published | None, *, has_changes: bool) -> bool:
-    """Return whether no change waits to be pushed, so that tasks may count as completed.
-
-    ``published`` is None if publishing was not attempted.
-    """
+    """Return whether no change waits to be pushed; ``published`` is None if publishing was not attempted."""
     return published.failure is None if published else not has_changes
 
 
@@ -217,10 +214,7 @@ def check_ref(ref: str, *, is_pushed: bool) -> None:
 
 
 def check_exists(remote: Remote, ref: str) -> str | None:
-    """Return why a job cannot check out this ref, and the fix; None if it can, and for a commit.
-
-    Raises Refused or Unreachable if the remote cannot be read.
-    """
+    """Return why a job cannot check out this ref, and the fix. Raises Refused or Unreachable for the remote."""
     name = ref.strip()
     if not name or _SHA.fullmatch(name):
         return None

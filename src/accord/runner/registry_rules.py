@@ -52,19 +52,13 @@ def _one_of(word: str, known: Iterable[str]) -> str:
 def _agent_findings(agent: Agent) -> Iterator[Finding]:
     yield from _unknown_keys(agent)
     if not agent.command and not agent.runner_workflow:
-        yield Finding(
-            "command-missing", "The agent has no command. Add `command` with the words that start it.", "/command"
-        )
+        message = "The agent has no command. Add `command` with the words that start it."
+        yield Finding("command-missing", message, "/command")
     yield from _command_findings(agent)
     for key, choice in (("sandbox", agent.sandbox), ("safety_strategy", agent.safety_strategy)):
         yield from _choice_findings(key, choice)
     yield from _secret_findings(agent)
-    yield from _environment_findings(agent)
     yield from _path_findings(agent)
-    yield from _state_file_findings(agent)
-
-
-def _state_file_findings(agent: Agent) -> Iterator[Finding]:
     for i, pattern in enumerate(agent.state_files):
         try:
             path_patterns([pattern])
@@ -75,9 +69,8 @@ def _state_file_findings(agent: Agent) -> Iterator[Finding]:
 def _unknown_keys(part: Registry | Agent) -> Iterator[Finding]:
     for key in part.model_extra or {}:
         hint = did_you_mean(key, type(part).model_fields)
-        yield warning(
-            "agent-key-unknown", f"Unknown key `{short_name(key)}`; accord ignores it.", pointer(key), hint=hint
-        )
+        message = f"Unknown key `{short_name(key)}`; accord ignores it."
+        yield warning("agent-key-unknown", message, pointer(key), hint=hint)
 
 
 def _command_findings(agent: Agent) -> Iterator[Finding]:
@@ -105,26 +98,17 @@ def _choice_findings(key: str, choice: AgentChoice | None) -> Iterator[Finding]:
 
 
 def _secret_findings(agent: Agent) -> Iterator[Finding]:
-    for i, name in enumerate(agent.required_secrets):
-        if _FORBIDDEN.fullmatch(name):
-            yield _forbidden(name, f"/required_secrets/{i}")
+    for key in ("required_secrets", "environment_from"):
+        for i, name in enumerate(getattr(agent, key)):
+            if _FORBIDDEN.fullmatch(name):
+                message = f"`{name}` would let the agent act as the job or steer later steps. Remove it."
+                yield Finding("environment-forbidden", message, f"/{key}/{i}")
+            elif key == "environment_from" and is_secret_name(name):
+                message = f"`{name}` looks like a secret. Move it to `required_secrets`, or remove it."
+                yield Finding("secret-undeclared", message, f"/{key}/{i}")
     for name, delivery in agent.secret_delivery.items():
         if (delivery.variable is None) == (delivery.file is None):
             yield Finding("delivery-unclear", "Set either `variable` or `file`.", f"/secret_delivery/{name}")
-
-
-def _environment_findings(agent: Agent) -> Iterator[Finding]:
-    for i, name in enumerate(agent.environment_from):
-        if _FORBIDDEN.fullmatch(name):
-            yield _forbidden(name, f"/environment_from/{i}")
-        elif is_secret_name(name):
-            message = f"`{name}` looks like a secret. Move it to `required_secrets`, or remove it."
-            yield Finding("secret-undeclared", message, f"/environment_from/{i}")
-
-
-def _forbidden(name: str, path: str) -> Finding:
-    message = f"`{name}` would let the agent act as the job or steer later steps. Remove it."
-    return Finding("environment-forbidden", message, path)
 
 
 def _path_findings(agent: Agent) -> Iterator[Finding]:

@@ -42,6 +42,7 @@ from accord.text.redaction import RedactedStream, redactor_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from accord.core.clock import Clock
     from accord.git.snapshots import Snapshot
@@ -63,10 +64,7 @@ _RESERVE = ".reserve"
 
 @dataclass(frozen=True)
 class JobContext:
-    """The job around the run: its environment, its clock, who watches, and whether it was asked to stop.
-
-    ``declared`` names the variables that the registry declares as secrets.
-    """
+    """The job around the run. ``declared`` names the variables that the registry declares as secrets."""
 
     environment: Mapping[str, str]
     clock: Clock
@@ -123,9 +121,7 @@ def run_agent(request: RunRequest, job: JobContext) -> RunRecord:
         progress.error = progress.error or InternalError(kind="not-started", detail=detail)
         raise
     finally:
-        seconds = (job.clock.now() - began).total_seconds()
-        record = _record(request, job, progress, seconds, timestamp(began))
-        record = _write_record(record, request.run_dir, progress)
+        record = _write_record(_record(request, job, progress, began), request.run_dir, progress)
     return record
 
 
@@ -149,7 +145,7 @@ def _write_record(record: RunRecord, folder: Path, progress: _Progress) -> RunRe
     return record
 
 
-def _record(request: RunRequest, job: JobContext, progress: _Progress, seconds: float, started_at: str) -> RunRecord:
+def _record(request: RunRequest, job: JobContext, progress: _Progress, began: datetime) -> RunRecord:
     redact = replace(job, declared=progress.declared).redactor
     error = progress.error and progress.error.model_copy(update={"detail": redact(progress.error.detail)})
     return RunRecord(
@@ -161,8 +157,8 @@ def _record(request: RunRequest, job: JobContext, progress: _Progress, seconds: 
         exit_code=progress.exit_code,
         error=error,
         secret_names=tuple(sorted(progress.declared)),
-        started_at=started_at,
-        duration_seconds=round(seconds, 3),
+        started_at=timestamp(began),
+        duration_seconds=round((job.clock.now() - began).total_seconds(), 3),
         patch_sha256=progress.patch_sha256,
         warnings=tuple(redact(text) for text in progress.warnings),
     )
@@ -221,19 +217,13 @@ def _write_schema(request: RunRequest) -> str:
 
 def _write_prompt(request: RunRequest, job: JobContext, agent: Agent, schema: str) -> str:
     """Assemble the prompt, without secrets, and save it."""
-    facts = {
-        "Mode": request.context.mode,
-        "Iteration": request.context.iteration,
-        "Pull request": request.context.pull,
-        "Base branch": request.context.base_ref,
-    }
-    prompt = prompt_for(request.prompt_file, request.context.mode, _workspace(request, job))
+    run = request.context
+    facts = {"Mode": run.mode, "Iteration": run.iteration, "Pull request": run.pull, "Base branch": run.base_ref}
+    prompt = prompt_for(request.prompt_file, run.mode, _workspace(request, job))
     text = assemble(prompt, request.appendix, facts, read_data(request.data))
     if schema and agent.result_schema is None:
-        text += (
-            "\n## Result\n\nEnd with one JSON document that matches this JSON Schema, and write nothing after it:\n\n"
-            f"{schema}\n"
-        )
+        wanted = "End with one JSON document that matches this JSON Schema, and write nothing after it:"
+        text += f"\n## Result\n\n{wanted}\n\n{schema}\n"
     text = job.redactor(text)
     (request.run_dir / layout.PROMPT).write_text(text, encoding="utf-8", errors="replace", newline="")
     return text

@@ -150,9 +150,6 @@ def check_runners(facts: RepositoryFacts) -> Iterator[PlacedFinding]:
 
 
 CHECKS: Mapping[str, Callable[[RepositoryFacts], Iterator[PlacedFinding]]] = {
-    "agent jobs": check_agents,
-    "secrets": check_secrets,
-    "names": check_names,
-    "runners": check_runners,
-}
+    "agent jobs": check_agents, "secrets": check_secrets, "names": check_names, "runners": check_runners,
+}  # fmt: skip
 """The checks of workflows by the name in the report."""

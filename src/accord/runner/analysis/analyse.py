@@ -102,10 +102,7 @@ def analyse(
     deadline_seconds: float = DEADLINE_SECONDS,
     clock: Clock,
 ) -> Analysis:
-    """Ask the providers in this order which open tasks are completed; the first answer counts.
-
-    Without open tasks or evidence no model is asked. Raises WrongUsage for an unknown provider.
-    """
+    """Ask the providers in turn which open tasks are completed. Raises WrongUsage for an unknown provider."""
     redact = redactor_for(environment)
     tasks = tasks_of(evidence.pr_body)
     open_tasks = [task for task in tasks if task.text and not task.is_checked]

@@ -252,10 +252,7 @@ def _timeout(seconds: float) -> ProviderFailed:
 
 
 def reply_in(wire: Wire, document: dict[str, Any]) -> tuple[str, str]:
-    """Return the model's text, and the model's name if it is there, from a response with status 200.
-
-    Raises ProviderFailed if the text is missing or cut.
-    """
+    """Return the text and, if named, the model of a response. Raises ProviderFailed without a whole text."""
     try:
         text = _text_in(wire, document)
     except (KeyError, IndexError, TypeError, AttributeError):

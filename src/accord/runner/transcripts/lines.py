@@ -29,10 +29,7 @@ _MOST_TEXTS = 10_000
 
 
 class LongLine(bytes):
-    """A line that ends like a JSON object and is longer than ``MAX_LINE_BYTES``, with its long texts cut.
-
-    If that is not enough, only its beginning.
-    """
+    """A JSON object longer than ``MAX_LINE_BYTES``, with its long texts cut, or only its beginning."""
 
 
 def lines(stream: IO[bytes]) -> Iterator[bytes]:
