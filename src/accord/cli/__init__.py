@@ -1,7 +1,4 @@
-"""The command line: one module per command group. Each parses, calls one function of a package, and prints.
-
-Settings here must apply before the commands import their packages.
-"""
+"""The command line: one module per command group. Settings here apply before the commands import their packages."""
 
 import atexit
 import gc

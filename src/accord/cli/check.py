@@ -13,7 +13,7 @@ from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.sources import read_bytes
 from accord.core.errors import WrongUsage
 from accord.core.findings import Finding, has_errors
-from accord.core.kinds import FOLDERS, KINDS, check_document, folder_kind, load_name
+from accord.core.kinds import FOLDERS, KINDS, check_document, check_folder, load_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def check(ctx: click.Context, /, paths: Sequence[str], kind: str | None, role: s
         if path in contents:
             documents.append((path, *check_document(contents[path], kind, path, role or "")))
         else:
-            documents += check_folder(path, kind)
+            documents += _checked(path, kind)
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     print_checks(documents, output_format)
     if any(name in os.environ for name in _STEP_VARIABLES):
@@ -76,13 +76,11 @@ def _is_folder(path: str, kind: str | None) -> bool:
     return kind in FOLDERS or (path != "-" and kind is None and Path(path).is_dir())
 
 
-def check_folder(path: str, kind: str | None = None) -> list[Checked]:
+def _checked(path: str, kind: str | None) -> list[Checked]:
     """Check a folder whose documents belong together: the folder itself first, then each document."""
-    folder = Path(path)
-    if not folder.is_dir():
+    if not Path(path).is_dir():
         raise WrongUsage(f"`{path}` is not a folder.", hint=f"Name the folder, or leave out `--kind {kind}`.")
-    found = (FOLDERS[kind] if kind else folder_kind(folder)).check(folder)
-    return [(str(place), name, findings) for place, name, findings in found]
+    return [(str(place), name, findings) for place, name, findings in check_folder(Path(path), kind)]
 
 
 def print_checks(documents: Sequence[Checked], output_format: str) -> None:

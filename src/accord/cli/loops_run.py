@@ -108,9 +108,8 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     """Return what the token may do, as far as the environment of a workflow tells.
 
-    ``ACCORD_TOKEN_IS_JOBS`` says whether it is the job's own token: a push with it starts no workflow, and on events of
-    Dependabot it can only read. Source: GitHub documentation, "Triggering a workflow from a workflow" and "Dependabot
-    on GitHub Actions".
+    ``ACCORD_TOKEN_IS_JOBS`` says whether it is the job's own. Source: GitHub documentation, "Triggering a workflow from a
+    workflow" and "Dependabot on GitHub Actions".
     """
     from accord.loops.models import TokenFacts
 
@@ -186,10 +185,7 @@ def _sweep(loop: Loop, context: LoopContext, options: LoopOptions, output_format
 
 
 def _prepare(agent: str, options: LoopOptions, run_dir: Path) -> None:
-    """Check, before a run is recorded on GitHub, that its directory is writable and the agent has its secrets.
-
-    Raises WrongUsage where not. A run that only has to be published needs no secret.
-    """
+    """Raise WrongUsage, before a run is recorded, for an unwritable directory or missing secrets of the agent."""
     from accord.runner.launch import check_credentials
     from accord.runner.models import AgentNotStarted
     from accord.runner.record import RECORD
@@ -225,10 +221,7 @@ def _claim(run_dir: Path) -> None:
 
 
 def _run_agent(turn: Turn, options: LoopOptions, connection: Connection, run_dir: Path) -> RunOutputs:
-    """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published.
-
-    The caller's working tree stays unchanged.
-    """
+    """Run the agent in a clone below ``run_dir`` and publish its changes; a finished run is only published."""
     from accord.cli.run import run_with_output, schema_of
     from accord.cli.run_step import finish_run
     from accord.loops.run import check_out

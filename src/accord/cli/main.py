@@ -203,10 +203,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def to_internal_error(error: Exception) -> Stopped:
-    """Return an error that reports a bug in accord. Prints the traceback where RUNNER_DEBUG is 1.
-
-    The original message may come from an agent or hold a secret: it is redacted whole, then cut.
-    """
+    """Return a redacted, cut error that reports a bug in accord. Prints the traceback where RUNNER_DEBUG is 1."""
     if os.environ.get("RUNNER_DEBUG") == "1":
         import traceback
 

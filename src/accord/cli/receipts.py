@@ -37,10 +37,7 @@ _MOST_NODES = 100
 
 
 def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> None:
-    """Print findings, one line for each operation, and how the run ended.
-
-    ``most`` limits how many operations of one kind in a row are shown; None shows all.
-    """
+    """Print findings, at most ``most`` operations of a kind in a row (None: all), and how the run ended."""
     print_findings(receipt.findings, file)
     width = max((len(one_line(entry.key)) for entry in receipt.operations), default=0)
     for (status, op), group in groupby(receipt.operations, key=lambda entry: (entry.status.value, entry.op)):

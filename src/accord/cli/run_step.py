@@ -49,10 +49,7 @@ def check_step(*, is_published: bool) -> None:
 
 
 def require_result(run_dir: Path, outputs: RunOutputs) -> None:
-    """Raise BrokenContract if a successful run left no result that matches its schema.
-
-    For a runner that is only a warning, but a later step would miss the file.
-    """
+    """Raise BrokenContract if a successful run left no result of its schema, which a later step would miss."""
     from accord.runner.prompt import SCHEMA_MISMATCH
     from accord.runner.record import FINAL_MESSAGE, RESULT
 
@@ -85,10 +82,7 @@ def finish_run(run_dir: Path, way: Connection | None, record: RunRecord | None =
 
 
 def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False) -> None:
-    """Print a run's outputs and, unless it is a dry run, write them for the steps after this one.
-
-    The texts were redacted when they became outputs; redacting base64 again could only damage it.
-    """
+    """Print a run's outputs, which are redacted already, and unless it is a dry run write them for later steps."""
     if not dry_run:
         leave_run(outputs)
     if output_format == "json":

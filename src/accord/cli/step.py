@@ -1,7 +1,4 @@
-"""Outputs, summary and annotations of a command that runs as a step of a workflow.
-
-Each part is written when the runner offers a place for it (GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, GITHUB_ACTIONS).
-"""
+"""Outputs, summary and annotations of a step of a workflow, each where the runner offers a place for it."""
 
 from __future__ import annotations
 

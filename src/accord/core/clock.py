@@ -68,10 +68,7 @@ def timestamp(moment: datetime) -> str:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Read an ISO-8601 timestamp with an offset (``Z`` or ``+01:00``) and return it in UTC.
-
-    Raises ValueError where the text is not such a timestamp.
-    """
+    """Read an ISO-8601 timestamp with an offset (``Z`` or ``+01:00``) as UTC. Raises ValueError for other texts."""
     moment = datetime.fromisoformat(text.replace(",", "."))
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
@@ -89,10 +86,7 @@ def ulid(moment: datetime, entropy: int | None = None) -> str:
 
 
 def attempts(clock: Clock, pauses: Iterable[float]) -> Iterator[int]:
-    """Yield 0 at once, then sleep for each pause (seconds) and yield the number of the next attempt.
-
-    The caller returns or breaks on success; a loop that runs out has tried ``len(pauses) + 1`` times.
-    """
+    """Yield 0 at once, then sleep for each pause (seconds) and yield the number of the next attempt."""
     yield 0
     for number, seconds in enumerate(pauses, 1):
         clock.sleep(seconds)

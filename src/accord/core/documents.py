@@ -1,8 +1,4 @@
-"""Read the document of an agent: bytes in, exactly one JSON object out, or findings that say what is wrong.
-
-Agents wrap their JSON in prose and code fences, cut it short, repeat keys and nest without end. None of that
-may crash the reader, and none of it may be guessed at: one object is accepted, anything else is a finding.
-"""
+"""Read the document of an agent: bytes in, exactly one JSON object out, or findings that say what is wrong."""
 
 from __future__ import annotations
 
@@ -38,10 +34,7 @@ _MOST_BROKEN = 20
 
 @dataclass(frozen=True)
 class Document:
-    """One JSON object and the text it was read from. ``start`` is the object's offset in ``text``.
-
-    ``is_alone`` tells whether nothing but white space stands around the object.
-    """
+    """One JSON object, the text it was read from, its offset there, and whether only white space is around it."""
 
     value: dict[str, Any]
     text: str
@@ -147,10 +140,7 @@ def _children(parent: dict[str, Any] | list[Any]) -> list[Any]:
 
 
 def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str, Any], list[str], int]:
-    """Find the only JSON object in a text that is not JSON as a whole.
-
-    The inside of a broken object, and the text after the start of one that is cut short, are parts of it and not read.
-    """
+    """Find the only JSON object in a text that is not JSON as a whole; parts of a broken object do not count."""
     found: list[tuple[dict[str, Any], list[str], int]] = []
     broken: list[json.JSONDecodeError] = []
     cut_at = 0

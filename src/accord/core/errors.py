@@ -23,10 +23,7 @@ def sentence(text: str) -> str:
 
 
 class AccordError(Exception):
-    """The root of what accord raises on purpose; any other error is an internal error and ends with 3.
-
-    ``message`` says what went wrong and why, ``hint`` what the reader can do about it.
-    """
+    """The root of what accord raises on purpose. ``message`` says what went wrong, ``hint`` what the reader can do."""
 
     exit_code: ClassVar[int] = 1
 

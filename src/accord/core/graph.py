@@ -21,10 +21,7 @@ def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def dependency_order(blockers: Mapping[int, Sequence[int]]) -> list[int]:
-    """Order positions so that blockers come first; among those that are ready, the lowest position goes first.
-
-    The mapping must name every position and have no cycle.
-    """
+    """Order positions so that blockers come first, then the lowest; all positions are keys, and there is no cycle."""
     sorter = TopologicalSorter(blockers)
     sorter.prepare()
     ready: list[int] = []
@@ -39,10 +36,7 @@ def dependency_order(blockers: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def ancestors(blockers: Mapping[int, Sequence[int]]) -> dict[int, int]:
-    """Map each position to the set of all it waits for, directly or not, as a bit mask. No cycle allowed.
-
-    Bit masks keep the closure of a thousand items small: one Python integer each.
-    """
+    """Map each position to all it waits for, directly or not, as a bit mask; a set would be large. No cycle allowed."""
     masks: dict[int, int] = {}
     for position in dependency_order(blockers):
         mask = 0

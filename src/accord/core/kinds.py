@@ -1,7 +1,7 @@
 """Kinds of documents: how each is recognised, read and checked.
 
-The table names the model and the rules of a kind as ``module:name``. They are imported when a document of that kind is
-checked, so that checking one kind loads the code of no other.
+The table names model and rules as text, so that checking one kind imports the code of no other.
+
 """
 
 from __future__ import annotations
@@ -209,24 +209,6 @@ class Kind:
         return model, with_lines(findings, document.lines) if findings else []
 
 
-@dataclass(frozen=True)
-class FolderKind:
-    """A kind of folder whose documents belong together."""
-
-    name: str
-    test_name: str
-    check_name: str
-
-    def matches(self, folder: Path) -> bool:
-        """Return whether a folder is of this kind."""
-        return bool(load_name(self.test_name)(folder))
-
-    def check(self, folder: Path) -> list[tuple[Path, str, list[Finding]]]:
-        """Return path, kind and findings of each document in the folder."""
-        checked: list[tuple[Path, str, list[Finding]]] = load_name(self.check_name)(folder)
-        return checked
-
-
 def _later(name: str) -> Callable[[Any], bool]:
     """Return a test of a value that is imported when it is used."""
     return lambda value: bool(load_name(name)(value))
@@ -305,17 +287,14 @@ def _kind(name: str, form: str, model: str, rules: str) -> Kind:
 KINDS: dict[str, Kind] = {line.split()[0]: _kind(*line.split()) for line in _TABLE.strip().splitlines()}
 """Every kind of document by its name, in the order in which a document is held against them."""
 
-FOLDERS: dict[str, FolderKind] = {
-    "session": FolderKind("session", "accord.sessions.folder:is_session", "accord.sessions.folder:check_session")
-}
-"""Every kind of folder by its name."""
+FOLDERS = {"session": ("accord.sessions.folder:is_session", "accord.sessions.folder:check_session")}
+"""Every kind of folder by its name, with a test and a check of its documents as ``module:name``."""
 
 
 def kind_for(name: str | None, value: Mapping[str, Any], form: Format = "json") -> Kind:
     """Return the kind of this name; without a name, the kind that the document shows.
 
-    Raises BrokenContract when the document shows no known kind, or another kind than ``name``: checked as the wrong
-    kind, everything in it would be a finding.
+    Raises BrokenContract when the document shows no known kind, or another kind than ``name``.
     """
     if name is None:
         return recognised_kind(value, form)
@@ -353,10 +332,7 @@ def recognised_kind(value: Mapping[str, Any], form: Format) -> Kind:
 
 
 def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = "") -> tuple[str | None, list[Finding]]:
-    """Check one document; return its kind (None when it is unknown) and the findings.
-
-    Without a kind, the file name decides how the document is read.
-    """
+    """Check one document, read as its kind or file name says; return its kind (None: unknown) and the findings."""
     form = KINDS[kind].form if kind else format_of(path)
     try:
         document = read_as(form, raw)
@@ -369,9 +345,10 @@ def check_document(raw: bytes, kind: str | None, path: str = "-", role: str = ""
     return found.name, found.check(document, role)
 
 
-def folder_kind(folder: Path) -> FolderKind:
-    """Return the kind of a folder. Raises WrongUsage when it is of no known kind."""
-    for kind in FOLDERS.values():
-        if kind.matches(folder):
-            return kind
+def check_folder(folder: Path, kind: str | None) -> list[tuple[Path, str, list[Finding]]]:
+    """Check the documents of a folder together. Raises WrongUsage without a kind where it is of no known one."""
+    for name, (test, check) in FOLDERS.items():
+        if kind == name or (kind is None and load_name(test)(folder)):
+            checked: list[tuple[Path, str, list[Finding]]] = load_name(check)(folder)
+            return checked
     raise WrongUsage(f"`{folder}` is not a folder of a known kind.", hint=f"Pass `--kind` with {', '.join(FOLDERS)}.")

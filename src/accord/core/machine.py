@@ -1,8 +1,4 @@
-"""State machines as tables: states, edges, and what must be true to take an edge.
-
-A machine holds no state of its own. Callers gather the facts, ask ``refusal`` about one move, and carry it out
-only when it returns none; the same table draws itself as a Mermaid graph for the documentation.
-"""
+"""State machines as tables: states, edges, and what must be true to take an edge. A machine holds no state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Untrusted archives: checked before anything is written, then unpacked whole or not at all.
-
-Nothing of an archive lands outside of its folder, becomes a link, or grows beyond a bound, whatever the archive says.
-"""
+"""Untrusted archives: checked before anything is written, then unpacked whole or not at all."""
 
 from __future__ import annotations
 
@@ -64,10 +61,7 @@ def read_members(archive: IO[bytes]) -> list[Member]:
 
 
 def unpack(archive: IO[bytes], members: Iterable[Member], into: Path) -> None:
-    """Unpack what ``read_members`` found into a folder that appears at once, with all of it, or not.
-
-    Raises BrokenContract for an archive that is damaged, OSError when the folder cannot be made.
-    """
+    """Unpack members into a folder that appears with all of them or not. Raises BrokenContract for damage, OSError."""
     into = into.absolute()
     beside = into.with_name(f".{into.name[:100]}.{secrets.token_hex(8)}")
     beside.mkdir(parents=True)
@@ -92,12 +86,7 @@ def check_absent(folder: Path) -> None:
 
 
 class _ReadInBits:
-    """An archive that refuses to read more at once than the longest list of files.
-
-    ``zipfile`` reads that list whole, however long the archive says it is, and makes an object of each entry whatever
-    count the archive states. The archive states the place and the length of the list several times, in contradiction
-    if it likes, so the bound is on the bytes that are read.
-    """
+    """An archive that refuses to read more at once than the longest list of files, which ``zipfile`` reads whole."""
 
     def __init__(self, archive: IO[bytes]) -> None:
         self.seek, self.tell, self.seekable, self._read = archive.seek, archive.tell, archive.seekable, archive.read

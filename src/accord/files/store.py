@@ -1,8 +1,4 @@
-"""Files that are whole or not there: written beside, then put in place in one step; and reads that follow no link out.
-
-For files that several processes change there is more: a lock that the system drops when its holder dies, changes that
-hold only for what was read, a look at what was written, and a few more tries when the disk says no.
-"""
+"""Files that are whole or not there: written beside, then put in place in one step; and reads that follow no link."""
 
 from __future__ import annotations
 
@@ -94,10 +90,7 @@ class NotWritten(Stopped):
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file's content so that a reader, or a crash, sees the old text or the new one and nothing between.
-
-    A file that is there keeps its permissions; a new one has those that any program would give it.
-    """
+    """Replace a file's content, and keep its permissions, so that a reader or a crash sees the old or the new text."""
     _put(path, text.encode("utf-8"), DISK)
 
 
@@ -144,8 +137,7 @@ def _persist(path: Path, once: Callable[[], str], storage: Storage) -> None:
 def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) -> bytes:
     """Read a file, change it, and write it only if it is still what was read; return what it holds now.
 
-    ``change`` is called again when another program wrote meanwhile. Nothing is written when it raises.
-    Raises NotWritten, and Stopped when the file never holds still.
+    ``change`` is called again when another program wrote meanwhile. Raises NotWritten and Stopped.
     """
     for _ in attempts(storage.clock, _PAUSES):
         before = storage.disk.read(path)
@@ -162,10 +154,9 @@ def change_file(path: Path, change: Callable[[bytes], bytes], storage: Storage) 
 
 
 def append_once(path: Path, line: bytes, storage: Storage) -> None:
-    """Add a line of JSON to a file that only grows, unless it is there already, and read it back. Raises NotWritten.
+    """Add a line of JSON to a file unless it is there, and read it back, under the caller's lock. Raises NotWritten.
 
-    The caller holds the lock. A line that a crash cut short, an end without a line break, is
-    taken away first, unless it is a whole JSON document that lacks only the break.
+    A last line that a crash cut short is taken away first; a whole JSON document only gets its line break.
     """
 
     def once() -> str:
@@ -184,10 +175,9 @@ def append_once(path: Path, line: bytes, storage: Storage) -> None:
 
 @contextmanager
 def folder_lock(folder: Path, storage: Storage) -> Iterator[None]:
-    """Keep every other holder of this lock out of a folder; leave nothing behind.
+    """Keep other holders of this lock out of a folder; it ends with its holder, and leaves nothing behind.
 
-    The lock is on the folder itself and ends with its holder, however that ends. A wait of a second is logged, with the
-    holder. Raises Stopped after half a minute. Windows has no such lock, so there it excludes no one.
+    A wait of a second is logged. Raises Stopped after half a minute. Windows has no such lock.
     """
     if sys.platform == "win32":
         yield
@@ -251,11 +241,7 @@ def sweep(folder: Path, names: frozenset[str]) -> None:
 
 
 def can_be_written(path: Path) -> bool:
-    """Return whether a file could be put in place later, by a file beside it that goes again.
-
-    Missing folders are missing afterwards too. Permissions alone do not decide it: root has them all. A device or a
-    pipe is refused: it would be replaced, for all users of the machine.
-    """
+    """Return whether a file could be put in place later; leave nothing behind. A device or a pipe is refused."""
     made: list[Path] = []
     try:
         made = [folder for folder in path.absolute().parents if not folder.exists()]

@@ -104,10 +104,7 @@ def read_yaml(raw: bytes) -> YamlDocument:
 
 
 def _composing(raw: bytes) -> yaml.SafeLoader:
-    """Return the loader for a text: libyaml, three times as fast, for what it can read and composes without harm.
-
-    A text that it refuses goes to the loader in Python, whose errors say more and which knows the escapes of JSON.
-    """
+    """Return the loader for a text: the fast libyaml, or for what that refuses the one whose errors say more."""
     import yaml
 
     swift: Any = getattr(yaml, "CSafeLoader", None)
@@ -165,10 +162,9 @@ def _visit(node: yaml.Node, path: str, lines: dict[str, int], above: frozenset[i
 
 
 def with_scalars(raw: bytes, changes: Mapping[str, str]) -> bytes:
-    """Change single values of a YAML text and not one byte beside them; keys of ``changes`` are JSON pointers.
+    """Change single values of a YAML text, by JSON pointer, and not one byte beside them.
 
-    The new values are written as they are, in the quotes of the old ones. Raises BrokenContract ``not-yaml`` where
-    that cannot be done without changing something else, as with a value that others refer to.
+    Raises BrokenContract ``not-yaml`` where that would change something else, as with a value that others refer to.
     """
     before = read_yaml(raw)
     text = raw.decode("utf-8")

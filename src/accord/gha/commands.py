@@ -1,8 +1,4 @@
-"""Workflow commands: the lines by which a step talks to the runner, written so that no text can forge another one.
-
-Source: GitHub documentation, "Workflow commands for GitHub Actions". A runner shows ten annotations of each type
-for a step (and fifty for a job); the rest would vanish without a word, so the last one says how many there are.
-"""
+"""Workflow commands, written so that no text can forge one (GitHub documentation, "Workflow commands")."""
 
 from __future__ import annotations
 
@@ -55,9 +51,6 @@ def annotate(findings: Iterable[Finding], file: str | None) -> Iterator[str]:
 
 
 def inert(text: str) -> str:
-    """Write untrusted text as one line that a runner and a terminal show and do not obey.
-
-    No state is left behind, unlike by ``::stop-commands::``: whatever ends this process, the next step's commands work.
-    """
+    """Write untrusted text as one line that a runner and a terminal show and do not obey; later commands still work."""
     line = _UNSEEN.sub(" ", as_seen(text)).strip()
     return COMMAND.sub(lambda match: match.group() + "\N{ZERO WIDTH NON-JOINER}", line)

@@ -36,8 +36,7 @@ def utf16_size(text: str) -> int:
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> list[str]:
     """Append outputs to the file of GITHUB_OUTPUT, each between delimiters that no value can guess.
 
-    GitHub keeps 1 MB a job: the largest values are left empty until the rest fits, on the disk too. Returns the names
-    of those. Raises OSError when nothing can be written; then the file is as it was.
+    The largest values are left empty until the rest fits; returns their names. After an OSError the file is as it was.
     """
     values = {name: clean(value) for name, value in outputs.items()}
     left_out = []
@@ -83,10 +82,9 @@ STEP_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GIT
 
 @contextmanager
 def guard_step_files(environment: Mapping[str, str]) -> Iterator[list[str]]:
-    """Undo what is written to the runner's files of this step meanwhile; fills the list with the names of those files.
+    """Undo what is written to the runner's files of this step meanwhile; the list gets the names of those files.
 
-    An agent does not get their paths, but it can find them in RUNNER_TEMP, and by them steer the steps that follow.
-    Each is restored whatever becomes of the others; raises OSError at last when one of them could not be.
+    An agent can find them in RUNNER_TEMP, and steer later steps. Raises OSError when one could not be restored.
     """
     paths = {name: Path(environment[name]) for name in STEP_FILES if environment.get(name)}
     before = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}

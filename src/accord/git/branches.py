@@ -105,10 +105,7 @@ def scratch_repository(remote: Remote, lender: Path | None) -> Iterator[Git]:
 
 @contextmanager
 def branch_clone(remote: Remote, base: str, branch: str, lender: Path | None) -> Iterator[Git]:
-    """Fetch the base branch and the work item's branch into a bare repository that exists for this block.
-
-    Raises Refused when the remote cannot be read, Unreachable when it does not answer.
-    """
+    """Fetch the base and the work item's branch into a bare repository of this block. Raises Refused, Unreachable."""
     with scratch_repository(remote, lender) as git:
         fetch_ref(git, remote, f"refs/heads/{base}", "base")
         fetch_branch(git, remote, branch, "work")
@@ -138,8 +135,7 @@ def branch_facts(git: Git, token: str, patch: bytes) -> BranchFacts:
 def commit_of_run(git: Git, token: str, commits: str, patch: bytes) -> str:
     """Find the commit that a run made among these (``base..tip``) by its trailer; empty when it made no commit.
 
-    Anybody who may push can copy a trailer, an author or a date, so a commit counts only when it does what the run's
-    patch does, and nothing else.
+    A trailer can be copied, so a commit counts only when it does what the run's patch does, and nothing else.
     """
     log = git("log", "-z", f"--format=%H%n%(trailers:key={RUN_TRAILER},valueonly)", commits).decode("utf-8", "replace")
     found = ""
@@ -171,10 +167,7 @@ def runs_of(git: Git, commits: str) -> list[str]:
 def commit_patch(
     git: Git, facts: BranchFacts, patch: bytes, text: CommitText, now: datetime
 ) -> tuple[str, list[Change]]:
-    """Make the commit that the branch gets, and list what it changes.
-
-    Raises PatchConflict when it does not fit, BrokenContract when it is not a patch.
-    """
+    """Make the commit of the branch, and list its changes. Raises PatchConflict, BrokenContract for no patch."""
     parent = facts.tip or facts.base
     tree = apply_patch(git, patch, parent, facts.base)
     changes = changes_between(git, parent, tree)
@@ -188,10 +181,7 @@ def commit_patch(
 
 
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
-    """Push a commit, provided the branch is still where it was; False when it has moved.
-
-    A push whose answer is lost is looked up, not guessed at. Raises Refused with what the server said, or Unreachable.
-    """
+    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up. Raises Refused, Unreachable."""
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:

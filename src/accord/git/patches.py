@@ -1,7 +1,7 @@
 """Patches: taken from an agent's work tree, looked at before they are trusted, and put on a branch by git itself.
 
-Source: workflow contracts, "ImplementorResult" (patch extraction). Nothing here touches the caller's index, work tree
-or HEAD: an index and an object store of their own are thrown away afterwards.
+Source: workflow contracts, "ImplementorResult". The caller's index, work tree and HEAD are never touched.
+
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ class PatchConflict(Refused):
 
 @dataclass(frozen=True)
 class Change:
-    """A path that a commit changes. ``mode`` is the new file mode, ``000000`` when the file goes away; ``was`` is the
-    blob before, of zeros when the file is new.
-    """
+    """A path that a commit changes: its new mode, ``000000`` without a file, and the blob before, zeros without one."""
 
     path: str
     mode: str
@@ -64,18 +62,14 @@ def content_of(git: Git, blob: str) -> bytes | None:
 def extract_patch(work_tree: Path, base: str, *, without: Path | None = None) -> bytes:
     """Return the difference between the merge base with ``base`` and the work tree, as git's binary-safe patch.
 
-    It has untracked files; ignored files, agent artifacts and the file ``without`` are left out. Raises WrongUsage
-    outside a repository or for an unknown base.
+    Ignored files, agent artifacts and the file ``without`` are left out. Raises WrongUsage for an unknown base.
     """
     with _staged(work_tree, base, without) as (scratch, start):
         return difference(scratch, start)
 
 
 def changed_paths(work_tree: Path, base: str) -> list[tuple[str, str, str]]:
-    """List what differs between the merge base with ``base`` and the work tree: git's letter, path, and old path.
-
-    The letters are A, M, D, R, and T where a file became a link. Untracked files are in it, ignored ones are not.
-    """
+    """List changes of the work tree since the merge base with ``base``: git's letter (A, M, D, R, T), path, old one."""
     with _staged(work_tree, base) as (scratch, start):
         fields = iter(split_nul(scratch("diff-index", "--cached", "--name-status", "-z", "-M", start)))
         found = []
@@ -257,10 +251,9 @@ def changes_between(git: Git, before: str, after: str) -> list[Change]:
 
 
 def secret_findings(git: Git, changes: Iterable[Change], redactor: Redactor) -> Iterator[Finding]:
-    """Find secrets that changed files or their names have and had not before.
+    """Find secrets that changed files or their names have and had not before, without saying them.
 
-    A value that this process holds is a certain error. A text that merely looks like a token is a warning, since
-    tests and documentation have such texts too. Neither says the value, nor a path that holds one.
+    A value of this process is an error; a text that merely looks like a token, as in tests, is a warning.
     """
     for change, new, old in _files(git, changes):
         shown = redactor(change.path)

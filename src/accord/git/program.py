@@ -1,8 +1,4 @@
-"""Git, called as a program: the only implementation of patches that everybody agrees with.
-
-Nothing here reads the caller's configuration for how to show or convert text, asks a question on a terminal, or puts a
-secret where other processes can read it: credentials travel in the environment of the one git process.
-"""
+"""Git, called as a program, without the caller's configuration, questions, or secrets that other processes can read."""
 
 from __future__ import annotations
 
@@ -107,11 +103,7 @@ def split_nul(output: bytes) -> list[str]:
 
 
 def stage_all(git: Git, *, without: Sequence[str] = ()) -> list[str]:
-    """Add changes, removals and untracked files of the work tree to the index, except ignored files.
-
-    ``without`` are paths below the top of the work tree that stay as the index has them. Returns the folders that
-    are repositories of their own.
-    """
+    """Add the work tree to the index, except ignored files and paths ``without``; return the repositories within."""
     nested = _nested_repositories(git)
     excluded = [b".", *(b":(exclude,literal)" + os.fsencode(path) for path in (*nested, *without))]
     git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", data=b"\0".join(excluded))

@@ -1,7 +1,7 @@
 """A repository as it was before an untrusted program worked in it, and its changes since.
 
-Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree, so
-that no configuration, hook, filter or index that was written meanwhile is read, let alone run.
+Afterwards nothing in ``.git`` is believed but the objects: a git directory of our own is laid over the work tree.
+
 """
 
 from __future__ import annotations
@@ -80,10 +80,7 @@ def changes_since(
 ) -> WorkTreeChanges:
     """Return what differs from the snapshot, commits and untracked files included.
 
-    A file that was uncommitted before and is unchanged since does not count.
-
-    Raises Refused when a change brings one of ``secrets`` into the repository, naming the file; GitFailed when git
-    cannot read the work tree.
+    Raises Refused when a change brings one of ``secrets`` into the repository, GitFailed for an unreadable work tree.
     """
     with _staged(snapshot) as (ours, nested):
         untouched = _leave_untouched(ours, snapshot)
