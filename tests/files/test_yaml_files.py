@@ -149,14 +149,7 @@ def test_single_values_change_and_no_byte_beside_them(text: str, changes: dict[s
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "a: &x y\nb: *x\n",
-        "a: x\n  y\n",
-        "a: |\n  x\n",
-        "c: &t {a: x}\na: *t\n",
-        "c: &t {a: x}\n<<: *t\n",
-    ],
+    "text", ["a: &x y\nb: *x\n", "a: x\n  y\n", "a: |\n  x\n", "c: &t {a: x}\na: *t\n", "c: &t {a: x}\n<<: *t\n"]
 )
 def test_a_value_that_cannot_change_alone_is_refused(text: str) -> None:
     with pytest.raises(BrokenContract, match="Write it out in its line"):

@@ -207,8 +207,7 @@ def _remove(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm",
-    [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, _remove],
+    "harm", [_replace_by_folder, _replace_by_link, _replace_by_pipe, _fill_with_a_terabyte, _close_the_folder, _remove]
 )
 def test_whatever_becomes_of_one_file_of_the_runner_all_are_restored(
     tmp_path: Path, harm: Callable[[Path], None]

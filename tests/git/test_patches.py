@@ -233,11 +233,7 @@ def test_a_path_that_the_branch_deleted_or_renamed_already_is_not_a_conflict(
 
 @pytest.mark.parametrize(
     ("theirs", "mine"),
-    [
-        (gone, lambda t: inner(t, EDITED)),
-        (lambda t: inner(t, EDITED), gone),
-        (rename, lambda t: inner(t, EDITED)),
-    ],
+    [(gone, lambda t: inner(t, EDITED)), (lambda t: inner(t, EDITED), gone), (rename, lambda t: inner(t, EDITED))],
 )
 def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_its_path(
     tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object]

@@ -310,12 +310,7 @@ def test_a_comment_that_github_refuses_at_its_place_moves_into_the_body(
     monkeypatch.undo()
     assert (receipt.outcome, counts(receipt), receipt.writes) == (Outcome.APPLIED, places, 4 + len(amended))
     assert "anchors-refused" in codes(receipt)
-    assert [entry.op for entry in receipt.operations] == [
-        "post-review",
-        "comment-on-file",
-        *amended,
-        "move-work-item",
-    ]
+    assert [entry.op for entry in receipt.operations] == ["post-review", "comment-on-file", *amended, "move-work-item"]
     assert reviews(stage)[0]["body"].count(FINDING) == places[2]
     assert post(stage, result).writes == 0
 

@@ -88,11 +88,7 @@ def _print_analysis(found: Analysis, open_tasks: list[str]) -> None:
         click.echo(click.style(line, dim=True))
 
 
-NO_ERROR: dict[str, Any] = {
-    "category": "",
-    "type": "",
-    "recovery": "",
-    "summary": "",
+NO_ERROR: dict[str, Any] = dict.fromkeys(("category", "type", "recovery", "summary"), "") | {
     "retry_after_seconds": None,
     "evidence": {"rule": "", "source": "", "line": ""},
 }

@@ -40,7 +40,9 @@ def artifact(name: str, into: Path, wanted: str, run_id: int | None, output_form
     file = str(into / fetched.file) if fetched.file else ""
     _report_step(fetched, into, file)
     if output_format == "json":
-        print_json(_as_json(fetched, run, into, file))
+        files = [{"path": member.path, "bytes": member.size} for member in fetched.members]
+        ids = {"artifact": fetched.artifact.name, "id": str(fetched.artifact.id), "run_id": str(run)}
+        print_json({**ids, "path": str(into), "file": file, "files": files})
         return
     for member in fetched.members:
         click.echo(f"{member.size:>12,}  {one_line(member.path)}")
@@ -52,17 +54,6 @@ def _current_run() -> int:
     if not run_id.isdecimal():
         raise WrongUsage("No workflow run given.", hint="Pass `--run-id N` or set `GITHUB_RUN_ID`.")
     return int(run_id)
-
-
-def _as_json(fetched: Fetched, run: int, into: Path, file: str) -> dict[str, Any]:
-    return {
-        "artifact": fetched.artifact.name,
-        "id": str(fetched.artifact.id),
-        "run_id": str(run),
-        "path": str(into),
-        "file": file,
-        "files": [{"path": member.path, "bytes": member.size} for member in fetched.members],
-    }
 
 
 def _report_step(fetched: Fetched, into: Path, file: str) -> None:

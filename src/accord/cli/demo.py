@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from contextlib import contextmanager
+import threading
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from accord.core.kinds import Model
     from accord.results.operations import Receipt
@@ -50,9 +51,9 @@ def demo(directory: Path | None, port: int, stay: bool | None) -> None:
     Starts a local GitHub and applies the results in the folder examples, each twice: a plan of eleven work items, a
     patch for one of them, and its review.
     """
-    serving = sandbox_server()
-
-    with _kept(directory) as home, serving(home, port=port, seed=example("sandbox-seed.yml")) as server:
+    serving, seed = sandbox_server(), example("sandbox-seed.yml")
+    kept = nullcontext(directory) if directory else tempfile.TemporaryDirectory(prefix="accord-demo-")
+    with kept as home, serving(Path(home), port=port, seed=seed) as server:
         pull_url = show_all(server)
         home_url = f"{server.url}/{server.repository}"
         click.echo(f"Pull request:  {pull_url}")
@@ -60,25 +61,9 @@ def demo(directory: Path | None, port: int, stay: bool | None) -> None:
         click.echo(f"Dependencies:  {home_url}/dependencies")
         if stay if stay is not None else sys.stdout.isatty() and sys.stdin.isatty():
             click.echo("\nServing until Ctrl-C.")
-            _wait()
-
-
-@contextmanager
-def _kept(directory: Path | None) -> Iterator[Path]:
-    if directory is not None:
-        yield directory
-        return
-    with tempfile.TemporaryDirectory(prefix="accord-demo-") as temporary:
-        yield Path(temporary)
-
-
-def _wait() -> None:
-    import threading
-
-    try:
-        threading.Event().wait()
-    except (KeyboardInterrupt, Stopped):
-        click.echo("")
+            with suppress(KeyboardInterrupt, Stopped):
+                threading.Event().wait()
+            click.echo("")
 
 
 ITEM = "csv-writer"

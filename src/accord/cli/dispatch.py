@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from accord.cli.options import Choice
+from accord.cli.options import FOLDER, Choice
 from accord.cli.output import one_line, print_findings, print_json
 from accord.cli.session_output import (
     CLOCK,
@@ -41,22 +41,11 @@ if TYPE_CHECKING:
 @click.option("--project-type", type=Choice(get_args(ProjectType)), help="Default: the session's, or mixed.")
 @click.option("--base", default="", help="Base of the Reviewer's changed files (default: the session's start).")
 @click.option("--constraint", "constraints", multiple=True, help="Hard constraint (repeatable).")
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Write prompt.md, schema.json and input.json there, for `accord run`.",
-)
+@click.option("--into", type=FOLDER, help="Write prompt.md, schema.json and input.json there, for `accord run`.")
 @click.option("--take", "output", metavar="OUTPUT.json", help="Apply this output of the agent; - is stdin.")
 @change_options
 def dispatch(
-    options: ChangeOptions,
-    /,
-    folder: Path,
-    task: str,
-    role: str,
-    into: Path | None,
-    output: str | None,
-    **facts: Any,
+    options: ChangeOptions, /, folder: Path, task: str, role: str, into: Path | None, output: str | None, **facts: Any
 ) -> None:
     """Print an agent's input, or apply the agent's output.
 

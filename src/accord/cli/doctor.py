@@ -93,10 +93,9 @@ def _report_step(is_ok: bool, checks: Sequence[DoctorCheck], documents: Mapping[
     from accord.text.markdown import table
 
     leave_redacted({"ok": str(is_ok).lower()})
-    rows = [
-        [redacted_cell(check.name), f"{_SIGNS[check.status]} {check.status}", redacted_cell(check.note)]
-        for check in checks
-    ]
+    verdicts = [f"{_SIGNS[check.status]} {check.status}" for check in checks]
+    cells = [(redacted_cell(check.name), redacted_cell(check.note)) for check in checks]
+    rows = [[name, verdict, note] for verdict, (name, note) in zip(verdicts, cells, strict=True)]
     parts = ["### accord doctor", table(["Check", "Verdict", "Note"], rows)]
     for path, findings in documents.items():
         parts += [f"#### {redacted_cell(path)}", findings_table(findings), *hints(findings)]

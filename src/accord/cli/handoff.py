@@ -70,16 +70,7 @@ _issue_option = work_item_option("The handoff of work item N, instead of a file.
 @repository_options
 @format_option
 @click.pass_context
-def gate(
-    ctx: click.Context,
-    /,
-    pull: int,
-    work_item: int | None,
-    target: str,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
+def gate(ctx: click.Context, /, pull: int, work_item: int | None, target: str, dry_run: bool, **more: Any) -> None:
     """Set the check accord/handoff on a pull request.
 
     Judges the handoff of its work item. Exits 1 when a reason blocks it.
@@ -87,8 +78,8 @@ def gate(
     from accord.github.pulls import closing_references
     from accord.handoffs.gate import judge_pull, publish_check
 
-    clock, redact = SystemClock(), redactor_for(os.environ)
-    with github_for(**access) as (github, repository, *_):
+    output_format, clock, redact = more.pop("output_format"), SystemClock(), redactor_for(os.environ)
+    with github_for(**more) as (github, repository, *_):
         found = github.pull(pull)
         if found is None:
             raise WrongUsage(f"{repository} has no pull request #{pull}.", hint="Pass an existing one with `--pull`.")
@@ -124,16 +115,7 @@ def gate(
 @repository_options
 @format_option
 @click.pass_context
-def dispatch(
-    ctx: click.Context,
-    /,
-    file: str | None,
-    issue: int | None,
-    again: bool,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
-) -> None:
+def dispatch(ctx: click.Context, /, file: str | None, issue: int | None, again: bool, **more: Any) -> None:
     """Send each open action as a repository_dispatch event.
 
     The event is accord-handoff. A transient error is tried again after 5, 15 and 30 seconds, then exits 3; a permanent
@@ -143,13 +125,13 @@ def dispatch(
 
     if (file is None) == (issue is None):
         raise WrongUsage("No handoff given.", hint="Pass TASK.json, or `--work-item N`.")
-    with github_for(**access) as (github, *_):
+    dry_run, output_format = more.pop("dry_run"), more.pop("output_format")
+    with github_for(**more) as (github, *_):
         change = _changer(file or "", issue, github)
         actions = open_actions(change(HandoffDecision, False).task, again=again)
         sent = [_send(github, action, change, issue) for action in actions] if not dry_run else []
-    entries = (
-        [{**action, "status": "planned"} for action in actions] if dry_run else [_action_document(one) for one in sent]
-    )
+    planned = [{**action, "status": "planned"} for action in actions]
+    entries = planned if dry_run else [_action_document(one) for one in sent]
     outcome = "unchanged" if not actions else "planned" if dry_run else "applied"
     if output_format == "json":
         print_json({"ok": not any(one.error for one in sent), "outcome": outcome, "actions": entries})
@@ -225,14 +207,14 @@ def check(ctx: click.Context, /, files: Sequence[str], issue: int | None, output
 @click.argument("files", nargs=-1, required=True, metavar="[TASK.json] PATCH.json")
 @_writing_options
 @click.pass_context
-def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, issue: int | None, **more: Any) -> None:
+def patch(ctx: click.Context, /, files: Sequence[str], issue: int | None, **more: Any) -> None:
     """Merge a patch into a handoff, in a role."""
     path, patch_path = _named(files, issue, 1, "TASK.json and PATCH.json")
 
     def decide(author: Author, given: dict[str, Any], task: dict[str, Any]) -> HandoffDecision:
         return decide_patch(task, given, author)
 
-    _change(ctx, decide, path, issue, role, actor, patch_path, **more)
+    _change(ctx, decide, path, issue, patch_path, **more)
 
 
 @handoff.command()
@@ -256,16 +238,7 @@ def patch(ctx: click.Context, /, files: Sequence[str], role: str, actor: str, is
 @_writing_options
 @click.pass_context
 def move(
-    ctx: click.Context,
-    /,
-    files: Sequence[str],
-    target: str,
-    patch_path: str | None,
-    on_missing: str,
-    role: str,
-    actor: str,
-    issue: int | None,
-    **more: Any,
+    ctx: click.Context, /, files: Sequence[str], target: str, on_missing: str, issue: int | None, **more: Any
 ) -> None:
     """Move a task to another status.
 
@@ -277,7 +250,7 @@ def move(
         to = OLD_STATUSES.get(target, target)
         return decide_move(task, to, author, given, redirects=on_missing == "redirect")
 
-    _change(ctx, decide, path, issue, role, actor, patch_path, **more)
+    _change(ctx, decide, path, issue, **more)
 
 
 def _change(
@@ -285,10 +258,10 @@ def _change(
     decide: Callable[[Author, dict[str, Any], dict[str, Any]], HandoffDecision],
     path: str,
     issue: int | None,
-    role: str,
-    actor: str,
     patch_path: str | None,
     *,
+    role: str,
+    actor: str,
     adopt: bool,
     dry_run: bool,
     output_format: str,
@@ -319,7 +292,7 @@ def _change(
     is_change = decision.task not in before
     done = ("planned" if dry_run else "applied") if is_change else "unchanged"
     outcome = done if decision.is_ok else "rejected"
-    _print(decision.task, decision.reasons, outcome, name, output_format, is_redirected=decision.is_redirected)
+    _print(decision.task, decision.reasons, outcome, name, output_format, decision.is_redirected)
     ctx.exit(0 if decision.is_ok else 1)
 
 
@@ -333,34 +306,20 @@ def _named(files: Sequence[str], issue: int | None, more: int, what: str) -> Seq
 
 
 def _print(
-    task: dict[str, Any] | None,
-    findings: Sequence[Finding],
-    outcome: str,
-    name: str,
-    output_format: str,
-    *,
-    is_redirected: bool = False,
+    task: dict[str, Any] | None, found: Sequence[Finding], outcome: str, name: str, form: str, redirected: bool = False
 ) -> None:
-    reasons = [finding for finding in findings if finding.severity is Severity.ERROR]
-    warnings = [finding for finding in findings if finding.severity is Severity.WARNING]
+    reasons = [finding for finding in found if finding.severity is Severity.ERROR]
+    warnings = [finding for finding in found if finding.severity is Severity.WARNING]
     status = task.get("status") if task else None
-    if output_format == "json":
-        print_json(
-            {
-                "ok": outcome != "rejected",
-                "outcome": outcome,
-                "status": status,
-                "redirected": is_redirected,
-                "blockingReasons": [_as_json(reason) for reason in reasons],
-                "warnings": [_as_json(warning) for warning in warnings],
-                "task": task,
-            }
-        )
+    if form == "json":
+        document = {"ok": outcome != "rejected", "outcome": outcome, "status": status, "redirected": redirected}
+        document |= {"blockingReasons": list(map(_as_json, reasons)), "warnings": list(map(_as_json, warnings))}
+        print_json({**document, "task": task})
         return
-    print_findings(findings, name)
+    print_findings(found, name)
     color = {"rejected": "red", "unchanged": None, "planned": "cyan"}.get(outcome, "green")
     at = f" at {click.style(one_line(str(status)), bold=True)}" if task else ""
-    also = " (redirected to a person)" if is_redirected else ""
+    also = " (redirected to a person)" if redirected else ""
     click.echo(f"{one_line(name)}{at}: {click.style(outcome, fg=color)}{also}")
 
 
@@ -373,13 +332,8 @@ def _report_step(document: Mapping[str, Any], reasons: Sequence[Finding]) -> Non
     """Report ``accord handoff gate``: outputs ``ok``, ``status``, ``blocking-reasons``, and a table of the reasons."""
     from accord.cli.step import annotate_file, as_output, findings_table, leave_redacted, leave_summary
 
-    leave_redacted(
-        {
-            "ok": str(document["ok"]).lower(),
-            "status": document["status"] or "",
-            "blocking-reasons": as_output(document["blockingReasons"]),
-        }
-    )
+    outputs = {"ok": str(document["ok"]).lower(), "status": document["status"] or ""}
+    leave_redacted({**outputs, "blocking-reasons": as_output(document["blockingReasons"])})
     item = f" of #{document['workItem']}" if document["workItem"] else ""
     verdict = "✅ open" if document["ok"] else "❌ blocked"
     parts = [f"### accord handoff: {verdict}", f"The handoff{item} of pull request #{document['pull']}."]

@@ -49,9 +49,8 @@ def list_items(status: str | None, show_all: bool, output_format: str, **access:
         print_json({"items": found})
         return
     for item in found:
-        colored = click.style(
-            f"{one_line(item['status'] or 'unclear'):<17}", fg=_STATUS_COLORS.get(item["status"] or "")
-        )
+        status = item["status"] or "unclear"
+        colored = click.style(f"{one_line(status):<17}", fg=_STATUS_COLORS.get(status))
         click.echo(f"#{item['id']:<6} {colored} {one_line(item['priority'] or ''):<7} {one_line(item['title'])}")
     if not found:
         click.echo("No work items.")

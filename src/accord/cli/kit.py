@@ -130,15 +130,7 @@ _COLORS = {"applied": "green", "planned": "cyan", "stopped": "red", "refused": "
 @format_option
 @click.pass_context
 def sync(
-    ctx: click.Context,
-    /,
-    repo: Sequence[str],
-    file: str | None,
-    ref: str | None,
-    dry_run: bool,
-    sandbox: str | None,
-    max_wait: int,
-    output_format: str,
+    ctx: click.Context, /, repo: Sequence[str], file: str | None, ref: str | None, output_format: str, **more: Any
 ) -> None:
     """Update the kit of many repositories by pull requests.
 
@@ -155,11 +147,11 @@ def sync(
 
     @contextmanager
     def connect(repository: str) -> Iterator[tuple[GitHub, str]]:
-        with github_for(repository, sandbox, max_wait) as connection:
+        with github_for(repository, more["sandbox"], more["max_wait"]) as connection:
             yield connection.github, connection.repository
 
     def sync_one(github: GitHub, repository: str) -> SyncResult:
-        return sync_repository(github, repository, shipped_kit(), pin, SystemClock(), is_dry_run=dry_run)
+        return sync_repository(github, repository, shipped_kit(), pin, SystemClock(), is_dry_run=more["dry_run"])
 
     ended = sync_repositories(repositories, connect, sync_one, Progress(len(repositories)))
     outcome = overall_outcome(ended)
@@ -170,9 +162,8 @@ def sync(
         for synced in ended:
             _show_sync(synced)
         click.echo(outcome)
-    _report_step(
-        "sync", outcome, [(f"{s.repository}: {s.outcome}", s.plan.files if s.plan else ()) for s in ended], ended
-    )
+    parts = [(f"{synced.repository}: {synced.outcome}", synced.plan.files if synced.plan else ()) for synced in ended]
+    _report_step("sync", outcome, parts, ended)
     ctx.exit({"stopped": 3, "refused": 4}.get(outcome, 0))
 
 
@@ -207,10 +198,6 @@ def _report_step(
     shown = [f"### accord {command}: {outcome}"]
     for head, files in parts:
         rows = [[redacted_cell(file.path), file.action.value, redacted_cell(file.note)] for file in files[:MOST_ROWS]]
-        shown += [
-            *([f"#### {redacted_cell(head)}"] if head else []),
-            *([table(["File", "Action", "Why"], rows)] if rows else []),
-        ]
-    errors = [(entry.repository, entry.error) for entry in synced if entry.error]
-    shown += [f"{redacted_cell(name)}: {redacted_cell(str(error))}" for name, error in errors]
-    leave_summary("\n\n".join(shown))
+        shown += [f"#### {redacted_cell(head)}" if head else "", table(["File", "Action", "Why"], rows) if rows else ""]
+    shown += [f"{redacted_cell(one.repository)}: {redacted_cell(str(one.error))}" for one in synced if one.error]
+    leave_summary("\n\n".join(filter(None, shown)))

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from accord.cli.options import Lines, dry_run_option, format_option, repository_options
+from accord.cli.options import FILE, Lines, dry_run_option, format_option, repository_options
 from accord.cli.output import Progress, one_line, print_findings, print_json
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -33,8 +33,7 @@ _COLORS = {"created": "green", "renamed": "cyan", "updated": "cyan", "deleted": 
 _LISTED = "listed"
 
 
-def _file_option(command: Any) -> Any:
-    return click.option("--file", metavar="F", help="A label file. Default: the labels that accord ships.")(command)
+_file_option = click.option("--file", metavar="F", help="A label file. Default: the labels that accord ships.")
 
 
 @click.group()
@@ -83,24 +82,14 @@ def check(ctx: click.Context, /, file: str | None, output_format: str, **access:
 @labels.command()
 @_file_option
 @click.option("--prune", is_flag=True, help="Delete labels that an earlier sync created, but the file lacks.")
-@click.option(
-    "--remove", multiple=True, type=Lines(), metavar="NAME", help="Also delete this label, if the file lacks it."
-)
-@click.option("--record", type=click.Path(path_type=Path), help="The file that records which labels a sync created.")
+@click.option("--remove", multiple=True, type=Lines(), metavar="NAME", help="Also delete this label, if unlisted.")
+@click.option("--record", type=FILE, help="The file that records which labels a sync created.")
 @dry_run_option
 @repository_options
 @format_option
 @click.pass_context
 def sync(
-    ctx: click.Context,
-    /,
-    file: str | None,
-    prune: bool,
-    remove: Sequence[str],
-    record: Path | None,
-    dry_run: bool,
-    output_format: str,
-    **access: Any,
+    ctx: click.Context, /, file: str | None, prune: bool, remove: Sequence[str], record: Path | None, **more: Any
 ) -> None:
     """Create, update and rename labels as the file says.
 
@@ -109,14 +98,12 @@ def sync(
     from accord.core.clock import SystemClock
     from accord.results.label_sync import extend_record, read_record
 
-    entries = _entries(file)
-    with github_for(**access) as (github, repository, *_):
-        record = record or _record_path(repository, access["sandbox"])
+    entries, dry_run, output_format = _entries(file), more.pop("dry_run"), more.pop("output_format")
+    with github_for(**more) as (github, repository, *_):
+        record = record or _record_path(repository, more["sandbox"])
         ours = read_record(record)
         if not can_be_written(record):
-            raise WrongUsage(
-                f"Cannot write the record {record}.", hint="Use a file that you may write, with `--record`."
-            )
+            raise WrongUsage(f"Cannot write the record {record}.", hint="Pass a writable file with `--record`.")
         planned, findings = plan_labels(entries, github.labels(), ours if prune else (), remove)
         progress = Progress(len(planned))
         if dry_run:
@@ -141,9 +128,8 @@ def _entries(file: str | None) -> Sequence[LabelEntry]:
         return parse_labels(read_bytes(file))
     except BrokenContract as broken:
         places = " ".join(f"Line {finding.line}: {finding.text}" for finding in broken.findings)
-        raise BrokenContract(
-            f"{file} is not a valid label file, so nothing was written. {places}", findings=broken.findings
-        ) from None
+        message = f"{file} is not a valid label file, so nothing was written. {places}"
+        raise BrokenContract(message, findings=broken.findings) from None
 
 
 def _record_path(repository: str, sandbox: str | None) -> Path:
@@ -170,7 +156,6 @@ def _report(
     output_format: str,
     problem: AccordError | None = None,
 ) -> None:
-
     if output_format == "json":
         document: dict[str, Any] = {"outcome": outcome, "labels": [_as_json(action) for action in actions]}
         document["findings"] = [finding.as_json() for finding in findings]
@@ -209,10 +194,7 @@ def _report_step(outcome: str, actions: Sequence[LabelAction]) -> None:
 
     labels = [{"name": action.name, "action": action.action} for action in actions]
     leave_redacted({"outcome": outcome, "labels": as_output(labels)})
-    changed = [
-        [redacted_cell(action.name), action.description(outcome), redacted_cell(action.error)]
-        for action in actions
-        if action.is_change
-    ]
-    shown = table(["Label", "Action", "Problem"], changed[:MOST_ROWS]) if changed else "All labels are up to date."
+    changed = [action for action in actions if action.is_change][:MOST_ROWS]
+    rows = [[redacted_cell(one.name), one.description(outcome), redacted_cell(one.error)] for one in changed]
+    shown = table(["Label", "Action", "Problem"], rows) if rows else "All labels are up to date."
     leave_summary(f"### accord labels: {outcome}\n\n{shown}")

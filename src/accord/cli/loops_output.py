@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, dry_run_option, pull_option, together
+from accord.cli.options import FILE, Choice, dry_run_option, pull_option, together
 from accord.cli.output import one_line, print_json
 from accord.cli.step import leave_outputs, leave_summary, redact
 from accord.gha.commands import command
@@ -48,7 +48,6 @@ def print_decision(decision: LoopDecision) -> None:
 
 
 HISTORY = "loop-history.ndjson"
-_FILE = click.Path(path_type=Path)
 turn_options = together(
     pull_option("Pull request; all open ones by default."),
     click.option(
@@ -60,10 +59,10 @@ turn_options = together(
     ),
     click.option("--agent", default="", metavar="NAME", help="Agent to use where no label names one."),
     click.option(
-        "--registry", type=_FILE, metavar="FILE", help="Registry file; .github/agents/registry.yml if present."
+        "--registry", type=FILE, metavar="FILE", help="Registry file; .github/agents/registry.yml if present."
     ),
     click.option("--outputs", metavar="FILE", help="Outputs of the run as JSON; else ACCORD_RUN_OUTPUTS."),
-    click.option("--run-dir", type=_FILE, metavar="DIR", help="Directory for the run and the loop's history."),
+    click.option("--run-dir", type=FILE, metavar="DIR", help="Directory for the run and the loop's history."),
     click.option("--dispatch-workflow", default="", metavar="FILE", help="Workflow that runs this loop."),
     click.option(
         "--max-runtime-minutes",
@@ -122,14 +121,14 @@ def report_sweep(
     loop: str, pulls: list[int], requests: dict[str, int], *, is_dry_run: bool, output_format: str
 ) -> None:
     """Leave outputs and a summary, and print the pull requests that a sweep started the workflow for."""
-    listed = ", ".join(f"#{number}" for number in pulls) or "none"
+    line = f"{'due' if is_dry_run else 'started'}: {', '.join(f'#{number}' for number in pulls) or 'none'}"
     leave_outputs({"action": "sweep", "should-run": "false", "pulls": " ".join(map(str, pulls))})
-    leave_summary(f"### accord {loop}: open pull requests\n\n{'Due' if is_dry_run else 'Started'}: {listed}.")
+    leave_summary(f"### accord {loop}: open pull requests\n\n{line.capitalize()}.")
     if output_format == "json":
         outcome = "planned" if is_dry_run else "started"
         print_json({"loop": loop, "outcome": outcome, "pulls": pulls, "requests": requests})
     else:
-        click.echo(f"{'due' if is_dry_run else 'started'}: {listed}")
+        click.echo(line)
 
 
 def step_outputs(turn: Turn, prompt_file: str = "") -> dict[str, str]:
@@ -178,11 +177,9 @@ def result_lines(turn: Turn) -> list[str]:
     if turn.outcome != "ended" or turn.state is None or not turn.state.history:
         return []
     number, result, changes, tasks, *_ = iteration_row(turn.state.history[-1])
-    line = (
-        f"Iteration {number}: {result}; changes: {changes.strip('`')}; {tasks} task{'' if tasks == '1' else 's'} done."
-    )
-    problem = _problem(turn)
-    return [line, *([problem] if problem else [])]
+    done = f"{tasks} task{'' if tasks == '1' else 's'} done"
+    line = f"Iteration {number}: {result}; changes: {changes.strip('`')}; {done}."
+    return list(filter(None, [line, _problem(turn)]))
 
 
 _NEXT = {

@@ -36,6 +36,7 @@ _REQUESTS = ("", "workflow_dispatch", "issue_comment", "repository_dispatch")
 _LABELS = ("pull_request", "pull_request_target")
 """Events of labels that are added and removed."""
 
+_READ_ONLY_FOR_DEPENDABOT = ("pull_request", "pull_request_review", "pull_request_review_comment", "push", "create")
 _MARKER_FILE = ".accord-loop"
 """Marks the directory of a loop's run: what an earlier attempt left in it may be removed."""
 
@@ -108,17 +109,16 @@ def _context(options: LoopOptions, connection: Connection, run_dir: Path) -> Loo
 def token_facts(environment: Mapping[str, str]) -> TokenFacts:
     """Return what the token may do, as far as the environment of a workflow tells.
 
-    ``ACCORD_TOKEN_IS_JOBS`` says whether it is the job's own. Source: GitHub documentation, "Triggering a workflow from a
-    workflow" and "Dependabot on GitHub Actions".
+    ``ACCORD_TOKEN_IS_JOBS``: it is the job's own. Source: GitHub documentation, "Triggering a workflow from a workflow"
+    and "Dependabot on GitHub Actions".
     """
     from accord.loops.models import TokenFacts
 
     given = environment.get("ACCORD_TOKEN_IS_JOBS", "").strip().lower()
     is_jobs = given == "true" if given in ("true", "false") else environment.get("GITHUB_ACTIONS") == "true"
-    is_dependabots = environment.get("GITHUB_ACTOR") == "dependabot[bot]" and environment.get(
-        "GITHUB_EVENT_NAME", ""
-    ) in ("pull_request", "pull_request_review", "pull_request_review_comment", "push", "create")
-    return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_dependabots))
+    is_dependabot = environment.get("GITHUB_ACTOR") == "dependabot[bot]"
+    is_read_only = is_dependabot and environment.get("GITHUB_EVENT_NAME") in _READ_ONLY_FOR_DEPENDABOT
+    return TokenFacts(triggers_workflows=not is_jobs, may_write=not (is_jobs and is_read_only))
 
 
 def _take_turn(loop: Loop, context: LoopContext, options: LoopOptions, connection: Connection, run_dir: Path) -> Turn:

@@ -14,7 +14,7 @@ import click
 
 from accord import __version__
 from accord.cli.output import Printed, one_line
-from accord.core.errors import AccordError, Stopped, WrongUsage
+from accord.core.errors import AccordError, BrokenContract, Stopped, WrongUsage
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -112,9 +112,7 @@ Exit codes:
 
 
 @click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    epilog=EXIT_CODES,
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}, epilog=EXIT_CODES
 )
 @click.version_option(__version__, prog_name="accord")
 def accord() -> None:
@@ -130,10 +128,9 @@ def main(args: list[str] | None = None) -> None:
         signal.signal(number, _stop)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     printed = Printed()
+    settings: dict[str, Any] = {"standalone_mode": False, "auto_envvar_prefix": "ACCORD", "obj": printed}
     try:
-        sys.exit(
-            accord.main(args=args, prog_name="accord", standalone_mode=False, auto_envvar_prefix="ACCORD", obj=printed)
-        )
+        sys.exit(accord.main(args=args, prog_name="accord", **settings))
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
@@ -170,7 +167,13 @@ def _report_error(error: AccordError, args: list[str], printed: Printed) -> int:
 
         report_error(error.message, error.hint)
     if _wants_json(args) and not printed.is_whole:
-        _print_error(error)
+        from accord.cli.output import print_json
+
+        outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
+        findings = [finding.as_json() for finding in error.findings] if isinstance(error, BrokenContract) else None
+        document = {"outcome": outcomes.get(error.exit_code, "usage"), "findings": findings}
+        document = {key: value for key, value in document.items() if value is not None}
+        print_json({**document, "error": {"message": error.message, "hint": error.hint}})
     return error.exit_code
 
 
@@ -184,17 +187,6 @@ def _wants_json(args: list[str]) -> bool:
     commands = takewhile(lambda word: not word.startswith("-"), options)
     names = accumulate(commands, lambda name, word: f"{name}_{word}", initial="ACCORD")
     return any(os.environ.get(f"{name}_OUTPUT_FORMAT".replace("-", "_").upper()) == "json" for name in names)
-
-
-def _print_error(error: AccordError) -> None:
-    from accord.cli.output import print_json
-    from accord.core.errors import BrokenContract
-
-    outcomes = {1: "rejected", 3: "stopped", 4: "refused"}
-    document: dict[str, Any] = {"outcome": outcomes.get(error.exit_code, "usage")}
-    if isinstance(error, BrokenContract):
-        document["findings"] = [finding.as_json() for finding in error.findings]
-    print_json({**document, "error": {"message": error.message, "hint": error.hint}})
 
 
 REPORT_TO = "https://github.com/accord-ci/accord/issues"

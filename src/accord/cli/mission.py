@@ -19,7 +19,7 @@ from accord.missions.models import STATUSES, ExecutionMode
 from accord.text.redaction import redactor_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from accord.core.findings import Finding
 
@@ -46,15 +46,13 @@ threshold_option = click.option(
 )
 
 
-def _document_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--format`` to a command that prints a document of the contract: JSON unless stdout is a terminal."""
-    return click.option(
-        "--format",
-        "output_format",
-        type=Choice(["text", "json"]),
-        callback=lambda _, __, value: value or ("text" if sys.stdout.isatty() else "json"),
-        help="Text for people, or JSON. Default: text on a terminal, else JSON.",
-    )(command)
+_document_option = click.option(
+    "--format",
+    "output_format",
+    type=Choice(["text", "json"]),
+    callback=lambda _, __, value: value or ("text" if sys.stdout.isatty() else "json"),
+    help="Text for people, or JSON. Default: text on a terminal, else JSON.",
+)
 
 
 @click.group()

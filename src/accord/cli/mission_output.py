@@ -109,16 +109,12 @@ def report_missions(files: Mapping[str, list[Finding]], standings: Sequence[dict
 
 def _page(standing: Mapping[str, Any]) -> str:
     entries = standing["work_packages"]
-    rows = [
-        [
-            cell(f"{entry['wp_id']} {entry['title']}"),
-            entry["status"] or "unknown",
-            cell(entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "unknown")),
-            _commits(entry),
-            cell(entry["error"] or entry["stale_error"] or ""),
-        ]
-        for entry in entries[:_ROWS]
-    ]
+    rows = []
+    for entry in entries[:_ROWS]:
+        location = entry["lane_id"] or ("repository root" if entry["resolution_kind"] else "unknown")
+        problem = entry["error"] or entry["stale_error"] or ""
+        name = f"{entry['wp_id']} {entry['title']}"
+        rows.append([cell(name), entry["status"] or "unknown", cell(location), _commits(entry), cell(problem)])
     progress = standing["progress"]
     done = f"\n\n{progress['weighted_percentage']} % of {progress['total_wps']} work packages." if progress else ""
     rest = f"\n\n{len(entries) - _ROWS} more work packages are in the mission." if len(entries) > _ROWS else ""

@@ -12,6 +12,9 @@ import click
 from accord.core.suggest import did_you_mean
 
 SANDBOX_DIRECTORY = ".accord/sandbox"
+FILE = click.Path(path_type=Path)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -81,7 +84,7 @@ format_option = click.option(
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would happen, and write nothing.")
 root_option = click.option(
     "--root",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=EXISTING_FOLDER,
     default=".",
     show_default=True,
     help="The repository's directory.",

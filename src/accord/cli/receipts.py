@@ -44,10 +44,8 @@ def print_receipt(receipt: Receipt, file: str, *, most: int | None = None) -> No
         entries = list(group)
         shown = entries if most is None or len(entries) <= most + 1 else entries[:most]
         for entry in shown:
-            target = _issue_or_commit(entry.target)
-            line = (
-                f"{click.style(f'{status:<8}', fg=_COLORS[status])} {op:<17} {one_line(entry.key):<{width}}  {target}"
-            )
+            colored = click.style(f"{status:<8}", fg=_COLORS[status])
+            line = f"{colored} {op:<17} {one_line(entry.key):<{width}}  {_issue_or_commit(entry.target)}"
             click.echo(line.rstrip())
         if len(shown) < len(entries):
             click.echo(f"{'':<8} … {len(entries) - len(shown)} more")
@@ -122,20 +120,16 @@ def report_receipt(receipt: Receipt, file: str, receipt_path: Path | None) -> No
             "receipt": str(receipt_path or ""),
         }
     )
-    parts = [f"### accord apply: {receipt.outcome.value}"]
-    if receipt.error:
-        parts.append(cell(str(receipt.error)))
-    if receipt.findings:
-        parts.append(findings_table(receipt.findings))
-    if "review" in receipt.details:
-        parts.append(_review_table(receipt.details["review"]))
-    if receipt.operations:
-        parts.append(_operations_table(receipt))
-    if receipt.sanitised:
-        parts.append(_sanitised_line(receipt.sanitised).capitalize() + ".")
-    if receipt.dependencies:
-        parts.append(_graph(receipt))
-    leave_summary("\n\n".join(parts))
+    parts = [
+        f"### accord apply: {receipt.outcome.value}",
+        cell(str(receipt.error or "")),
+        findings_table(receipt.findings) if receipt.findings else "",
+        _review_table(receipt.details["review"]) if "review" in receipt.details else "",
+        _operations_table(receipt) if receipt.operations else "",
+        f"{_sanitised_line(receipt.sanitised).capitalize()}." if receipt.sanitised else "",
+        _graph(receipt) if receipt.dependencies else "",
+    ]
+    leave_summary("\n\n".join(filter(None, parts)))
     annotate_file(receipt.findings, file)
 
 
@@ -144,10 +138,8 @@ def _operations_table(receipt: Receipt) -> str:
     for entry in receipt.operations[:MOST_ROWS]:
         item = receipt.items.get(entry.key)
         target = f"[#{item.id}]({item.url})" if item else _issue_or_commit(entry.target)
-        title = receipt.titles.get(entry.key, "")
-        rows.append(
-            [f"{_SIGNS[entry.status.value]} {entry.status.value}", entry.op, cell(entry.key), target, cell(title)]
-        )
+        status, title = entry.status.value, receipt.titles.get(entry.key, "")
+        rows.append([f"{_SIGNS[status]} {status}", entry.op, cell(entry.key), target, cell(title)])
     head = ["Status", "Operation", "Item", "Issue", "Title"]
     requests = f"\n\n{receipt.reads} reads and {receipt.writes} writes. Run key `{receipt.run_key}`."
     return table(head, rows) + rest_line(len(receipt.operations), MOST_ROWS) + requests
@@ -158,13 +150,10 @@ def _review_table(review: Mapping[str, Any]) -> str:
     link = f"[review {review['id']}]({review['url']})" if review["url"] else "no review yet"
     applied = review["verdict_applied"] or "unknown"
     verdict = f"Verdict `{review['verdict_requested']}`, applied as `{applied}`: {link}."
-    rows = [
-        [cell(comment["path"]), str(comment["line"] or ""), comment["place"]]
-        for comment in review["comments"][:MOST_ROWS]
-    ]
-    if not rows:
-        return verdict
-    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}" + rest_line(len(review["comments"]), MOST_ROWS)
+    shown = review["comments"][:MOST_ROWS]
+    rows = [[cell(each["path"]), str(each["line"] or ""), each["place"]] for each in shown]
+    rest = rest_line(len(review["comments"]), MOST_ROWS)
+    return f"{verdict}\n\n{table(['File', 'Line', 'Posted'], rows)}{rest}" if rows else verdict
 
 
 def _graph(receipt: Receipt) -> str:

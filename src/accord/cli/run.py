@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from accord.cli.options import Choice, Lines, dry_run_option, format_option, repository_options, together
+from accord.cli.options import (
+    EXISTING_FOLDER,
+    FILE,
+    Choice,
+    Lines,
+    dry_run_option,
+    format_option,
+    repository_options,
+    together,
+)
 from accord.cli.output import one_line
 from accord.cli.sources import github_for, read_bytes
 from accord.core.errors import AccordError, BrokenContract, WrongUsage
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
     from accord.runner.process import StopSignals
     from accord.runner.record import RunRecord
 
-_FILE = click.Path(path_type=Path)
 _EXISTING_FILE = click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True)
 _MAX_WAIT_SECONDS = 900
 
@@ -61,19 +69,19 @@ _agent_options = together(
         metavar="N",
         help="Time limit of the agent.",
     ),
-    click.option("--registry", type=_FILE, help="Agent registry. Default: .github/agents/registry.yml."),
+    click.option("--registry", type=FILE, help="Agent registry. Default: .github/agents/registry.yml."),
 )
 
 
 @click.command(short_help="Run an agent and write its outputs.")
 @click.option("--agent", default="", metavar="NAME", help="Agent in the registry. Default: the registry's.")
-@click.option("--prompt-file", type=_FILE, help="Prompt in the workspace. Default: the mode's prompt.")
+@click.option("--prompt-file", type=FILE, help="Prompt in the workspace. Default: the mode's prompt.")
 @click.option("--appendix", default="", metavar="TEXT", help="Text to add to the prompt; may be untrusted.")
 @click.option("--data", type=Lines(), multiple=True, metavar="FILE", help="File with untrusted text, quoted as data.")
 @_context_options
 @_agent_options
-@click.option("--run-dir", type=_FILE, help="Folder of the run. Default: a new one in RUNNER_TEMP.")
-@click.option("--install-dir", type=_FILE, help="Folder for installed agents. Default: in RUNNER_TEMP.")
+@click.option("--run-dir", type=FILE, help="Folder of the run. Default: a new one in RUNNER_TEMP.")
+@click.option("--install-dir", type=FILE, help="Folder for installed agents. Default: in RUNNER_TEMP.")
 @click.option("--skip", is_flag=True, help="Run nothing and succeed.")
 @click.option("--no-publish", is_flag=True, help="Leave the push to `accord publish` in another job.")
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code; 1 without a valid result.")
@@ -166,37 +174,22 @@ def run_with_output(request: RunRequest, stop: StopSignals) -> RunRecord:
 
 
 @click.command(short_help="Push a run's changes and write its final outputs.")
-@click.argument("run_dir", metavar="RUN_DIR", type=_FILE, envvar="ACCORD_PUBLISH_RUN_DIR")
+@click.argument("run_dir", metavar="RUN_DIR", type=FILE, envvar="ACCORD_PUBLISH_RUN_DIR")
 @click.option("--pr-ref", default="", metavar="BRANCH", help="The branch to push to.")
 @click.option("--pull", default="", metavar="N", help="The pull request with the tasks.")
 @click.option("--base-ref", default="", metavar="BRANCH", help="Where a new branch begins.")
 @click.option("--pr-body", metavar="FILE", help="Body with the tasks. Default: the pull request's.")
-@click.option("--checkout", type=_FILE, help="Trusted checkout with objects to reuse; only read.")
+@click.option("--checkout", type=FILE, help="Trusted checkout with objects to reuse; only read.")
 @click.option(
     "--author", default=DEFAULT_AUTHOR, show_default=True, metavar="'NAME <MAIL>'", help="Author of the commit."
 )
-@click.option("--outputs", type=_FILE, help="File to write the outputs to as well, as JSON.")
+@click.option("--outputs", type=FILE, help="File to write the outputs to as well, as JSON.")
 @click.option("--fail", is_flag=True, help="Exit with the run's exit code instead of 0.")
 @dry_run_option
 @repository_options
 @format_option
 @click.pass_context
-def publish(
-    ctx: click.Context,
-    /,
-    run_dir: Path,
-    pr_ref: str,
-    pull: str,
-    base_ref: str,
-    pr_body: str | None,
-    checkout: Path | None,
-    author: str,
-    outputs: Path | None,
-    fail: bool,
-    dry_run: bool,
-    output_format: str,
-    **options: Any,
-) -> None:
+def publish(ctx: click.Context, /, run_dir: Path, author: str, outputs: Path | None, **options: Any) -> None:
     """Commit and push the changes of the run in RUN_DIR and write its final outputs.
 
     Run it again at any time: pushed changes are recognized. It exits 0 whenever the outputs were written, whatever they
@@ -207,25 +200,32 @@ def publish(
     from accord.runner.finish import outputs_without_record
     from accord.runner.record import read_record
 
+    names = ("pr_ref", "pull", "base_ref", "pr_body", "checkout", "fail", "output_format")
+    given, dry_run = {name: options.pop(name) for name in names}, options.pop("dry_run")
     check_author(author)
     if outputs and not can_be_written(outputs):
         raise WrongUsage(f"The file {outputs} cannot be written.", hint="Pass a writable file as `--outputs`.")
     try:
         record = read_record(run_dir)
     except BrokenContract as broken:
-        found = outputs_without_record(broken.message, redactor_for(os.environ), _missing_branch(pr_ref, options))
+        missing = _missing_branch(given["pr_ref"], options)
+        found = outputs_without_record(broken.message, redactor_for(os.environ), missing)
     else:
-        context = {"pr_ref": pr_ref, "pull": pull, "base_ref": base_ref}
+        context = {name: given[name] for name in ("pr_ref", "pull", "base_ref")}
         if os.environ.get("GITHUB_ACTIONS") != "true":
             context = {name: value for name, value in context.items() if value}
         record = record.model_copy(update={"context": record.context.model_copy(update=context)})
-        body = None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace")
+        more = {"pr_body": _text(given["pr_body"]), "author": author, "lender": given["checkout"], "dry_run": dry_run}
         with github_for(**options) as way:
-            found = finish_run(run_dir, way, record, pr_body=body, author=author, lender=checkout, dry_run=dry_run)
-    report_run(found, output_format, dry_run=dry_run)
+            found = finish_run(run_dir, way, record, **more)
+    report_run(found, given["output_format"], dry_run=dry_run)
     if outputs and not dry_run:
         write_whole(outputs, json.dumps(found.as_outputs(), indent=2, ensure_ascii=True) + "\n")
-    ctx.exit(int(found.exit_code) if fail else 0)
+    ctx.exit(int(found.exit_code) if given["fail"] else 0)
+
+
+def _text(path: str | None) -> str | None:
+    return None if path is None else read_bytes(path).decode("utf-8", "replace")
 
 
 def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
@@ -249,9 +249,7 @@ def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
 @click.option("--stderr", type=_EXISTING_FILE, help="The agent's standard error.")
 @click.option("--final-message", type=_EXISTING_FILE, help="Final message that the agent wrote to a file.")
 @click.option("--pr-body", metavar="FILE", help="The pull request's body with its tasks.")
-@click.option(
-    "--root", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The repository's directory."
-)
+@click.option("--root", type=EXISTING_FOLDER, help="The repository's directory.")
 @click.option("--base", metavar="SHA", help="Commit that the agent started from.")
 @click.option("--pushed", type=Choice(["true", "false"]), help="Whether the push succeeded, if one was tried.")
 @click.option("--push-error", type=_EXISTING_FILE, help="Output of git when the push failed.")
@@ -259,16 +257,7 @@ def _missing_branch(pr_ref: str, options: dict[str, Any]) -> str:
 @format_option
 @click.pass_context
 def outputs(
-    ctx: click.Context,
-    /,
-    pr_body: str | None,
-    root: Path | None,
-    base: str | None,
-    pushed: str | None,
-    push_error: Path | None,
-    fail: bool,
-    output_format: str,
-    **options: Any,
+    ctx: click.Context, /, root: Path | None, base: str | None, pushed: str | None, fail: bool, **more: Any
 ) -> None:
     """Compute the outputs of an agent's run from what it printed, and write them where a runner reads them.
 
@@ -284,13 +273,12 @@ def outputs(
             "`--root` and `--base` belong together, and `--pushed true` needs both.",
             hint="Pass `--root DIR --base SHA`.",
         )
+    output_format = more.pop("output_format")
     external = ExternalRun(
-        **options,
-        pr_body=None if pr_body is None else read_bytes(pr_body).decode("utf-8", "replace"),
+        **{**more, "pr_body": _text(more["pr_body"]), "push_error": _text(more["push_error"]) or ""},
         root=root,
         base=base or "",
         pushed=None if pushed is None else pushed == "true",
-        push_error=push_error.read_text("utf-8", "replace") if push_error else "",
     )
     redact = redactor_for(os.environ, certain=declared_secrets(*registries(root or Path())))
     found = outputs_of_external_run(external, redact, os.environ, SystemClock())

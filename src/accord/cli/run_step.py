@@ -55,7 +55,7 @@ def require_result(run_dir: Path, outputs: RunOutputs) -> None:
 
     if outputs.exit_code != "0" or (run_dir / RESULT).is_file():
         return
-    problems = [text for text in json.loads(outputs.run_warnings or "[]") if text.startswith(SCHEMA_MISMATCH)]
+    problems = [text for text in _list(outputs.run_warnings) if text.startswith(SCHEMA_MISMATCH)]
     raise BrokenContract(
         f"The run left no {RESULT}. {' '.join(problems) or 'It could not be written.'}",
         findings=[Finding("schema", text) for text in problems],
@@ -72,13 +72,11 @@ def finish_run(run_dir: Path, way: Connection | None, record: RunRecord | None =
     from accord.core.clock import SystemClock
     from accord.runner.finish import FinishOptions, finish
 
-    clock, redact = SystemClock(), redactor_for(os.environ)
+    common = (redactor_for(os.environ), clock := SystemClock(), os.environ)
     if way is None:
-        return finish(run_dir, FinishOptions("", redact, clock, os.environ), record)
-    remote = way.remote(clock)
-    return finish(
-        run_dir, FinishOptions(way.repository, redact, clock, os.environ, remote, way.github, **options), record
-    )
+        return finish(run_dir, FinishOptions("", *common), record)
+    settings = FinishOptions(way.repository, *common, way.remote(clock), way.github, **options)
+    return finish(run_dir, settings, record)
 
 
 def report_run(outputs: RunOutputs, output_format: str, *, dry_run: bool = False) -> None:
@@ -97,10 +95,11 @@ def leave_run(outputs: RunOutputs) -> None:
     with suppress(OSError):  # on a full disk the outputs matter more
         leave_summary(summary_page(outputs))
     if os.environ.get("GITHUB_ACTIONS") == "true":
+        name = outputs.agent_name or "agent"
         if outputs.error_category:
-            title = f"{outputs.agent_name or 'agent'}: {outputs.error_category}"
+            title = f"{name}: {outputs.error_category}"
             click.echo(command("error", outputs.error_summary, title=title), err=True)
-        _annotate_warnings(json.loads(outputs.run_warnings or "[]"), outputs.agent_name or "agent")
+        _annotate_warnings(_list(outputs.run_warnings), name)
 
 
 def report_classification(found: Classification | None, warnings: Sequence[str]) -> None:
@@ -149,19 +148,16 @@ def summary_page(outputs: RunOutputs) -> str:
         retry = f" Wait {outputs.retry_after_seconds} seconds first." if outputs.retry_after_seconds else ""
         parts.append(f"{cell(outputs.error_summary)}\n\n{_RECOVERY[outputs.error_recovery]}{retry}")
     parts.append(table(["Fact", "Value"], [[name, cell(value)] for name, value in _facts(outputs) if value]))
-    tasks = _list(outputs.llm_completed_tasks)
-    if tasks:
+    if tasks := _list(outputs.llm_completed_tasks):
         parts.append(f"**Completed tasks**\n\n{_task_list(tasks)}")
-    warnings = _list(outputs.run_warnings)
-    if warnings:
-        parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in warnings))
+    parts.append("\n".join(f"- ⚠️ {cell(text)}" for text in _list(outputs.run_warnings)))
     attempts = [entry for entry in _list(outputs.llm_attempts) if entry["outcome"] != "answered"]
     if attempts:
         parts.append(_attempts_table(attempts))
     if outputs.final_message_summary:
         quoted = "\n".join(f"> {line}" for line in outputs.final_message_summary.splitlines())
         parts.append(f"**The agent's message**\n\n{quoted}")
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def _error_table(outputs: Mapping[str, str]) -> str:
@@ -215,5 +211,4 @@ def _facts(outputs: RunOutputs) -> list[tuple[str, str]]:
 
 
 def _list(text: str) -> list[Any]:
-    """Parse an output that is a JSON array; an empty output is an empty list."""
-    return list(json.loads(text)) if text else []
+    return list(json.loads(text or "[]"))

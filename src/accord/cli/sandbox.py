@@ -6,21 +6,17 @@ import json
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from accord.cli.options import SANDBOX_DIRECTORY
+from accord.cli.options import FOLDER, SANDBOX_DIRECTORY
 from accord.cli.output import print_json
 from accord.cli.sources import sandbox_server
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import SandboxSettings
 
 _directory = click.option(
     "--dir",
     "directory",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     default=SANDBOX_DIRECTORY,
     show_default=True,
     help="Directory of the sandbox.",
@@ -52,10 +48,13 @@ def serve(
     Prints one JSON line with url, token and repository when it is ready. The url is also a web page.
     """
     serving = sandbox_server()
+    from accord_sandbox.calls import RateLimits, SandboxSettings
+
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _number, _frame: stop.set())
-    settings = _settings(no_rate_limits, latency_ms)
+    limits = None if no_rate_limits else RateLimits()
+    settings = SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)
     with serving(directory, port=port, repository=repo, seed=seed, settings=settings) as running:
         ready = {"url": running.url, "token": running.token, "repository": running.repository}
         click.echo(json.dumps(ready))  # not through print_json: the token must not be redacted
@@ -82,10 +81,3 @@ def schema() -> None:
     from accord_sandbox.seed import Seed
 
     print_json(json_schema(Seed))
-
-
-def _settings(no_rate_limits: bool, latency_ms: int) -> SandboxSettings:
-    from accord_sandbox.calls import RateLimits, SandboxSettings
-
-    limits = None if no_rate_limits else RateLimits()
-    return SandboxSettings(rate_limits=limits, latency_seconds=latency_ms / 1000)

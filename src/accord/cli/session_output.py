@@ -61,7 +61,7 @@ def run_change(
     change: Callable[[SessionWriter], object],
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make a change and print the session after it, in JSON with ``more``; or print what forbids it, and exit with 1."""
+    """Make a change and print the session after it, in JSON with ``more``; or print what forbids it, and exit."""
     writer = SessionWriter(folder, CLOCK, is_dry_run=options.is_dry_run)
     with refusals(options, folder):
         change(writer)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from accord.sessions.answers import SelectedAnswers
+    from accord.sessions.answers import AnswerCommand, SelectedAnswers
     from accord.sessions.apply import SessionWriter
     from accord.sessions.issue import PostedComment, SessionIssue
     from accord.sessions.models import UserDecision
@@ -34,25 +34,13 @@ _HINTS = {
 @folder_argument
 @click.option("--question", "questions", required=True, multiple=True, help="Text of a question (repeatable).")
 @click.option("--id", "decision_id", default="", help="UD-APPROVE-DESIGN, UD-REVIEW-STRATEGY or the next UD-<N>.")
-@click.option(
-    "--category",
-    type=Choice(["security"], case_sensitive=False),
-    help="Mark a security question, which only the user resolves.",
-)
+@click.option("--category", type=Choice(["security"], False), help="Mark a security question, for the user alone.")
 @click.option("--options", "choices", multiple=True, help="Possible answer (repeatable).")
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Ask in a comment on this issue.")
 @repository_options
 @change_options
 def ask_question(
-    options: ChangeOptions,
-    /,
-    folder: Path,
-    questions: Sequence[str],
-    decision_id: str,
-    category: str | None,
-    choices: Sequence[str],
-    issue: int | None,
-    **access: Any,
+    options: ChangeOptions, /, folder: Path, questions: Sequence[str], decision_id: str, issue: int | None, **more: Any
 ) -> None:
     """Record questions as pending, before the user sees them."""
     from accord.sessions.questions import UserQuestion
@@ -60,19 +48,20 @@ def ask_question(
 
     if decision_id and len(questions) > 1:
         raise WrongUsage("`--id` names one question, but several are given.", hint="Omit `--id`, or ask one by one.")
-    wanted = [UserQuestion(text, decision_id, category or "", tuple(choices)) for text in questions]
+    category, choices = more.pop("category") or "", tuple(more.pop("choices"))
+    wanted = [UserQuestion(text, decision_id, category, choices) for text in questions]
     if issue is None:
         run_change(options, folder, lambda writer: ask(writer, wanted))
         return
     from accord.sessions.issue import ask_on
 
-    more: dict[str, Any] = {}
+    document: dict[str, Any] = {}
 
     def change(writer: SessionWriter) -> None:
-        with _issue(writer, issue, access) as session_issue:
-            more["issue"] = _comment_document(issue, ask_on(session_issue, wanted))
+        with _issue(writer, issue, more) as session_issue:
+            document["issue"] = _comment_document(issue, ask_on(session_issue, wanted))
 
-    run_change(options, folder, change, more)
+    run_change(options, folder, change, document)
 
 
 @click.command("answer")
@@ -173,20 +162,11 @@ def _comment_document(issue: int, comment: PostedComment) -> dict[str, Any]:
 
 
 def _answers_document(selected: SelectedAnswers) -> dict[str, Any]:
-    accepted = [
-        {"id": command.decision_id, "how": command.how, "by": command.comment.author, "url": command.comment.url}
-        for command in selected.accepted.values()
-    ]
-    ignored = [
-        {
-            "id": one.command.decision_id,
-            "by": one.command.comment.author,
-            "url": one.command.comment.url,
-            "reason": one.reason,
-            "message": one.message,
-        }
-        for one in selected.ignored
-    ]
+    def document(command: AnswerCommand, **more: str) -> dict[str, str]:
+        return {"id": command.decision_id, **more, "by": command.comment.author, "url": command.comment.url}
+
+    accepted = [document(command, how=command.how) for command in selected.accepted.values()]
+    ignored = [document(one.command, reason=one.reason, message=one.message) for one in selected.ignored]
     return {"taken": accepted, "ignored": ignored}
 
 

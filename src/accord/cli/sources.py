@@ -51,9 +51,8 @@ def sandbox_server() -> Callable[..., AbstractContextManager[RunningSandbox]]:
     try:
         from accord_sandbox.server import serving
     except ImportError as error:
-        raise WrongUsage(
-            f"The sandbox needs the package `{error.name}`.", hint="Run `pip install 'accord[sandbox]'`."
-        ) from None
+        message = f"The sandbox needs the package `{error.name}`."
+        raise WrongUsage(message, hint="Run `pip install 'accord[sandbox]'`.") from None
     return serving
 
 

@@ -26,9 +26,8 @@ def leave_outputs(values: Mapping[str, str]) -> None:
     path = os.environ.get("GITHUB_OUTPUT")
     if path:
         for name in write_outputs(Path(path), values):
-            click.echo(
-                command("warning", f"The output {name} is too large for GitHub; read the receipt instead."), err=True
-            )
+            text = f"The output {name} is too large for GitHub; read the receipt instead."
+            click.echo(command("warning", text), err=True)
 
 
 def as_output(document: Any) -> str:
@@ -64,10 +63,7 @@ def report_checks(
     """Report a check of documents: outputs ``ok`` and ``document``, a table, annotations on the documents."""
     is_ok = not any(has_errors(findings) for _, _, findings in documents)
     leave_outputs({"ok": str(is_ok).lower(), "document": _one_line(handed_on)})
-    rows = [
-        [redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(findings)]
-        for path, kind, findings in documents
-    ]
+    rows = [[redacted_cell(path), redacted_cell(kind or "unknown"), _verdict(found)] for path, kind, found in documents]
     shown = table(["Document", "Kind", "Verdict"], rows)
     leave_summary("\n\n".join([f"### accord {name}", shown, *map(_details, documents)]))
     for path, _, findings in documents:

@@ -21,7 +21,7 @@ def find_cycle(blockers: Mapping[int, Sequence[int]]) -> list[int]:
 
 
 def dependency_order(blockers: Mapping[int, Sequence[int]]) -> list[int]:
-    """Order positions so that blockers come first, then the lowest; all positions are keys, and there is no cycle."""
+    """Order positions so that blockers come first, then the lowest. All positions are keys; a cycle is not allowed."""
     sorter = TopologicalSorter(blockers)
     sorter.prepare()
     ready: list[int] = []

@@ -181,7 +181,7 @@ def commit_patch(
 
 
 def push(git: Git, remote: Remote, commit: str, branch: str, expected: str) -> bool:
-    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up. Raises Refused, Unreachable."""
+    """Push a commit unless the branch moved (False). A push whose answer is lost is looked up. Raises Refused."""
     for _ in attempts(remote.clock, PAUSES):
         done = git.attempt("push", "--quiet", "--no-verify", remote.url, f"{commit}:refs/heads/{branch}")
         if done.returncode == 0:

@@ -99,11 +99,7 @@ def _staged(snapshot: Snapshot) -> Iterator[tuple[Git, list[str]]]:
         git("init", "--quiet", "--bare", f"--object-format={snapshot.object_format}", "--template=", scratch)
         Path(scratch, "objects/info").mkdir(exist_ok=True)
         Path(scratch, "objects/info/alternates").write_text(f"{snapshot.objects}\n")
-        environment = {
-            "GIT_DIR": scratch,
-            "GIT_WORK_TREE": str(snapshot.top),
-            "GIT_INDEX_FILE": f"{scratch}/index",
-        }
+        environment = {"GIT_DIR": scratch, "GIT_WORK_TREE": str(snapshot.top), "GIT_INDEX_FILE": f"{scratch}/index"}
         ours = Git(snapshot.top, environment, {"core.bare": "false"})
         ours("read-tree", snapshot.commit)
         if snapshot.absent:

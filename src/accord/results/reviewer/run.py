@@ -9,12 +9,7 @@ from accord.results.operations import Receipt, default_run_key, planned_seconds,
 from accord.results.reviewer.apply import apply_operations
 from accord.results.reviewer.facts import gather_facts
 from accord.results.reviewer.placement import Placement, draft_review, lay_out
-from accord.results.reviewer.plan import (
-    initial_state,
-    plan_findings,
-    plan_operations,
-    require_allowed,
-)
+from accord.results.reviewer.plan import initial_state, plan_findings, plan_operations, require_allowed
 from accord.results.reviewer.rules import reviewer_findings
 from accord.results.texts import TextSanitizer, posted
 
