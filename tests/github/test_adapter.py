@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from support.stage import Stage, staged
@@ -13,10 +15,6 @@ from accord.github.client import GitHub
 from accord.github.models import Access, AnswerLost, IssueChange, Label, NotThere
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 LABEL = Label("bug: 50% / ärger", "Broken", "d73a4a")
 

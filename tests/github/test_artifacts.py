@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -20,9 +21,6 @@ from accord.github.workflows import fetch_artifact
 from accord_sandbox import faults
 from accord_sandbox.planting import INSTALLATION_TOKEN
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOKEN = "ghp_" + "s3cretS3CRET" * 3
 RESULT = json.dumps({"role": "planner"})

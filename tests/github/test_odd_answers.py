@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import responses
@@ -13,9 +14,6 @@ from accord.core.clock import ManualClock
 from accord.core.errors import Refused, Stopped
 from accord.github.client import GitHub
 from accord.github.models import Access, AnswerLost, IssueChange, NewReview
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = "https://api.github.com:443/repos/octo/tools"
 START = datetime(2026, 1, 1, tzinfo=UTC)

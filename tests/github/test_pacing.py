@@ -10,9 +10,7 @@ from accord.github.pacing import Pacer, estimate_seconds
 
 REQUESTS = st.lists(
     st.tuples(
-        st.sampled_from(["read", "write", "content"]),
-        st.integers(1, 90),
-        st.sampled_from([0, 0, 1, 7, 30, 61, 700]),
+        st.sampled_from(["read", "write", "content"]), st.integers(1, 90), st.sampled_from([0, 0, 1, 7, 30, 61, 700])
     ),
     max_size=9,
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from support.stage import START, Stage, staged
@@ -11,12 +12,8 @@ from accord.core.clock import ManualClock
 from accord.core.errors import Stopped
 from accord.github.client import GitHub
 from accord.github.models import Access, IssueChange
-from accord.github.state import TRIES, Chain, Stored, StoredDocument, append, newest
+from accord.github.state import TRIES, Stored, StoredDocument
 from accord_sandbox.server import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 SEED = """
 repositories: [{name: octo/code, files: {a.txt: "One"}, issues: [{title: "List", body: ""}]}]
@@ -28,29 +25,6 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     (tmp_path / "seed.yml").write_text(SEED)
     with staged(tmp_path / "sandbox", seed=tmp_path / "seed.yml", rate_limits=None) as stage:
         yield stage
-
-
-def chain(stage: Stage) -> Chain:
-    return Chain(stage.adapter(), "refs/accord/texts/1", "A text.", stage.clock)
-
-
-def test_versions_follow_each_other_and_the_newest_is_read(stage: Stage) -> None:
-    assert newest(chain(stage)) is None
-    first = append(chain(stage), None, "one\n\nmore", "First")
-    assert newest(chain(stage)) == first
-    second = append(chain(stage), first, "two", "Second")
-    found = newest(chain(stage))
-    assert found == second
-    assert found is not None
-    assert found.text == "two"
-
-
-def test_a_writer_with_an_old_version_writes_nothing(stage: Stage) -> None:
-    first = append(chain(stage), None, "one", "First")
-    second = append(chain(stage), first, "two", "Second")
-    assert append(chain(stage), first, "other", "Other") is None
-    assert append(chain(stage), None, "other", "Other") is None
-    assert newest(chain(stage)) == second
 
 
 class Interrupted(ManualClock):
@@ -67,33 +41,14 @@ class Interrupted(ManualClock):
             others()
 
 
-def test_a_write_whose_answer_is_lost_counts_although_others_went_on_meanwhile(stage: Stage) -> None:
-    first = append(chain(stage), None, "one", "First")
-    clock = Interrupted(lambda: follow(stage))
-    access = Access(stage.repository, stage.server.token, stage.server.url)
-    mine = Chain(GitHub(access, clock, lambda *_: None), "refs/accord/texts/1", "A text.", clock)
-    stage.server.faults.add(Fault("lost-after", method="PATCH"))
-    written = append(mine, first, "mine", "Mine")
-    found = newest(chain(stage))
-    assert found is not None
-    assert found.text == "after mine"  # others went on between the lost answer and the second try
-    assert written is not None
-    assert written.text == "mine"
-
-
-def follow(stage: Stage) -> object:
-    where = chain(stage)
-    last = newest(where)
-    assert last is not None
-    return append(where, last, f"after {last.text}", "After")
-
-
 class Words(StoredDocument[str]):
     """A list of words, shown as the body of issue 1."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.github = stage.adapter()
-        super().__init__(Chain(self.github, "refs/accord/texts/1", "A text.", stage.clock), "the list of #1")
+    def __init__(self, stage: Stage, clock: ManualClock | None = None) -> None:
+        clock = clock or stage.clock
+        access = Access(stage.repository, stage.server.token, stage.server.url)
+        self.github = GitHub(access, clock, lambda *_: None)
+        super().__init__(self.github, "refs/accord/texts/1", "A text.", clock, "the list of #1")
 
     def encode(self, value: str) -> str:
         return value
@@ -120,6 +75,40 @@ def with_word(words: str, word: str) -> str | None:
 
 def body(stage: Stage) -> str:
     return str(stage.get(f"/repos/{stage.repository}/issues/1")["body"])
+
+
+def test_versions_follow_each_other_and_the_newest_is_read(stage: Stage) -> None:
+    words = Words(stage)
+    assert words.newest() is None
+    first = words.append(None, "one\n\nmore")
+    assert words.newest() == Stored("one\n\nmore", first)
+    second = words.append(first, "two")
+    assert words.newest() == Stored("two", second)
+
+
+def test_a_writer_with_an_old_version_writes_nothing(stage: Stage) -> None:
+    words = Words(stage)
+    first = words.append(None, "one")
+    second = words.append(first, "two")
+    for last in (first, None):
+        assert Words(stage).append(last, "other") is None
+    assert words.newest() == Stored("two", second)
+
+
+def test_a_write_whose_answer_is_lost_counts_although_others_went_on_meanwhile(stage: Stage) -> None:
+    words = Words(stage)
+    first = words.append(None, "one")
+
+    def follow() -> None:
+        last = words.newest()
+        assert last is not None
+        words.append(last.link, f"after {last.value}")
+
+    stage.server.faults.add(Fault("lost-after", method="PATCH"))
+    assert Words(stage, Interrupted(follow)).append(first, "mine") is not None
+    newest = words.newest()
+    assert newest is not None
+    assert newest.value == "after mine"  # others went on between the lost answer and the second try
 
 
 def test_a_change_is_stored_and_rendered_and_done_again_writes_nothing(stage: Stage) -> None:
@@ -153,7 +142,7 @@ def test_a_writer_that_others_outrun_while_it_renders_shows_their_version(stage:
         def render(self, stored: Stored[str]) -> None:
             super().render(stored)
             if stored.value == "one":
-                append(self.chain, stored.link, "one two", "Two")
+                self.append(stored.link, "one two")
 
     assert Overtaken(stage).add("one").value == "one two"
     assert body(stage) == "one two"
@@ -174,7 +163,8 @@ def test_a_writer_that_others_outrun_every_time_stops(stage: Stage) -> None:
     def decide(value: str) -> str:
         nonlocal count
         count += 1
-        append(words.chain, newest(words.chain), f"{value} {count}", "Other")
+        newest = words.newest()
+        words.append(newest and newest.link, f"{value} {count}")
         return f"{value} mine"
 
     with pytest.raises(Stopped, match=f"Other writers changed the list of #1 {TRIES} times in a row"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -15,10 +17,6 @@ from accord.github.models import Access, AnswerLost, Conflict, Forbidden, NotThe
 from accord.github.workflows import MOST_LOG_BYTES
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN, STRANGER_TOKEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 BOT = "reviewer[bot]"
 CALLER = """
@@ -179,14 +177,7 @@ def test_label_events_tell_who_took_a_label_off_and_whether_it_was_a_person(stag
 def test_only_those_who_may_push_may_write(stage: Stage) -> None:
     github = stage.adapter()
     may = {login: github.may_write(login) for login in ("maintainer", "wanda", "rita", "stranger", "nobody", "a/b")}
-    assert may == {
-        "maintainer": True,
-        "wanda": True,
-        "rita": False,
-        "stranger": False,
-        "nobody": False,
-        "a/b": False,
-    }
+    assert may == {"maintainer": True, "wanda": True, "rita": False, "stranger": False, "nobody": False, "a/b": False}
 
 
 def test_threads_say_whether_they_are_resolved_and_who_spoke(stage: Stage) -> None:
@@ -234,11 +225,7 @@ def test_a_query_whose_answer_is_lost_is_asked_again_and_a_reply_is_not(stage: S
 
 @pytest.mark.parametrize(
     ("token", "repo", "number", "kind"),
-    [
-        ("", "", 99, NotThere),
-        (STRANGER_TOKEN, "octo/secret", 1, NotThere),
-        ("blind", "octo/secret", 1, Forbidden),
-    ],
+    [("", "", 99, NotThere), (STRANGER_TOKEN, "octo/secret", 1, NotThere), ("blind", "octo/secret", 1, Forbidden)],
 )
 def test_an_error_of_graphql_in_a_good_answer_is_a_refusal(
     stage: Stage, token: str, repo: str, number: int, kind: type[Refused]

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal
 from urllib.parse import quote
 
 from accord.github.rest import Rest, optional_timestamp
 from accord.text.markdown import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
 
 CheckState = Literal["passing", "failing", "pending", "skipped"]
 
@@ -43,8 +40,33 @@ class Check:
     summary: str = ""
 
 
+STATUS_CHARS = 140
+"""GitHub refuses a longer description of a commit status."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitVerdict:
+    """A verdict about a commit, and where it is shown; ``mark`` tells verdicts apart without reading their text."""
+
+    name: str
+    is_passed: bool
+    title: str
+    summary: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedVerdict:
+    """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
+
+    kind: str
+    url: str
+    is_passed: bool
+    mark: str
+
+
 class CheckMethods(Rest):
-    """Requests about checks of commits."""
+    """Requests about checks and statuses of commits."""
 
     def checks(self, sha: str) -> tuple[Check, ...]:
         """List the newest check run of each name and app and the newest status of each context.
@@ -54,6 +76,38 @@ class CheckMethods(Rest):
         commit = f"{self._root}/commits/{quote(sha, safe='')}"
         runs = self._listed(f"{commit}/check-runs", _check_run, key="check_runs", filter="latest")
         return (*runs, *self._listed(f"{commit}/status", _status, key="statuses"))
+
+    def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
+        """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
+        return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
+
+    def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
+        """Create a check run.
+
+        POST …/check-runs. Raises Forbidden for a token that does not belong to an app, and AnswerLost.
+        """
+        content = {
+            "name": verdict.name,
+            "head_sha": sha,
+            "status": "completed",
+            "conclusion": "success" if verdict.is_passed else "failure",
+            "external_id": verdict.mark,
+            "output": {"title": verdict.title, "summary": verdict.summary},
+        }
+        return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
+
+    def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
+        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status, all pages."""
+        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
+        named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
+        return next((status for context, status in named if context == name), None)
+
+    def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
+        """Set a commit status. POST …/statuses/{sha}. Raises Forbidden and AnswerLost."""
+        state, path = "success" if verdict.is_passed else "failure", f"{self._root}/statuses/{quote(sha, safe='')}"
+        content = {"state": state, "context": verdict.name, "description": status_line(verdict.title)}
+        return self._transport.call("POST", path, body=content).read(_status_verdicts)
 
 
 def _check_run(data: dict[str, Any]) -> Check:
@@ -88,72 +142,6 @@ def _status(data: dict[str, Any]) -> Check:
     )
 
 
-STATUS_CHARS = 140
-"""GitHub refuses a longer description of a commit status."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommitVerdict:
-    """A verdict about a commit, and where it is shown; ``mark`` tells verdicts apart without reading their text."""
-
-    name: str
-    is_passed: bool
-    title: str
-    summary: str
-    mark: str
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedVerdict:
-    """A verdict that GitHub shows: ``kind`` is check-run or commit-status."""
-
-    kind: str
-    url: str
-    is_passed: bool
-    mark: str
-
-
-class VerdictMethods(Rest):
-    """Requests that set checks and statuses."""
-
-    def check_run(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest check run of this name; None without one. GET …/commits/{ref}/check-runs."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/check-runs"
-        return next(self._listed(path, _check_run_verdicts, key="check_runs", check_name=name, filter="latest"), None)
-
-    def create_check_run(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """Create a check run.
-
-        POST …/check-runs. Raises Forbidden for a token that does not belong to an app, and AnswerLost.
-        """
-        content = {
-            "name": verdict.name,
-            "head_sha": sha,
-            "status": "completed",
-            "conclusion": "success" if verdict.is_passed else "failure",
-            "external_id": verdict.mark,
-            "output": {"title": verdict.title, "summary": verdict.summary},
-        }
-        return self._transport.call("POST", f"{self._root}/check-runs", body=content).read(_check_run_verdicts)
-
-    def commit_status(self, sha: str, name: str) -> PublishedVerdict | None:
-        """Read the newest commit status of this name; None without one. GET …/commits/{ref}/status, all pages."""
-        path = f"{self._root}/commits/{quote(sha, safe='')}/status"
-        named = self._listed(path, lambda data: (data["context"], _status_verdicts(data)), key="statuses")
-        return next((status for context, status in named if context == name), None)
-
-    def create_commit_status(self, sha: str, verdict: CommitVerdict) -> PublishedVerdict:
-        """Set a commit status. POST …/statuses/{sha}. Raises Forbidden and AnswerLost."""
-        content = {
-            "state": "success" if verdict.is_passed else "failure",
-            "context": verdict.name,
-            "description": status_line(verdict.title),
-        }
-        return self._transport.call("POST", f"{self._root}/statuses/{quote(sha, safe='')}", body=content).read(
-            _status_verdicts
-        )
-
-
 def status_line(text: str) -> str:
     """Cut a text to what a commit status can say."""
     return shorten(text, STATUS_CHARS)
@@ -161,9 +149,8 @@ def status_line(text: str) -> str:
 
 def _check_run_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:
     """Read the JSON of a check run (schema "check-run")."""
-    return PublishedVerdict(
-        "check-run", data["html_url"] or "", data["conclusion"] == "success", data["external_id"] or ""
-    )
+    url = data["html_url"] or ""
+    return PublishedVerdict("check-run", url, data["conclusion"] == "success", data["external_id"] or "")
 
 
 def _status_verdicts(data: Mapping[str, Any]) -> PublishedVerdict:

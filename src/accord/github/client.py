@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from datetime import datetime
+from typing import Any, Literal
 from urllib.parse import quote
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import Refused
-from accord.github.checks import CheckMethods, VerdictMethods
+from accord.github.checks import CheckMethods
 from accord.github.comments import CommentMethods, ThreadMethods
-from accord.github.git_data import RefMethods, TreeMethods
+from accord.github.git_data import GitDataMethods
 from accord.github.limits import PAGE_SIZE, SEARCH_RESULTS
 from accord.github.models import Found, Identity, Issue, IssueChange, Label, NotThere, Repository
 from accord.github.pulls import PullMethods, ReviewMethods
-from accord.github.rest import Rest
-from accord.github.workflows import ArtifactMethods, EventMethods, WorkflowMethods
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
+from accord.github.workflows import ArtifactMethods, WorkflowMethods
 
 LabelChange = Literal["added", "removed"]
 _CHANGES: Mapping[str, LabelChange] = {"labeled": "added", "unlabeled": "removed"}
@@ -37,40 +33,13 @@ class LabelEvent:
     at: datetime
 
 
-class LabellingMethods(Rest):
-    """Requests about labels of issues and about permissions."""
-
-    def label_events(self, number: int) -> tuple[LabelEvent, ...]:
-        """List the changes of the labels of an issue or pull request, oldest first.
-
-        GET …/issues/{n}/timeline, all pages, which hold comments too.
-        """
-        found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
-        return tuple(event for event in found if event is not None)
-
-    def remove_label(self, number: int, label: str) -> None:
-        """Remove one label; safe to repeat. DELETE …/issues/{n}/labels/{name}; a 404 counts as removed."""
-        self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
-
-    def may_write(self, login: str) -> bool:
-        """Return whether an account may push to the repository.
-
-        GET …/collaborators/{login}/permission, which reports the role maintain as "write".
-        """
-        path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
-        return self._found(path, lambda data: data["permission"]) in ("admin", "write")
-
-
 def _label_event(data: dict[str, Any]) -> LabelEvent | None:
     """Read an entry about a label (schema "labeled-issue-event" and its like); None for any other."""
     change = _CHANGES.get(data.get("event", ""))
     if change is None:
         return None
-    actor = data.get("actor") or {}
-    is_bot = actor.get("type") == "Bot"
-    return LabelEvent(
-        data["label"]["name"], change, actor.get("login", ""), is_bot, parse_timestamp(data["created_at"])
-    )
+    actor, at = data.get("actor") or {}, parse_timestamp(data["created_at"])
+    return LabelEvent(data["label"]["name"], change, actor.get("login", ""), actor.get("type") == "Bot", at)
 
 
 INSTALLATION_LOGIN = "github-actions[bot]"
@@ -81,14 +50,10 @@ class GitHub(
     ArtifactMethods,
     CheckMethods,
     CommentMethods,
-    EventMethods,
-    LabellingMethods,
+    GitDataMethods,
     PullMethods,
-    RefMethods,
     ReviewMethods,
     ThreadMethods,
-    VerdictMethods,
-    TreeMethods,
     WorkflowMethods,
 ):
     """One repository over REST: every request that accord makes."""
@@ -165,8 +130,7 @@ class GitHub(
 
         GET …/issues/{n}/dependencies/blocked_by, all pages. Raises NotThere where the server has no dependencies.
         """
-        path = f"{self._root}/issues/{number}/dependencies/blocked_by"
-        return list(self._listed(path, _issue))
+        return list(self._listed(f"{self._root}/issues/{number}/dependencies/blocked_by", _issue))
 
     def add_blocker(self, number: int, blocker_id: int) -> Issue:
         """Add a dependency by the blocker's database id; an existing one counts as added.
@@ -209,19 +173,37 @@ class GitHub(
     def _label_path(self, name: str) -> str:
         return f"{self._root}/labels/{quote(name, safe='')}"
 
+    def label_events(self, number: int) -> tuple[LabelEvent, ...]:
+        """List the changes of the labels of an issue or pull request, oldest first.
+
+        GET …/issues/{n}/timeline, all pages, which hold comments too.
+        """
+        found = self._listed(f"{self._root}/issues/{number}/timeline", _label_event)
+        return tuple(event for event in found if event is not None)
+
+    def remove_label(self, number: int, label: str) -> None:
+        """Remove one label; safe to repeat. DELETE …/issues/{n}/labels/{name}; a 404 counts as removed."""
+        self._delete(f"{self._root}/issues/{number}/labels/{quote(label, safe='')}")
+
+    def may_write(self, login: str) -> bool:
+        """Return whether an account may push to the repository.
+
+        GET …/collaborators/{login}/permission, which reports the role maintain as "write".
+        """
+        path = f"{self._root}/collaborators/{quote(login, safe='')}/permission"
+        return self._found(path, lambda data: data["permission"]) in ("admin", "write")
+
 
 def _repository(data: dict[str, Any]) -> Repository:
     """Read the JSON of a repository (schema "full-repository")."""
-    role = data.get("permissions")
-    may_triage = any(role.get(name) for name in ("triage", "push", "maintain", "admin")) if role else None
-    may_push = any(role.get(name) for name in ("push", "maintain", "admin")) if role else None
+    role, pushing = data.get("permissions"), ("push", "maintain", "admin")
     return Repository(
         full_name=data["full_name"],
         is_archived=bool(data.get("archived")),
         has_issues=bool(data.get("has_issues", True)),
         default_branch=data.get("default_branch") or "main",
-        may_triage=may_triage,
-        may_push=may_push,
+        may_triage=any(role.get(name) for name in ("triage", *pushing)) if role else None,
+        may_push=any(role.get(name) for name in pushing) if role else None,
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.core.errors import Refused, Stopped
 from accord.github.models import Forbidden, NotThere
 from accord.github.rest import Parsed, Rest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,35 +66,20 @@ def read_comment(data: dict[str, Any]) -> Comment:
 
 
 _COMMENTS = """
-comments(first: 100, after: $comments) {
-  pageInfo { hasNextPage endCursor }
-  nodes { fullDatabaseId body url author { __typename login } }
-}"""
-
-_THREADS = (
-    """
-query Threads($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {
-  repository(owner: $owner, name: $name) {
-    pullRequest(number: $number) {
-      reviewThreads(first: 50, after: $threads) {
-        pageInfo { hasNextPage endCursor }
-        nodes { id path line isResolved isOutdated """
-    + _COMMENTS
-    + """ }
-      }
-    }
+fragment Comments on PullRequestReviewThread {
+  comments(first: 100, after: $comments) {
+    pageInfo { hasNextPage endCursor }
+    nodes { fullDatabaseId body url author { __typename login } }
   }
 }"""
-)
-
-_MORE = (
-    """
-query Comments($thread: ID!, $comments: String) {
-  node(id: $thread) { ... on PullRequestReviewThread { """
-    + _COMMENTS
-    + """ } }
-}"""
-)
+_THREADS = f"""
+query Threads($owner: String!, $name: String!, $number: Int!, $threads: String, $comments: String) {{
+  repository(owner: $owner, name: $name) {{ pullRequest(number: $number) {{ reviewThreads(first: 50, after: $threads) {{
+    pageInfo {{ hasNextPage endCursor }}
+    nodes {{ id path line isResolved isOutdated ...Comments }}
+  }} }} }}
+}}{_COMMENTS}"""
+_MORE = f"query Comments($thread: ID!, $comments: String) {{ node(id: $thread) {{ ...Comments }} }}{_COMMENTS}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +179,9 @@ def _threads(data: dict[str, Any]) -> tuple[list[_ThreadData], str] | None:
 
 
 def _thread(node: dict[str, Any]) -> _ThreadData:
-    thread = ReviewThread(
-        id=node["id"],
-        path=node["path"],
-        line=node["line"],
-        is_resolved=node["isResolved"],
-        is_outdated=node["isOutdated"],
-        comments=_comments(node["comments"]),
-    )
+    flags = {"is_resolved": node["isResolved"], "is_outdated": node["isOutdated"]}
+    comments = _comments(node["comments"])
+    thread = ReviewThread(node["id"], node["path"], node["line"], **flags, comments=comments)
     return _ThreadData(thread, _next(node["comments"]))
 
 

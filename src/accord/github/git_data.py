@@ -7,19 +7,16 @@ A ref is made only where none is, and moved only to a descendant of where it is.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+from accord.core.clock import Clock
 from accord.core.errors import Refused
 from accord.github.models import Conflict, EmptyRepository, NotThere
 from accord.github.once import send_once
 from accord.github.rest import Rest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord.core.clock import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,25 @@ class Commit:
     parents: tuple[str, ...]
 
 
-def create_ref_once(github: RefMethods, name: str, sha: str, clock: Clock) -> bool:
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """An entry of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
+
+    path: str
+    mode: str
+    kind: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit."""
+
+    sha: str
+    entries: tuple[TreeEntry, ...]
+
+
+def create_ref_once(github: GitDataMethods, name: str, sha: str, clock: Clock) -> bool:
     """Create a ref; False where it exists and points elsewhere, because another writer was faster."""
 
     def look() -> bool | None:
@@ -42,8 +57,8 @@ def create_ref_once(github: RefMethods, name: str, sha: str, clock: Clock) -> bo
     return send_once(lambda: github.create_ref(name, sha), look, clock)
 
 
-class RefMethods(Rest):
-    """Requests about refs and commits."""
+class GitDataMethods(Rest):
+    """Requests about refs, commits, trees and files."""
 
     def ref(self, name: str) -> str | None:
         """Return the commit that a ref points to; None without such a ref. GET …/git/ref/{ref}."""
@@ -88,43 +103,6 @@ class RefMethods(Rest):
         content = {"message": message, "tree": tree, "parents": list(parents)}
         return self._transport.call("POST", f"{self._root}/git/commits", body=content).read(_commit)
 
-    def create_tree(self, files: Mapping[str, str]) -> str:
-        """Create a tree of text files. POST …/git/trees. Raises AnswerLost; the same files make the same tree."""
-        entries = [{"path": path, "mode": "100644", "type": "blob", "content": text} for path, text in files.items()]
-        answer = self._transport.call("POST", f"{self._root}/git/trees", body={"tree": entries})
-        return answer.read(lambda data: str(data["sha"]))
-
-
-def _path(name: str) -> str:
-    return quote(name.removeprefix("refs/"), safe="/")
-
-
-def _commit(data: dict[str, Any]) -> Commit:
-    """Read the JSON of a commit object (schema "git-commit")."""
-    return Commit(data["sha"], data["message"], data["tree"]["sha"], tuple(parent["sha"] for parent in data["parents"]))
-
-
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
-    """An entry of a tree. ``mode`` is git's (100644 file, 100755 program, 120000 link), ``kind`` too."""
-
-    path: str
-    mode: str
-    kind: str
-    sha: str
-
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """A tree with its entries; ``sha`` is its own, also where it was asked for by a commit."""
-
-    sha: str
-    entries: tuple[TreeEntry, ...]
-
-
-class TreeMethods(Rest):
-    """Requests about trees and files."""
-
     def tree(self, sha: str, *, recursive: bool = False) -> Tree:
         """Read the tree of a commit, or one by its own sha; ``recursive`` includes the content of folders.
 
@@ -150,22 +128,29 @@ class TreeMethods(Rest):
             raise Refused(f"GitHub does not return `{path}`: it is not a file, or it is larger than 1 MB.")
         return content
 
-    def create_tree_over(self, base: str, changes: Mapping[str, tuple[str, str] | None]) -> str:
-        """Create a tree from another one and changed paths: ``(mode, text)``, or None to remove a file.
+    def create_tree(self, changes: Mapping[str, tuple[str, str] | None], base: str = "") -> str:
+        """Create a tree of files, each ``(mode, text)``, over a base; None removes a file.
 
-        POST …/git/trees with a base tree. Raises AnswerLost; the same changes make the same tree.
+        POST …/git/trees. Raises AnswerLost; the same changes make the same tree.
         """
-        entries = [_change(path, *change) if change else _removal(path) for path, change in changes.items()]
-        answer = self._transport.call("POST", f"{self._root}/git/trees", body={"base_tree": base, "tree": entries})
+        entries = [
+            {"path": path, "type": "blob", "mode": change[0], "content": change[1]}
+            if change
+            else {"path": path, "type": "blob", "mode": "100644", "sha": None}
+            for path, change in changes.items()
+        ]
+        content = {"tree": entries, **({"base_tree": base} if base else {})}
+        answer = self._transport.call("POST", f"{self._root}/git/trees", body=content)
         return answer.read(lambda data: str(data["sha"]))
 
 
-def _change(path: str, mode: str, text: str) -> dict[str, Any]:
-    return {"path": path, "mode": mode, "type": "blob", "content": text}
+def _path(name: str) -> str:
+    return quote(name.removeprefix("refs/"), safe="/")
 
 
-def _removal(path: str) -> dict[str, Any]:
-    return {"path": path, "mode": "100644", "type": "blob", "sha": None}
+def _commit(data: dict[str, Any]) -> Commit:
+    """Read the JSON of a commit object (schema "git-commit")."""
+    return Commit(data["sha"], data["message"], data["tree"]["sha"], tuple(parent["sha"] for parent in data["parents"]))
 
 
 def _content(data: Any) -> bytes | None:

@@ -9,14 +9,10 @@ wrote, and untrusted text is defused before it is posted.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
 from accord.github.limits import BODY_CHARS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _ANY = re.compile(r"<!--\s*accord:([a-z-]+)((?:\s+[a-z]+=[^\s>]*)*)\s*-->")
 _REFERENCE = re.compile(r'^\[accord:([a-z-]+)\]: # "((?:[a-z]+=[^\s"]*(?: |(?=")))*)"\s*$', re.MULTILINE)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
-from accord.core.clock import attempts, doubling
+from accord.core.clock import Clock, attempts, doubling
 from accord.core.errors import Stopped
 from accord.github.models import AnswerLost
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from accord.core.clock import Clock
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ them costs no wait at all; only the request that would break one waits until it 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING
 
 from accord.github.limits import (
     CONTENT_PER_HOUR,
@@ -19,10 +19,6 @@ from accord.github.limits import (
     SECONDARY_WAIT_SECONDS,
     WRITE_POINTS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 MINUTE = 60.0
 HOUR = 3600.0

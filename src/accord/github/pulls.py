@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from accord.core.errors import Refused
-from accord.github.comments import read_comment
-from accord.github.models import AnchorRefused, Pull, PullFile, Review, VerdictRefused
+from accord.github.comments import Comment, read_comment
+from accord.github.models import AnchorRefused, NewReview, Pull, PullFile, Review, VerdictRefused
 from accord.github.once import send_until_answered
 from accord.github.rest import Rest, optional_timestamp
+from accord.github.transport import Response
 from accord.text.markdown import blocks, spans
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from accord.github.comments import Comment
-    from accord.github.models import NewReview
-    from accord.github.transport import Response
 
 
 class PullMethods(Rest):

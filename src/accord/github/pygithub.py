@@ -16,13 +16,12 @@ from accord import __version__
 from accord.core.errors import WrongUsage
 from accord.core.lazy import LazyFinder
 from accord.core.urls import is_web_address
+from accord.github.models import Access
 
 if TYPE_CHECKING:
     import requests
     from github.Auth import Token
     from github.Requester import HTTPRequestsConnectionClass, Requester
-
-    from accord.github.models import Access
 
 
 TIMEOUT_SECONDS = 30

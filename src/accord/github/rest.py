@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any, TypeVar
 
-from accord.core.clock import parse_timestamp
+from accord.core.clock import Clock, parse_timestamp
 from accord.core.errors import WrongUsage
 from accord.github.limits import PAGE_SIZE
-from accord.github.models import NotThere
-from accord.github.transport import Transport
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-
-    from accord.core.clock import Clock
-    from accord.github.models import Access, RequestCount
-    from accord.github.transport import RateLeft
+from accord.github.models import Access, NotThere, RequestCount
+from accord.github.transport import RateLeft, Transport
 
 Parsed = TypeVar("Parsed")
 
@@ -33,12 +27,7 @@ def optional_timestamp(text: str | None) -> datetime | None:
 class Rest:
     """One repository over REST."""
 
-    def __init__(
-        self,
-        access: Access,
-        clock: Clock,
-        tell_wait: Callable[[float, str], None],
-    ) -> None:
+    def __init__(self, access: Access, clock: Clock, tell_wait: Callable[[float, str], None]) -> None:
         if not _NAME.fullmatch(access.repository):
             raise WrongUsage(
                 f"`{access.repository}` is not a repository.",

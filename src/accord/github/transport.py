@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from accord.core.clock import timestamp
+from accord.core.clock import Clock, timestamp
 from accord.core.errors import AccordError, Refused, Stopped
 from accord.github.models import Access, AnswerLost, Conflict, EmptyRepository, Forbidden, NotThere, RequestCount
 from accord.github.pacing import NextStep, Pacer, RequestAttempt, judge
 from accord.github.pygithub import LOCATION, connection_for, requester_for
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from accord.core.clock import Clock
-
 
 def refusal(
-    request: str,
-    status: int,
-    message: str,
-    errors: Sequence[object],
-    headers: Mapping[str, str],
-    repository: str,
+    request: str, status: int, message: str, errors: Sequence[object], headers: Mapping[str, str], repository: str
 ) -> AccordError:
     """Name a 3xx or 4xx answer. ``request`` is method and path; ``errors`` GitHub's list of field errors."""
     said = f'GitHub refused {request} with {status}: "{message.rstrip(".")}"{_details(errors)}.'
@@ -39,8 +30,7 @@ def refusal(
         return Forbidden(said, hint=_forbidden(request, message, headers))
     if status in (404, 410):
         return NotThere(
-            said,
-            hint=f"Check that {repository} exists and that the token may see it (repository access, permissions).",
+            said, hint=f"Check that {repository} exists and that the token may see it (repository access, permissions)."
         )
     if status == 422:
         return Conflict(said, hint="The request was understood and found invalid; correct what GitHub names.")
@@ -51,28 +41,24 @@ def refusal(
 
 
 def _forbidden(request: str, message: str, headers: Mapping[str, str]) -> str:
-    said = message.lower()
+    said, starts = message.lower(), request.endswith("/dispatches")
     kind = "pull-requests" if "/pulls" in request else "issues"
-    if "archived" in said:
-        return "The repository is archived: unarchive it in its settings."
-    if "locked" in said:
-        return "The conversation is locked: unlock it, or use a token with write access."
-    needed = headers.get("x-accepted-github-permissions", "")
-    if needed:
-        return f"The token lacks a permission: it needs {needed.replace('=', ': ').replace(';', ' or ')}."
-    if request.endswith("/dispatches") and "/actions/" not in request:
-        return 'The token may not send events: grant the job "contents: write".'
-    if "/git/" in request:
-        return 'The token may not write git data: grant the job "contents: write".'
-    if request.endswith("/dispatches"):
-        return 'The token may not start workflows: grant the job "actions: write".'
-    if "/actions/" in request:
-        return 'The token may not read artifacts and logs: grant the job "actions: read".'
-    if "resource not accessible" in said:
-        return f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).'
-    if "saml" in said:
-        return "The organisation enforces SAML: authorise the token for single sign-on."
-    return f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository."
+    needed = headers.get("x-accepted-github-permissions", "").replace("=", ": ").replace(";", " or ")
+    hints = {
+        "The repository is archived: unarchive it in its settings.": "archived" in said,
+        "The conversation is locked: unlock it, or use a token with write access.": "locked" in said,
+        f"The token lacks a permission: it needs {needed}.": needed,
+        'The token may not send events: grant the job "contents: write".': starts and "/actions/" not in request,
+        'The token may not write git data: grant the job "contents: write".': "/git/" in request,
+        'The token may not start workflows: grant the job "actions: write".': starts,
+        'The token may not read artifacts and logs: grant the job "actions: read".': "/actions/" in request,
+        f'The token lacks a permission: grant the job "{kind}: write" (and what else the command writes).': (
+            "resource not accessible" in said
+        ),
+        "The organisation enforces SAML: authorise the token for single sign-on.": "saml" in said,
+        f"The token may not do this: give it write access to {kind.replace('-', ' ')} of this repository.": True,
+    }
+    return next(hint for hint, applies in hints.items() if applies)
 
 
 def _details(errors: Sequence[object]) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
-from accord.core.clock import attempts, doubling
+from accord.core.clock import Clock, attempts, doubling
 from accord.core.errors import BrokenContract, Refused, Stopped
 from accord.github.models import NotThere
 from accord.github.pacing import FIRST_BACKOFF_SECONDS, TRIES
@@ -20,10 +22,6 @@ from accord.github.pygithub import TIMEOUT_SECONDS
 from accord.github.rest import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from accord.core.clock import Clock
     from accord.files.archives import Member
 
 
@@ -295,6 +293,14 @@ class WorkflowMethods(Rest):
         path = f"{self._root}/actions/workflows/{quote(file, safe='')}/dispatches"
         self._transport.call("POST", path, body={"ref": ref, "inputs": dict(inputs)})
 
+    def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
+        """Start the workflows on ``repository_dispatch`` of this type.
+
+        POST …/dispatches. Raises AnswerLost when they may have started.
+        """
+        content = {"event_type": name, "client_payload": dict(payload)}
+        self._transport.call("POST", f"{self._root}/dispatches", body=content)
+
 
 def _run(data: dict[str, Any]) -> WorkflowRun:
     """Read the JSON of a run (schema "workflow-run")."""
@@ -309,15 +315,3 @@ def _run(data: dict[str, Any]) -> WorkflowRun:
         head_branch=data["head_branch"] or "",
         pulls=tuple(pull["number"] for pull in data["pull_requests"] or ()),
     )
-
-
-class EventMethods(Rest):
-    """Requests that start workflows by events."""
-
-    def send_event(self, name: str, payload: Mapping[str, Any]) -> None:
-        """Start the workflows on ``repository_dispatch`` of this type.
-
-        POST …/dispatches. Raises AnswerLost when they may have started.
-        """
-        content = {"event_type": name, "client_payload": dict(payload)}
-        self._transport.call("POST", f"{self._root}/dispatches", body=content)

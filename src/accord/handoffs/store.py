@@ -21,7 +21,7 @@ from accord.core.findings import Finding, warning, with_lines
 from accord.files.store import Storage, can_be_written, folder_lock, write_whole
 from accord.github.markers import take_copy, with_copy
 from accord.github.models import Issue, IssueChange
-from accord.github.state import Chain, Stored, StoredDocument
+from accord.github.state import Stored, StoredDocument
 from accord.handoffs.models import has_task_id, next_task_id, normalised
 from accord.handoffs.plan import with_task_id
 from accord.handoffs.rules import read_handoff
@@ -154,7 +154,8 @@ class HandoffStore(StoredDocument[Task]):
     def __init__(
         self, github: GitHub, number: int, clock: Clock, secrets: Redactor | None = None, *, adopts: bool = False
     ) -> None:
-        super().__init__(Chain(github, f"refs/accord/handoffs/{number}", README, clock), f"the handoff of #{number}")
+        ref, name = f"refs/accord/handoffs/{number}", f"the handoff of #{number}"
+        super().__init__(github, ref, README, clock, name)
         self.github, self.number, self.adopts = github, number, adopts
         self.secrets = secrets or Redactor()
 
@@ -170,7 +171,7 @@ class HandoffStore(StoredDocument[Task]):
             read_handoff(task)
         except BrokenContract as broken:
             raise Refused(
-                f"{self.chain.ref} holds no handoff that this version can read: {broken.message}",
+                f"{self.ref} holds no handoff that this version can read: {broken.message}",
                 hint="Use the version that wrote it, or delete the ref and continue from the body with `--adopt`.",
             ) from None
         return task

@@ -300,8 +300,11 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
         for file in plan.changes
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
-    tree = send_until_answered(lambda: github.create_tree_over(consumer.tree, changes), clock)
-    message = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n"
+    tree = send_until_answered(lambda: github.create_tree(changes, consumer.tree), clock)
+    message = f"{_title(plan)}
+
+From accord {plan.manifest.commit}. Edits in this repository are kept.
+"
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)

@@ -16,7 +16,7 @@ from accord.github.comments import Comment, refuse_lost
 from accord.github.markers import find_markers, write_marker
 from accord.github.models import NotThere
 from accord.github.once import send_once
-from accord.github.state import PAUSE_SECONDS, Chain, Link, Stored, StoredDocument
+from accord.github.state import PAUSE_SECONDS, Link, Stored, StoredDocument
 from accord.loops.models import Closed, Iteration, LoopName, LoopState, Notice
 from accord.text.markdown import cell, table
 from accord.text.redaction import Redactor
@@ -71,8 +71,7 @@ class StateStore(StoredDocument[LoopState]):
     """
 
     def __init__(self, github: GitHub, pull: int, loop: LoopName, is_ours: Callable[[str], bool], clock: Clock) -> None:
-        chain = Chain(github, f"refs/accord/loops/{pull}/{loop}", README, clock)
-        super().__init__(chain, f"the state of {loop} on #{pull}")
+        super().__init__(github, f"refs/accord/loops/{pull}/{loop}", README, clock, f"the state of {loop} on #{pull}")
         self.github, self.pull, self.loop, self.is_ours = github, pull, loop, is_ours
         self.comments: tuple[Comment, ...] | None = None
 
@@ -85,7 +84,7 @@ class StateStore(StoredDocument[LoopState]):
         state = parse_state(text, self.loop)
         if state is None:
             raise Refused(
-                f"{self.chain.ref} holds no state of {self.loop} that this version can read.",
+                f"{self.ref} holds no state of {self.loop} that this version can read.",
                 hint="Use the version that wrote it, or delete the ref to continue from the comment.",
             )
         return state
@@ -106,7 +105,7 @@ class StateStore(StoredDocument[LoopState]):
             if stored or not shown:
                 return stored or Stored(LoopState(loop=self.loop))
         last = max(shown, key=lambda view: view.state.revision if view.state else 0)
-        link = Link("", last.commit, last.tree) if last.commit else None
+        link = Link(last.commit, last.tree) if last.commit else None
         return Stored(last.state or LoopState(loop=self.loop), link, is_shown=True)
 
     def update(self, stored: Stored[LoopState], step: Callable[[LoopState], LoopState | None]) -> Stored[LoopState]:
@@ -138,14 +137,14 @@ class StateStore(StoredDocument[LoopState]):
 
     def _create_comment(self, stored: Stored[LoopState]) -> tuple[Comment, ...]:
         """Return our comments, after creating the first one. Later writers give the first writer time to do so."""
-        for _ in attempts(self.chain.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 else ()):
+        for _ in attempts(self.clock, (PAUSE_SECONDS, 2 * PAUSE_SECONDS) if stored.value.revision > 1 else ()):
             if found := self._our_comments():
                 return found
         body = self._body(stored)
         made = send_once(
             lambda: self.github.create_comment(self.pull, body),
             lambda: next(iter(self._our_comments()), None),
-            self.chain.clock,
+            self.clock,
         )
         refuse_lost(self.github, made, is_ours=self.is_ours(made.author))
         return self._our_comments() or (made,)
