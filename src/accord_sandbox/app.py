@@ -10,13 +10,14 @@ import asyncio
 import json
 import sys
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     checks,
@@ -31,7 +32,8 @@ from accord_sandbox import (  # noqa: F401 (handlers register themselves)
     reviews,
     workflow_runs,
 )
-from accord_sandbox.calls import Call, authenticate
+from accord_sandbox.calls import Call, Route, SandboxSettings, authenticate, match_route
+from accord_sandbox.database import Database
 from accord_sandbox.faults import (
     AFTER,
     Exchange,
@@ -44,30 +46,12 @@ from accord_sandbox.faults import (
     wait_until_closed,
 )
 from accord_sandbox.git_storage import GitStorage
-from accord_sandbox.rates import Meter
-from accord_sandbox.responses import ApiResponse, Refusal, encode, etag, not_found
-from accord_sandbox.routing import READ_POINTS, WRITE_POINTS, Load, match_route
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
-
-    from accord_sandbox.calls import Actor, SandboxSettings
-    from accord_sandbox.database import Database
-    from accord_sandbox.routing import Route
+from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, Meter
+from accord_sandbox.responses import ApiResponse, Refusal, not_found
 
 ENTERPRISE_PREFIX = "/api/v3"
 ENTERPRISE_GRAPHQL = "/api/graphql"
 API_ROOTS = frozenset({"repos", "user", "users", "orgs", "search", "rate_limit", "graphql"})
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """The answer to a request, ready to be sent. ``applied``: the handler ran to its end."""
-
-    response: ApiResponse
-    content: bytes
-    actor: Actor | None = None
-    applied: bool = False
 
 
 class Application:
@@ -99,7 +83,7 @@ class Application:
         if request.headers.get("host") not in (f"{address}:{port}", f"localhost:{port}"):
             await Response("This Host is not served here.\n", 421, media_type="text/plain")(scope, receive, send)
         elif not root and git is not None:
-            await git_http.GitEndpoint(self).serve(request, f"{git['owner']}/{git['repo']}", git["service"], send)
+            await git_http.GitEndpoint(self, request, send, git["service"]).serve(f"{git['owner']}/{git['repo']}")
         elif not root and first == "_storage":
             await self._serve_storage(request, path, send)
         elif not root and first == "_sandbox":
@@ -123,21 +107,21 @@ class Application:
         if self.settings.latency_seconds:
             await asyncio.sleep(self.settings.latency_seconds)
         web = f"{request.url.scheme}://{request.headers.get('host', 'localhost')}"
-        outcome = self._outcome(exchange, web, root, refused, fault)
-        response, status = outcome.response, outcome.response.status
-        exchange = replace(exchange, phase="applied", applied=outcome.applied)
+        response, applied = self._answer(exchange, web, root, refused, fault)
+        status = response.status
+        exchange = replace(exchange, phase="applied", applied=applied)
         if fault is not None and fault.kind in ("lost-before", "lost-after"):
             self.requests.append((request.method, path, 0))
         else:
             self.requests.append((request.method, path, status))
             exchange = replace(exchange, status=status, response_headers=response.headers, response_json=response.body)
         self.observe(exchange)
-        await _send(request, outcome, fault, send)
+        await _send(request, response, fault, send)
 
-    def _outcome(
+    def _answer(
         self, exchange: Exchange, web: str, root: str, refused: Refusal | None, fault: Fault | None
-    ) -> _Outcome:
-        """Carry the request out, unless it or a fault prevents that, and complete the answer."""
+    ) -> tuple[ApiResponse, bool]:
+        """Carry the request out, unless it or a fault prevents that; return the answer, and whether it was."""
         now = self.settings.clock.now().timestamp()
         found = match_route(exchange.method, exchange.path)
         route, params = found if found is not None else (None, {})
@@ -166,7 +150,7 @@ class Application:
         except Exception:  # a bug of the sandbox: report it on both sides and go on
             traceback.print_exc(file=sys.stderr)
             response = Refusal(500, "Server Error").to_response(docs)
-        return self._complete(call, route, response, exchange, applied)
+        return self._with_headers(call, route, response, exchange), applied
 
     def _transact(self, call: Call, route: Route | None, exchange: Exchange, refused: Refusal | None) -> ApiResponse:
         writes = route is not None and route.writes
@@ -181,32 +165,19 @@ class Application:
                 raise refused
             return route.handler(call)
 
-    def _complete(
-        self, call: Call, route: Route | None, response: ApiResponse, exchange: Exchange, applied: bool
-    ) -> _Outcome:
-        """Add the headers of every answer, and answer 304 where the client has the content already."""
-        content = encode(response.body) if response.content is None else response.content
-        headers = {"content-type": "application/json; charset=utf-8"} if content else {}
-        if exchange.method == "GET" and response.status == 200:
-            headers |= {"etag": etag(content), "cache-control": "private, max-age=60, s-maxage=60"}
-            if _matches_etag(exchange.headers.get("if-none-match", ""), headers["etag"]):
-                response, content = ApiResponse(304, headers=response.headers), b""
-                del headers["content-type"]
+    def _with_headers(self, call: Call, route: Route | None, response: ApiResponse, exchange: Exchange) -> ApiResponse:
+        """Add the headers of every answer."""
+        headers = {"content-type": "application/json; charset=utf-8"} if _encoded(response) else {}
         if "x-ratelimit-remaining" not in response.headers:
             load = route.load if route else Load("core", READ_POINTS if exchange.method == "GET" else WRITE_POINTS)
             if "retry-after" not in response.headers:
-                self.meter.count(call.actor, load, call.now, free=response.status == 304)
+                self.meter.count(call.actor, load, call.now)
             headers |= self.meter.headers(call.actor, load.resource, call.now)
         headers |= {
             "date": format_datetime(self.settings.clock.now(), usegmt=True),
-            "x-github-media-type": "github.v3; format=json",
             "x-github-request-id": f"ACC0:{len(self.requests):X}",
-            "x-content-type-options": "nosniff",
         }
-        if call.actor is not None and call.actor.kind == "user":
-            headers["x-oauth-scopes"] = "repo, workflow"
-        response = ApiResponse(response.status, response.body, headers | response.headers)
-        return _Outcome(response, content, call.actor, applied)
+        return replace(response, headers=headers | response.headers)
 
     def observe(self, exchange: Exchange) -> None:
         """Call the observers."""
@@ -230,8 +201,7 @@ class Application:
         except Refusal as refusal:
             response = refusal.to_response("")
         self.requests.append((request.method, path, response.status))
-        content = encode(response.body) if response.content is None else response.content
-        await _send(request, _Outcome(response, content), fault, send)
+        await _send(request, response, fault, send)
 
     async def _serve_control(self, request: Request, path: str) -> Response:
         """Serve the controls below /_sandbox for tests in other processes: faults, requests, artifacts, runs, jobs."""
@@ -261,7 +231,7 @@ class Application:
         return Response(status_code=204)
 
 
-async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: Send) -> None:
+async def _send(request: Request, response: ApiResponse, fault: Fault | None, send: Send) -> None:
     kind = fault.kind if fault is not None else ""
     if kind in ("lost-before", "lost-after"):
         await drop(request)
@@ -273,10 +243,9 @@ async def _send(request: Request, outcome: _Outcome, fault: Fault | None, send: 
             pass
         else:
             return
-    headers = {**outcome.response.headers, "content-length": str(len(outcome.content))}
-    if outcome.response.status in (204, 304):
-        del headers["content-length"]
-    await send_answer(request, outcome.response.status, headers, outcome.content, send, kind == "truncated")
+    content = _encoded(response)
+    headers = response.headers if response.status == 204 else {**response.headers, "content-length": str(len(content))}
+    await send_answer(request, response.status, headers, content, send, kind == "truncated")
 
 
 def _parse(raw: bytes) -> tuple[Any, Refusal | None]:
@@ -296,6 +265,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _matches_etag(header: str, tag: str) -> bool:
-    tags = {part.strip().removeprefix("W/") for part in header.split(",")}
-    return "*" in tags or tag.removeprefix("W/") in tags
+def _encoded(response: ApiResponse) -> bytes:
+    if response.content is not None or response.body is None:
+        return response.content or b""
+    return json.dumps(response.body, ensure_ascii=False, separators=(",", ":")).encode()

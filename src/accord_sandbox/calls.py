@@ -1,4 +1,4 @@
-"""A request as a handler sees it: settings, caller and permissions, repository, and common checks.
+"""Handlers and what they are given: settings, caller and permissions, repository, common checks; and their routes.
 
 A user's right is a role on the repository, an installation's (GITHUB_TOKEN) a permission for an area; a fine-grained
 personal token needs both. Source: https://docs.github.com/organizations/managing-user-access-to-your-organizations-repositories
@@ -9,41 +9,25 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from accord.core.clock import Clock, SystemClock
-from accord_sandbox.database import fetch
+from accord_sandbox.database import Connection, Row, fetch
+from accord_sandbox.git_storage import BareRepository, GitStorage
+from accord_sandbox.rates import READ_POINTS, WRITE_POINTS, Load, RateLimits
 from accord_sandbox.responses import DOCS, ApiResponse, Fields, PageRequest, Refusal, not_found
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from accord_sandbox.database import Connection, Row
-    from accord_sandbox.git_storage import BareRepository, GitStorage
 
 TokenKind = Literal["user", "fine-grained", "installation"]
 Area = Literal["issues", "pull_requests", "contents", "metadata", "checks", "statuses", "actions", "workflows"]
+_PARAMETER = re.compile(r"{(\w+)(?::(\w+))?}")
+_KINDS = {"": "[^/]+", "int": "[0-9]+", "path": ".*"}
 MOST_DIGITS = 18
 """Digits that SQLite's integers can hold."""
-
-
-@dataclass(frozen=True)
-class RateLimits:
-    """GitHub's documented limits. A test may lower one to reach it sooner.
-
-    Source: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
-    """
-
-    user_per_hour: int = 5000
-    installation_per_hour: int = 1000
-    anonymous_per_hour: int = 60
-    search_per_minute: int = 30
-    points_per_minute: int = 900
-    content_per_minute: int = 80
-    content_per_hour: int = 500
 
 
 @dataclass(frozen=True)
@@ -131,10 +115,6 @@ class Grant:
     def may_review(self) -> bool:
         """Tell whether the actor may review: any signed-in reader, any token with ``pull_requests: write``."""
         return self._may_talk(("pull_requests",))
-
-    def denial(self) -> Refusal:
-        """Return the 403 that fits the kind of token, a 401 for an anonymous caller."""
-        return denial(self.actor)
 
     def _may_talk(self, areas: Sequence[str]) -> bool:
         if self.actor is None or self.role < AccessLevel.READ:
@@ -263,8 +243,7 @@ class Call:
             self.check_issues()
         if row is None:
             raise not_found()
-        if not self.grant.may("issues", AccessLevel.READ, pull=bool(row["is_pull"])):
-            raise self.grant.denial()
+        self.permit(self.grant.may("issues", AccessLevel.READ, pull=bool(row["is_pull"])))
         return row
 
     @property
@@ -307,11 +286,9 @@ class Call:
         """Return the headers with links to the other pages of this list."""
         return self.page.links(self.api + self.path, self.query, total)
 
-    def list_response(
-        self, rows: Sequence[Any], payloads: Callable[[Sequence[Any]], Any], key: str = ""
-    ) -> ApiResponse:
+    def list_response(self, rows: Sequence[Any], payload: Callable[[Any], Any], key: str = "") -> ApiResponse:
         """Answer with the requested page of all ``rows``; with ``key`` as an object that counts them."""
-        found = payloads(self.page.cut(rows))
+        found = [payload(row) for row in self.page.cut(rows)]
         body = {"total_count": len(rows), key: found} if key else found
         return ApiResponse(200, body, self.links(len(rows)))
 
@@ -319,8 +296,7 @@ class Call:
         """Refuse where the repository has no issues, or the token may not read them."""
         if not self.repository["has_issues"]:
             raise Refusal(410, "Issues are disabled for this repo", docs="https://docs.github.com/v3/issues/")
-        if not self.grant.may("issues", AccessLevel.READ, pull=True):
-            raise self.grant.denial()
+        self.permit(self.grant.may("issues", AccessLevel.READ, pull=True))
 
     def check_writable(self) -> None:
         """Refuse anonymous changes, and all changes in an archived repository."""
@@ -328,16 +304,19 @@ class Call:
         if self.repository["archived"]:
             raise Refusal(403, "Repository was archived so is read-only.")
 
+    def permit(self, allowed: bool) -> None:
+        """Refuse what is not allowed, in the words for the kind of token."""
+        if not allowed:
+            raise denial(self.actor)
+
     def require_read(self, area: Area) -> None:
         """Refuse reading that the token does not allow."""
-        if not self.grant.may(area, AccessLevel.READ):
-            raise self.grant.denial()
+        self.permit(self.grant.may(area, AccessLevel.READ))
 
     def require(self, area: Area, level: AccessLevel, *, pull: bool = False) -> None:
         """Refuse a change that the token does not allow."""
         self.check_writable()
-        if not self.grant.may(area, level, pull=pull):
-            raise self.grant.denial()
+        self.permit(self.grant.may(area, level, pull=pull))
 
     def require_on_issue(self, level: AccessLevel) -> None:
         """Refuse a change to the issue of the path that the token does not allow."""
@@ -346,5 +325,72 @@ class Call:
 
 def locked() -> Refusal:
     """Return the 403 for a comment on a locked conversation."""
-    docs = DOCS.replace("/rest/", "/articles/locking-conversations/")
+    docs = "https://docs.github.com/articles/locking-conversations/"
     return Refusal(403, "Unable to create comment because issue is locked.", docs=docs)
+
+
+Handler = Callable[[Call], ApiResponse]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One operation. ``docs`` is the end of GitHub's documentation address, which refusals carry.
+
+    ``creates`` marks operations that the limit on content-creating requests counts. ``only_reads`` marks a POST that
+    changes nothing.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    docs: str
+    creates: bool = False
+    resource: str = "core"
+    only_reads: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether the operation may change something."""
+        return self.method != "GET" and not self.only_reads
+
+    @property
+    def load(self) -> Load:
+        """Cost of a request on the rate limits."""
+        return Load(self.resource, WRITE_POINTS if self.writes else READ_POINTS, self.creates)
+
+
+ROUTES: list[Route] = []
+_PATTERNS: dict[str, list[tuple[re.Pattern[str], Route]]] = {}
+
+
+def route(
+    method: str, path: str, docs: str, *, creates: bool = False, resource: str = "core", only_reads: bool = False
+) -> Callable[[Handler], Handler]:
+    """Register a handler. A path without a leading slash is below the repository's.
+
+    ``{name}`` stands for one part of the path, ``{name:path}`` for several, ``:int`` for digits. No two operations of
+    one method may match the same path.
+    """
+    if not path.startswith("/"):
+        path = f"/repos/{{owner}}/{{repo}}/{path}".rstrip("/")
+
+    def register(handler: Handler) -> Handler:
+        operation = Route(method, path, handler, docs, creates, resource, only_reads)
+        parts = _PARAMETER.split(path)
+        pattern = re.escape(parts[0])
+        for name, kind, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            pattern += f"(?P<{name}>{_KINDS[kind or '']}){re.escape(text)}"
+        ROUTES.append(operation)
+        _PATTERNS.setdefault(method, []).append((re.compile(pattern), operation))
+        return handler
+
+    return register
+
+
+def match_route(method: str, path: str) -> tuple[Route, Mapping[str, str]] | None:
+    """Return the operation for a decoded path and the values of its parameters, or None."""
+    for pattern, operation in _PATTERNS.get(method, ()):
+        found = pattern.fullmatch(path)
+        if found is not None:
+            return operation, found.groupdict()
+    return None

@@ -7,30 +7,20 @@ Only apps create check runs.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
-from accord_sandbox.comments import seconds_of
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import find_commit
-from accord_sandbox.database import insert
-from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, invalid, schema_violation
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
+from accord_sandbox.database import Connection, Row, insert
+from accord_sandbox.responses import ApiResponse, Fields, Refusal, created, schema_violation
 
 CHECK_STATUSES = ("queued", "in_progress", "completed", "waiting", "requested", "pending")
 CONCLUSIONS = ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out")
-MOST_ANNOTATIONS = 50
+
 MOST_TEXT = 65_535
 STATUS_STATES = ("error", "failure", "pending", "success")
-MOST_STATUSES = 1000
-"""Statuses of one context on one commit."""
 
-_LEVELS = ("notice", "warning", "failure")
 _PASSED = ("success", "neutral", "skipped")
 
 
@@ -57,18 +47,9 @@ def create_check_run(call: Call) -> ApiResponse:
         "started_at": call.now,
         "completed_at": call.now if conclusion else None,
     }
-    for name in ("started_at", "completed_at"):
-        if name in fields:
-            values[name] = seconds_of(fields.text(name), name, "CheckRun")
-    document = call.document.get("output")
-    annotations = []
-    if document is not None:
-        values |= _checked_output(Fields(document))
-        annotations = _checked_annotations(document.get("annotations") or [])
-    identifier = insert(call.db, "check_runs", values)
-    rows = [(identifier, json.dumps(entry)) for entry in annotations]
-    call.db.executemany("INSERT INTO annotations VALUES (?, ?)", rows)
-    (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", identifier)
+    if "output" in fields:
+        values |= _checked_output(Fields(call.document["output"]))
+    (row,) = call.fetch_all("SELECT * FROM check_runs WHERE id = ?", insert(call.db, "check_runs", values))
     return created(_check_payload(call, row))
 
 
@@ -81,9 +62,8 @@ def list_for_ref(call: Call) -> ApiResponse:
     if call.query.get("filter") == "all":
         statement = "SELECT * FROM check_runs WHERE repository_id = ? AND head_sha = ? ORDER BY id DESC"
         rows = call.fetch_all(statement, call.repository["id"], sha)
-    for key, column in (("check_name", "name"), ("status", "status")):
-        rows = [row for row in rows if call.query.get(key) in (None, row[column])]
-    return call.list_response(rows, lambda part: [_check_payload(call, row) for row in part], "check_runs")
+    rows = [row for row in rows if call.query.get("check_name") in (None, row["name"])]
+    return call.list_response(rows, lambda row: _check_payload(call, row), "check_runs")
 
 
 @route("POST", "statuses/{sha}", "commits/statuses#create-a-commit-status")
@@ -94,20 +74,9 @@ def create_status(call: Call) -> ApiResponse:
     state = call.fields.choice("state", STATUS_STATES)
     sha = find_commit(call, call.params["sha"]).sha
     context = call.fields.string("context") or "default"
-    condition = "statuses WHERE repository_id = ? AND sha = ? AND context = ?"
-    if call.count(condition, call.repository["id"], sha, context) >= MOST_STATUSES:
-        message = "This SHA and context has reached the maximum number of statuses."
-        raise Refusal(422, "Validation Failed", errors=[{"message": message}])
-    values = {
-        "repository_id": call.repository["id"],
-        "creator_id": call.user.user_id,
-        "sha": sha,
-        "state": state,
-        "context": context,
-        "description": call.fields.string("description", null=True),
-        "target_url": call.fields.string("target_url", null=True),
-        "created_at": call.now,
-    }
+    texts = {name: call.fields.string(name, null=True) for name in ("description", "target_url")}
+    values = {"sha": sha, "state": state, "context": context, **texts, "created_at": call.now}
+    values |= {"repository_id": call.repository["id"], "creator_id": call.user.user_id}
     (row,) = call.fetch_all("SELECT * FROM statuses WHERE id = ?", insert(call.db, "statuses", values))
     return created({**_status_payload(call, row), "creator": payloads.user_by_id(call, row["creator_id"])})
 
@@ -134,19 +103,12 @@ def get_combined_status(call: Call) -> ApiResponse:
 
 def outcomes(db: Connection, repository_id: int, sha: str) -> dict[str, str]:
     """Return success, failure or pending for each status context and check run."""
-    found = {}
-    for status in _latest_statuses(db, repository_id, sha):
-        found[status["context"]] = "failure" if status["state"] == "error" else status["state"]
+    statuses = _latest_statuses(db, repository_id, sha)
+    found = {row["context"]: "failure" if row["state"] == "error" else row["state"] for row in statuses}
     for run in _latest_runs(db, repository_id, sha):
         passed = "success" if run["conclusion"] in _PASSED else "failure"
         found[run["name"]] = passed if run["status"] == "completed" else "pending"
     return found
-
-
-def combined_outcome(db: Connection, repository_id: int, sha: str) -> str | None:
-    """Return the worst outcome, None without any."""
-    states = outcomes(db, repository_id, sha).values()
-    return next((state for state in ("failure", "pending", "success") if state in states), None)
 
 
 def _latest_statuses(db: Connection, repository_id: int, sha: str) -> list[Row]:
@@ -174,18 +136,6 @@ def _checked_output(output: Fields) -> dict[str, str | None]:
     return texts
 
 
-def _checked_annotations(entries: Any) -> list[Any]:
-    if not isinstance(entries, list) or len(entries) > MOST_ANNOTATIONS:
-        raise schema_violation(f"No more than {MOST_ANNOTATIONS} items are allowed in annotations.")
-    for entry in entries:
-        fields = Fields(entry)
-        fields.require("path", "start_line", "end_line", "annotation_level", "message")
-        fields.choice("annotation_level", _LEVELS)
-        if fields.integer("end_line") < fields.integer("start_line"):
-            raise invalid("CheckRun", "annotations", "invalid")
-    return entries
-
-
 def _check_payload(call: Call, row: Row) -> payloads.Payload:
     url, page = f"{call.repository_url}/check-runs/{row['id']}", call.repository_page
     job = call.fetch("SELECT run_id FROM jobs WHERE id = ?", row["id"])
@@ -201,7 +151,7 @@ def _check_payload(call: Call, row: Row) -> payloads.Payload:
         "completed_at": payloads.timestamp_of(row["completed_at"]),
         "output": {
             **{name: row[name] for name in ("title", "summary", "text")},
-            "annotations_count": call.count("annotations WHERE check_run_id = ?", row["id"]),
+            "annotations_count": 0,
             "annotations_url": f"{url}/annotations",
         },
         "check_suite": {"id": row["app_id"]},
@@ -217,27 +167,22 @@ def _app_payload(call: Call, identifier: int) -> payloads.Payload:
     page = f"{call.web}/apps/{slug}"
     return {
         "id": identifier,
-        "slug": slug,
         "node_id": payloads.node_id("A", identifier),
         "owner": payloads.user(call, row),
-        "name": slug,
+        **dict.fromkeys(("slug", "name"), slug),
+        **dict.fromkeys(("external_url", "html_url"), page),
+        **dict.fromkeys(("created_at", "updated_at"), created),
         "description": "",
-        "external_url": page,
-        "html_url": page,
-        "created_at": created,
-        "updated_at": created,
         "permissions": {},
         "events": [],
     }
 
 
 def _status_payload(call: Call, row: Row) -> payloads.Payload:
-    created = payloads.timestamp_of(row["created_at"])
     return {
         **{name: row[name] for name in ("id", "state", "description", "target_url", "context")},
         "url": f"{call.repository_url}/statuses/{row['sha']}",
         "avatar_url": f"{call.web}/_static/avatar.svg",
         "node_id": payloads.node_id("SC", row["id"]),
-        "created_at": created,
-        "updated_at": created,
+        **dict.fromkeys(("created_at", "updated_at"), payloads.timestamp_of(row["created_at"])),
     }

@@ -6,37 +6,26 @@ Docs: https://docs.github.com/rest/issues/comments, …/timeline
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.core.clock import parse_timestamp
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, locked
-from accord_sandbox.database import insert, words
+from accord_sandbox.calls import AccessLevel, Call, locked, route
+from accord_sandbox.database import Connection, Row, insert, words
 from accord_sandbox.responses import ApiResponse, created, invalid, not_found
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
 
 BODY_LIMIT = 65_536
 _COMMENTS = (
     "SELECT comments.*, issues.number, issues.is_pull, issues.repository_id, repositories.full_name FROM comments"
     " JOIN issues ON issues.id = comments.issue_id JOIN repositories ON repositories.id = issues.repository_id"
 )
-_ISSUE = "issue_id"
 
 
 @route("GET", "issues/{number:int}/comments", "issues/comments#list-issue-comments")
 def list_comments(call: Call) -> ApiResponse:
     """List the comments of an issue, oldest first."""
-    rows = call.fetch_all(
-        f"{_COMMENTS} WHERE comments.issue_id = ? AND comments.updated_at >= ?"
-        " ORDER BY comments.created_at, comments.id",
-        call.issue["id"],
-        since_seconds(call) or 0.0,
-    )
-    return call.list_response(rows, lambda part: payloads.comments(call, part))
+    order = "ORDER BY comments.created_at, comments.id"
+    rows = call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ? {order}", call.issue["id"])
+    return call.list_response(rows, lambda row: payloads.comment(call, row))
 
 
 @route("POST", "issues/{number:int}/comments", "issues/comments#create-an-issue-comment", creates=True)
@@ -44,8 +33,7 @@ def create_comment(call: Call) -> ApiResponse:
     """Create a comment; on a locked conversation only writers may."""
     call.check_writable()
     issue, pull = call.issue, bool(call.issue["is_pull"])
-    if not call.grant.may_comment(pull=pull):
-        raise call.grant.denial()
+    call.permit(call.grant.may_comment(pull=pull))
     if issue["locked"] and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
         raise locked()
     body = _checked_body(call)
@@ -79,20 +67,6 @@ def insert_comment(db: Connection, issue_id: int, author_id: int, body: str, at:
     return insert(db, "comments", row)
 
 
-def since_seconds(call: Call) -> float | None:
-    """Return the ``since`` of a listing in seconds since the epoch; a 422 unless it is a timestamp."""
-    text = call.query.get("since")
-    return seconds_of(text, "since", "Issue") if text else None
-
-
-def seconds_of(text: str, name: str, resource: str) -> float:
-    """Return a timestamp in seconds since the epoch; a 422 about the field for other texts."""
-    try:
-        return parse_timestamp(text).timestamp()
-    except ValueError:
-        raise invalid(resource, name, value=text) from None
-
-
 def _editable_comment(call: Call) -> Row:
     call.check_issues()
     row = call.fetch(
@@ -105,13 +79,13 @@ def _editable_comment(call: Call) -> Row:
     call.check_writable()
     pull = bool(row["is_pull"])
     own = row["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
-    if not own and not call.grant.may("issues", AccessLevel.WRITE, pull=pull):
-        raise call.grant.denial()
+    call.permit(own or call.grant.may("issues", AccessLevel.WRITE, pull=pull))
     return row
 
 
 def _payload(call: Call, identifier: int) -> payloads.Payload:
-    return payloads.comments(call, call.fetch_all(f"{_COMMENTS} WHERE comments.id = ?", identifier))[0]
+    (row,) = call.fetch_all(f"{_COMMENTS} WHERE comments.id = ?", identifier)
+    return payloads.comment(call, row)
 
 
 def _checked_body(call: Call) -> str:
@@ -137,22 +111,17 @@ def insert_event(
     insert(db, "events", {**row, "detail": json.dumps(detail or {})})
 
 
-def issue_reference(identifier: int) -> dict[str, int]:
-    """Return a reference to an issue for ``detail``; the timeline shows the issue's current state."""
-    return {_ISSUE: identifier}
-
-
 @route("GET", "issues/{number:int}/timeline", "issues/timeline#list-timeline-events-for-an-issue")
 def list_timeline(call: Call) -> ApiResponse:
     """List events and comments of an issue, oldest first."""
     issue = call.issue
     rows = call.fetch_all("SELECT * FROM events WHERE issue_id = ?", issue["id"])
     entries = [(row["created_at"], row["id"], _event_payload(call, row)) for row in rows]
-    comments = call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ?", issue["id"])
-    for row, comment in zip(comments, payloads.comments(call, comments), strict=True):
+    for row in call.fetch_all(f"{_COMMENTS} WHERE comments.issue_id = ?", issue["id"]):
+        comment = payloads.comment(call, row)
         entries.append((row["created_at"], row["id"], {**comment, "event": "commented", "actor": comment["user"]}))
     entries.sort(key=lambda entry: entry[:2])
-    return call.list_response(entries, lambda part: [entry[2] for entry in part])
+    return call.list_response(entries, lambda entry: entry[2])
 
 
 def _event_payload(call: Call, row: Row) -> dict[str, Any]:
@@ -166,17 +135,5 @@ def _event_payload(call: Call, row: Row) -> dict[str, Any]:
         "commit_url": None,
         "created_at": payloads.timestamp_of(row["created_at"]),
         "performed_via_github_app": None,
-        **{name: _resolved_detail(call, value) for name, value in json.loads(row["detail"]).items()},
-    }
-
-
-def _resolved_detail(call: Call, value: Any) -> Any:
-    if not isinstance(value, dict) or _ISSUE not in value:
-        return value
-    (row,) = call.fetch_all("SELECT * FROM issues WHERE id = ?", value[_ISSUE])
-    (repository,) = call.fetch_all("SELECT * FROM repositories WHERE id = ?", row["repository_id"])
-    return {
-        **{name: row[name] for name in ("number", "title", "state", "state_reason")},
-        "issue_type": None,
-        "repository": payloads.repository_summary(call, repository),
+        **json.loads(row["detail"]),
     }

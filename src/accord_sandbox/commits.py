@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from accord_sandbox import payloads
+from accord_sandbox.calls import Call, route
+from accord_sandbox.database import Row
 from accord_sandbox.diffs import diff_between, file_payload
-from accord_sandbox.git_storage import HEADS, Signature
+from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Row
-    from accord_sandbox.git_storage import BareRepository
 
 GITHUB = ("GitHub", "noreply@github.com")
 """The committer of commits made over the API."""
 
 MOST_COMPARED_COMMITS = 250
 MOST_COMPARED_FILES = 300
+_OF_SIGNED = ("signature", "payload", "verified_at")
 _FORMAT = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%at%x1f%cn%x1f%ce%x1f%ct%x1f%B"
 _NOREPLY = re.compile(r"(?:[0-9]+\+)?(?P<login>[^@]+)@users\.noreply\.github\.com")
 
@@ -61,16 +57,12 @@ def author_signature(call: Call) -> Signature:
 
 @route("GET", "commits", "commits/commits#list-commits")
 def list_commits(call: Call) -> ApiResponse:
-    """List commits, newest first; ``sha`` and ``path`` filter them."""
+    """List the commits of ``sha``, newest first."""
     start = readable_bare(call).commit_id(call.query.get("sha") or call.repository["default_branch"])
     if start is None:
         check_not_empty(call)
         raise not_found()
-    path = call.query.get("path")
-    revisions = [start, "--", *([f":(literal){path}"] if path else [])]
-    total = int(call.bare.text("rev-list", "--count", *revisions))
-    found = read_commits(call.bare, f"--skip={call.page.offset}", f"--max-count={call.page.size}", *revisions)
-    return ApiResponse(200, [commit_payload(call, commit) for commit in found], call.links(total))
+    return call.list_response(read_commits(call.bare, start), lambda commit: commit_payload(call, commit))
 
 
 @route("GET", "compare/{basehead:path}", "commits/commits#compare-two-commits")
@@ -92,8 +84,7 @@ def compare(call: Call) -> ApiResponse:
     status = "diverged" if ahead and behind else "ahead" if ahead else "behind" if behind else "identical"
     document = {
         "url": f"{call.repository_url}{end}",
-        "html_url": page,
-        "permalink_url": page,
+        **dict.fromkeys(("html_url", "permalink_url"), page),
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
         "base_commit": commit_payload(call, base),
@@ -131,44 +122,39 @@ def find_commit(call: Call, name: str) -> CommitRecord:
     raise not_found()
 
 
-def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
-    """Return a ``commit``."""
-    url = call.repository_url
+def git_commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
+    """Return a ``git-commit``."""
+    url, page = f"{call.repository_url}/git", f"{call.repository_page}/commit"
+    people = {"author": commit.author, "committer": commit.committer}
+    parents = [{"sha": sha, "url": f"{url}/commits/{sha}", "html_url": f"{page}/{sha}"} for sha in commit.parents]
     return {
         "sha": commit.sha,
         "node_id": payloads.node_id("C", int(commit.sha[:12], 16)),
-        "commit": {
-            "author": signature_payload(commit.author),
-            "committer": signature_payload(commit.committer),
-            "message": commit.message,
-            "tree": {"sha": commit.tree, "url": f"{url}/git/trees/{commit.tree}"},
-            "url": f"{url}/git/commits/{commit.sha}",
-            "comment_count": 0,
-            "verification": unsigned_verification(),
-        },
         "url": f"{url}/commits/{commit.sha}",
-        "html_url": f"{call.repository_page}/commit/{commit.sha}",
-        "comments_url": f"{url}/commits/{commit.sha}/comments",
-        "author": _account(call, commit.author),
-        "committer": _account(call, commit.committer),
-        "parents": parent_payloads(call, commit, "commits"),
+        "html_url": f"{page}/{commit.sha}",
+        **{
+            role: {"name": person.name, "email": person.email, "date": payloads.timestamp_of(person.seconds)}
+            for role, person in people.items()
+        },
+        "tree": {"sha": commit.tree, "url": f"{url}/trees/{commit.tree}"},
+        "message": commit.message,
+        "parents": parents,
+        "verification": {"verified": False, "reason": "unsigned", **dict.fromkeys(_OF_SIGNED)},
     }
 
 
-def parent_payloads(call: Call, commit: CommitRecord, kind: str) -> list[payloads.Payload]:
-    """Return the parents of a commit with their links, ``kind`` being commits or git/commits."""
-    url, page = f"{call.repository_url}/{kind}", f"{call.repository_page}/commit"
-    return [{"sha": sha, "url": f"{url}/{sha}", "html_url": f"{page}/{sha}"} for sha in commit.parents]
-
-
-def signature_payload(signed: Signature) -> payloads.Payload:
-    """Return a ``git-user``."""
-    return {"name": signed.name, "email": signed.email, "date": payloads.timestamp_of(signed.seconds)}
-
-
-def unsigned_verification() -> dict[str, Any]:
-    """Return the ``verification`` of a commit without a cryptographic signature."""
-    return {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
+def commit_payload(call: Call, commit: CommitRecord) -> payloads.Payload:
+    """Return a ``commit``."""
+    inner, url = git_commit_payload(call, commit), f"{call.repository_url}/commits"
+    return {
+        **{name: inner.pop(name) for name in ("sha", "node_id", "html_url")},
+        "parents": [{**parent, "url": f"{url}/{parent['sha']}"} for parent in inner.pop("parents")],
+        "commit": {**inner, "comment_count": 0},
+        "url": f"{url}/{commit.sha}",
+        "comments_url": f"{url}/{commit.sha}/comments",
+        "author": _account(call, commit.author),
+        "committer": _account(call, commit.committer),
+    }
 
 
 def _account(call: Call, signed: Signature) -> payloads.Payload | None:

@@ -9,24 +9,22 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 FILE_NAME = "sandbox.sqlite3"
 FIRST_ID = 3_000_000_000
 """Above 2**31, as GitHub's identifiers are by now, so no identifier looks like an issue's number."""
 
 BUSY_SECONDS = 30.0
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raise it with every change of a table in ``schema.sql``."""
 
 _HINT = "Choose another directory, or delete this one to start again."

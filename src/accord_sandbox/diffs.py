@@ -7,21 +7,15 @@ Limits: https://docs.github.com/repositories/creating-and-managing-repositories/
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from accord_sandbox.git_storage import EMPTY_TREE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
-    from accord_sandbox.git_storage import BareRepository
-    from accord_sandbox.payloads import Payload
-
+from accord_sandbox.calls import Call
+from accord_sandbox.database import Connection, Row
+from accord_sandbox.git_storage import EMPTY_TREE, BareRepository
+from accord_sandbox.payloads import Payload
 
 MOST_LINES = 20_000
 MOST_FILE_BYTES = 500_000
@@ -69,14 +63,6 @@ class FileDiff:
     additions: int = 0
     deletions: int = 0
     hunks: tuple[Hunk, ...] = field(default=(), repr=False)
-
-    def find(self, side: str, number: int) -> tuple[Hunk, Line] | None:
-        """Return the line of a number on a side with its hunk; None when the diff does not show it."""
-        for hunk in self.hunks:
-            for line in hunk.lines:
-                if line.number(side) == number:
-                    return hunk, line
-        return None
 
 
 @lru_cache(maxsize=512)
@@ -190,20 +176,11 @@ SIDES = ("LEFT", "RIGHT")
 
 
 @dataclass(frozen=True)
-class LineRange:
-    """Lines of a file from the client; ``start_line`` is None for one line."""
+class DiffLocation:
+    """A line found in a diff. ``hunk`` is the text from the hunk's header down to the line."""
 
     side: str
     line: int
-    start_side: str | None = None
-    start_line: int | None = None
-
-
-@dataclass(frozen=True)
-class DiffLocation:
-    """Lines found in a diff. ``hunk`` is the text from the hunk's header down to the last line."""
-
-    lines: LineRange
     position: int
     hunk: str
 
@@ -216,61 +193,42 @@ class NotInDiff(Exception):
         self.field = field
 
 
-def locate(change: FileDiff, lines: LineRange) -> DiffLocation:
-    """Find lines in one hunk of a file's diff. Raises NotInDiff."""
-    found = change.find(lines.side, lines.line)
-    if found is None:
-        raise NotInDiff("line", "must be part of the diff")
-    hunk, last = found
-    if lines.start_line is not None:
-        start = change.find(lines.start_side or lines.side, lines.start_line)
-        if start is None:
-            raise NotInDiff("start_line", "must be part of the diff")
-        if start[0] is not hunk:
-            raise NotInDiff("start_line", "must be part of the same hunk as the line.")
-        if start[1].position >= last.position:
-            raise NotInDiff("start_line", "must precede the end line.")
-    return DiffLocation(lines, last.position, _hunk_excerpt(hunk, last))
+def locate(change: FileDiff, side: str, number: int) -> DiffLocation:
+    """Find a line in a file's diff. Raises NotInDiff."""
+    for hunk in change.hunks:
+        for index, line in enumerate(hunk.lines, 1):
+            if line.number(side) == number:
+                excerpt = [hunk.header, *(f"{shown.mark}{shown.text}" for shown in hunk.lines[:index])]
+                return DiffLocation(side, number, line.position, "\n".join(excerpt))
+    raise NotInDiff("line", "must be part of the diff")
 
 
 def relocate(db: Connection, bare: BareRepository, issue_id: int) -> None:
     """Find the line comments of a pull request in its current diff; the others become outdated."""
     pull = db.execute("SELECT * FROM pulls WHERE issue_id = ?", (issue_id,)).fetchone()
     changes = {change.path: change for change in pull_diff(bare, pull["base_sha"], pull["head_sha"])}
-    rows = db.execute(
-        "SELECT * FROM review_comments WHERE issue_id = ? AND subject_type = 'line'", (issue_id,)
-    ).fetchall()
-    for row in rows:
+    statement = "SELECT * FROM review_comments WHERE issue_id = ? AND subject_type = 'line'"
+    for row in db.execute(statement, (issue_id,)).fetchall():
         found = _relocated(bare, row, pull["head_sha"], changes.get(row["path"]))
-        if found is None:
-            db.execute(
-                "UPDATE review_comments SET line = NULL, start_line = NULL, position = NULL WHERE id = ?", (row["id"],)
-            )
-            continue
-        db.execute(
-            "UPDATE review_comments SET line = ?, start_line = ?, position = ?, commit_id = ? WHERE id = ?",
-            (found.lines.line, found.lines.start_line, found.position, pull["head_sha"], row["id"]),
-        )
+        place = (found.line, found.position, pull["head_sha"]) if found else (None, None, row["commit_id"])
+        statement = "UPDATE review_comments SET line = ?, position = ?, commit_id = ? WHERE id = ?"
+        db.execute(statement, (*place, row["id"]))
 
 
 def _relocated(bare: BareRepository, row: Row, head: str, change: FileDiff | None) -> DiffLocation | None:
-    if change is None:
-        return None
     edits = {edit.path: edit for edit in diff_between(bare, row["original_commit_id"], head)}
-    edit = edits.get(row["path"])
-    line = _shifted_number(edit, row["side"], row["original_line"])
-    start = _shifted_number(edit, row["start_side"], row["original_start_line"])
-    if line is None or (start is None) != (row["original_start_line"] is None):
+    line = _shifted_number(edits.get(row["path"]), row["side"], row["original_line"])
+    if change is None or line is None:
         return None
     try:
-        return locate(change, LineRange(row["side"], line, row["start_side"], start))
+        return locate(change, row["side"], line)
     except NotInDiff:
         return None
 
 
-def _shifted_number(edit: FileDiff | None, side: str | None, number: int | None) -> int | None:
+def _shifted_number(edit: FileDiff | None, side: str, number: int) -> int | None:
     """Return the new number of a line of the head after an edit of its file, None for a changed line."""
-    if number is None or edit is None or side == "LEFT":
+    if edit is None or side == "LEFT":
         return number  # the left side is the base, which an edit of the head does not change
     if edit.patch is None:
         return None
@@ -284,8 +242,3 @@ def _shifted_number(edit: FileDiff | None, side: str | None, number: int | None)
         shift = hunk.new[0] + hunk.new[1] - start - count
         shift += (hunk.new[1] == 0) - (count == 0)
     return number + shift
-
-
-def _hunk_excerpt(hunk: Hunk, last: Line) -> str:
-    lines = [f"{line.mark}{line.text}" for line in hunk.lines if line.position <= last.position]
-    return "\n".join([hunk.header, *lines])

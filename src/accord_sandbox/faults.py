@@ -23,18 +23,15 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from starlette.requests import Request
+from starlette.types import Send
 
 from accord.core.suggest import did_you_mean
+from accord_sandbox.calls import Actor
 from accord_sandbox.rates import primary_refusal, secondary_refusal
 from accord_sandbox.responses import Refusal
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import Send
-
-    from accord_sandbox.calls import Actor
-
 
 _ERRORS = {"error-500": "Server Error", "error-502": "Server Error", "error-503": "Service Unavailable"}
 _LIMITS = ("secondary-403", "secondary-429", "secondary-403-bare", "secondary-429-bare", "primary-403")

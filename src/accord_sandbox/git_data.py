@@ -9,35 +9,26 @@ import base64
 import binascii
 import re
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from accord.git.program import GitFailed
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import (
     GITHUB,
     author_signature,
     check_not_empty,
-    commit_payload,
-    parent_payloads,
+    git_commit_payload,
     read_commits,
     readable_bare,
-    signature_payload,
-    unsigned_verification,
 )
-from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, Signature, is_valid_ref
+from accord_sandbox.git_storage import HEADS, WORKFLOWS, ZERO, BareRepository, Signature, is_valid_ref
 from accord_sandbox.pull_state import follow_branches, ref_update
 from accord_sandbox.repositories import THROUGH_A_PULL, check_update, protections
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation, unique_texts
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.git_storage import BareRepository
 
 MOST_INLINE_BYTES = 1024 * 1024
 """GitHub leaves the content of larger files out."""
@@ -123,7 +114,7 @@ def get_git_commit(call: Call) -> ApiResponse:
     sha = call.params["sha"]
     if not _is_object(call, sha, "commit"):
         raise not_found()
-    return ApiResponse(200, _git_commit_payload(call, sha))
+    return ApiResponse(200, _commit_payload(call, sha))
 
 
 @route("POST", "git/commits", "git/commits#create-a-commit")
@@ -138,8 +129,7 @@ def create_commit(call: Call) -> ApiResponse:
         raise Refusal(422, "Tree SHA does not exist")
     if not all(_is_object(call, parent, "commit") for parent in parents):
         raise Refusal(422, "Parent SHA does not exist or is not a commit object")
-    sha = call.bare.commit(tree, parents, message, author_signature(call), Signature(*GITHUB, call.now))
-    return created(_git_commit_payload(call, sha))
+    return created(_commit(call, tree, parents, message))
 
 
 @route("GET", "git/trees/{sha:path}", "git/trees#get-a-tree")
@@ -166,15 +156,9 @@ def create_tree(call: Call) -> ApiResponse:
     entries = call.document["tree"]
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise Refusal(422, "Invalid tree info")
-    if not call.user.may_write_workflows and any(_may_hold_workflows(entry.get("path")) for entry in entries):
-        raise call.grant.denial()  # reported for "Create a tree" in anthropics/claude-code-action issue 29
-    with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
-        env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
-        call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
-        for entry in entries:
-            _put_entry(call, entry, env)
-        sha = call.bare.text("write-tree", env=env)
-    return created(_tree_payload(call, sha))
+    holds = any(_may_hold_workflows(entry.get("path")) for entry in entries)
+    call.permit(call.user.may_write_workflows or not holds)  # anthropics/claude-code-action issue 29 reports it
+    return created(_tree_payload(call, _write_tree(call, base, entries)))
 
 
 @route("GET", "contents/{path:path}", "repos/contents#get-repository-content")
@@ -190,13 +174,10 @@ def get_contents(call: Call) -> ApiResponse:
     if code:
         raise not_found()
     if output.strip() == b"tree":
-        entries = _folder_entries(bare, f"{commit}:{path}", path)
-        return ApiResponse(200, [_content_payload(call, ref, *entry) for entry in entries])
-    folder = path.rpartition("/")[0]
-    found = next(entry for entry in _folder_entries(bare, f"{commit}:{folder}", folder) if entry[3] == path)
-    content = bare.run("cat-file", "blob", found[1])
-    document = _content_payload(call, ref, *found)
-    if found[0] == "120000":
+        return ApiResponse(200, _folder_payload(call, ref, commit, path))
+    document = _file_payload(call, ref, commit, path)
+    content = bare.run("cat-file", "blob", document["sha"])
+    if document["type"] == "symlink":
         return ApiResponse(200, {**document, "target": content.decode(errors="replace")})
     inline = len(content) <= MOST_INLINE_BYTES
     text = base64.encodebytes(content).decode() if inline else ""
@@ -222,22 +203,12 @@ def put_contents(call: Call) -> ApiResponse:
     code, output, _ = call.bare.attempt("rev-parse", "--verify", "--quiet", f"{tip}:{path}")
     old = output.decode().strip() if tip and code == 0 else None
     _check_put(call, path, branch, tip, old)
-    blob = _write_blob(call.bare, content)
-    with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
-        env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        if tip is not None:
-            call.bare.run("read-tree", tip, env=env)
-        call.bare.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}", env=env)
-        tree = call.bare.text("write-tree", env=env)
-    author, parents = author_signature(call), [tip] if tip else []
-    sha = call.bare.commit(tree, parents, call.fields.text("message"), author, Signature(*GITHUB, call.now))
-    call.bare.set_ref(f"{HEADS}{branch}", sha, tip or ZERO)
+    tree = _write_tree(call, tip, [{"path": path, "sha": _write_blob(call.bare, content)}])
+    commit = _commit(call, tree, [tip] if tip else [], call.fields.text("message"))
+    call.bare.set_ref(f"{HEADS}{branch}", commit["sha"], tip or ZERO)
     follow_branches(ref_update(call))
-    commit = commit_payload(call, read_commits(call.bare, "--max-count=1", sha)[0])
-    plain = {**commit["commit"], **{name: commit[name] for name in ("sha", "node_id", "html_url", "parents")}}
-    plain["url"] = f"{call.repository_url}/git/commits/{sha}"
-    document = _content_payload(call, branch, "100644", blob, len(content), path)
-    return ApiResponse(200 if old else 201, {"content": document, "commit": plain})
+    document = {"content": _file_payload(call, branch, commit["sha"], path), "commit": commit}
+    return ApiResponse(200 if old else 201, document)
 
 
 def _check_put(call: Call, path: str, branch: str, tip: str | None, old: str | None) -> None:
@@ -246,16 +217,31 @@ def _check_put(call: Call, path: str, branch: str, tip: str | None, old: str | N
         raise schema_violation('"sha" wasn\'t supplied.')
     if given is not None and given != old:
         raise Refusal(409, f"{path} does not match {given}")
-    if path.startswith(WORKFLOWS) and not call.user.may_write_workflows:
-        raise call.grant.denial()
+    call.permit(call.user.may_write_workflows or not path.startswith(WORKFLOWS))
     rules = protections(call.db, call.repository).get(branch)
-    if tip is not None and rules is not None and rules.approvals is not None and rules.binds(call.grant):
+    if tip is not None and rules is not None and rules.needs_pull(call.grant):
         raise Refusal(409, f"Could not {'update' if old else 'create'} file: {THROUGH_A_PULL}")
 
 
 def _may_hold_workflows(path: object) -> bool:
     """Tell whether an entry is a workflow file, or a folder that may contain some."""
     return isinstance(path, str) and (path.startswith(WORKFLOWS) or WORKFLOWS.startswith(f"{path}/"))
+
+
+def _write_tree(call: Call, base: str | None, entries: Iterable[dict[str, Any]]) -> str:
+    """Write a tree from another one and the entries of a request."""
+    with tempfile.TemporaryDirectory(prefix="accord-index-") as folder:
+        env = {"GIT_INDEX_FILE": str(Path(folder) / "index"), "GIT_WORK_TREE": folder}
+        call.bare.run("read-tree", *([base] if base else ["--empty"]), env=env)
+        for entry in entries:
+            _put_entry(call, entry, env)
+        return call.bare.text("write-tree", env=env)
+
+
+def _commit(call: Call, tree: str, parents: Sequence[str], message: str) -> payloads.Payload:
+    """Write a commit of the caller, and return it as a ``git-commit``."""
+    author, committer = author_signature(call), Signature(*GITHUB, call.now)
+    return _commit_payload(call, call.bare.commit(tree, parents, message, author, committer))
 
 
 def _put_entry(call: Call, entry: dict[str, Any], env: dict[str, str]) -> None:
@@ -293,8 +279,7 @@ def _check_workflows(call: Call, sha: str) -> None:
     Source: "Create a reference" and "Update a reference" need ``workflows: write`` then; for GitHub's words see
     googleapis/release-please-action issue 709.
     """
-    if not call.user.may_write_workflows and call.bare.adds_workflows(sha):
-        raise call.grant.denial()
+    call.permit(call.user.may_write_workflows or not call.bare.adds_workflows(sha))
 
 
 def _is_object(call: Call, sha: str, kind: str) -> bool:
@@ -314,22 +299,8 @@ def _ref_payload(call: Call, ref: str, sha: str) -> payloads.Payload:
     return {"ref": ref, "node_id": f"REF_{quote(ref, safe='')}", "url": f"{url}/{quote(ref)}", "object": target}
 
 
-def _git_commit_payload(call: Call, sha: str) -> payloads.Payload:
-    """Return a ``git-commit``."""
-    commit = read_commits(call.bare, "--max-count=1", sha)[0]
-    url = f"{call.repository_url}/git"
-    return {
-        "sha": sha,
-        "node_id": payloads.node_id("C", int(sha[:12], 16)),
-        "url": f"{url}/commits/{sha}",
-        "html_url": f"{call.repository_page}/commit/{sha}",
-        "author": signature_payload(commit.author),
-        "committer": signature_payload(commit.committer),
-        "tree": {"sha": commit.tree, "url": f"{url}/trees/{commit.tree}"},
-        "message": commit.message,
-        "parents": parent_payloads(call, commit, "git/commits"),
-        "verification": unsigned_verification(),
-    }
+def _commit_payload(call: Call, sha: str) -> payloads.Payload:
+    return git_commit_payload(call, read_commits(call.bare, "--max-count=1", sha)[0])
 
 
 def _tree_payload(call: Call, sha: str, options: Sequence[str] = ()) -> payloads.Payload:
@@ -338,44 +309,35 @@ def _tree_payload(call: Call, sha: str, options: Sequence[str] = ()) -> payloads
     entries = []
     for mode, kind, blob, size, path in _ls_tree(call.bare, sha, *options):
         document = {"path": path, "mode": mode, "type": kind, "sha": blob, "url": f"{url}/{_KINDS[kind]}/{blob}"}
-        entries.append({**document, "size": int(size)} if kind == "blob" else document)
+        entries.append({**document, "size": size} if kind == "blob" else document)
     return {"sha": sha, "url": f"{url}/trees/{sha}", "tree": entries, "truncated": False}
 
 
-def _folder_entries(bare: BareRepository, tree: str, folder: str) -> list[tuple[str, str, int, str]]:
-    """Return mode, blob, size and path of each entry of a folder."""
-    listed = _ls_tree(bare, tree)
-    return [
-        (mode, blob, 0 if size == "-" else int(size), f"{folder}/{name}".lstrip("/"))
-        for mode, _, blob, size, name in listed
-    ]
-
-
-def _ls_tree(bare: BareRepository, tree: str, *options: str) -> list[tuple[str, str, str, str, str]]:
-    """Return mode, type, sha, size and path of each entry of a tree."""
-    entries = []
+def _ls_tree(bare: BareRepository, tree: str, *options: str) -> Iterator[tuple[str, str, str, int, str]]:
+    """Yield mode, type, sha, size and path of each entry of a tree."""
     for entry in filter(None, bare.run("ls-tree", "-z", "--long", *options, tree).decode(errors="replace").split("\0")):
         head, _, path = entry.partition("\t")
         mode, kind, sha, size = head.split()
-        entries.append((mode, kind, sha, size, path))
+        yield mode, kind, sha, 0 if size == "-" else int(size), path
+
+
+def _file_payload(call: Call, ref: str, commit: str, path: str) -> payloads.Payload:
+    entries = _folder_payload(call, ref, commit, path.rpartition("/")[0])
+    return next(entry for entry in entries if entry["path"] == path)
+
+
+def _folder_payload(call: Call, ref: str, commit: str, folder: str) -> list[payloads.Payload]:
+    """Return a ``content-directory``."""
+    entries = []
+    for mode, _, blob, size, name in _ls_tree(call.bare, f"{commit}:{folder}"):
+        path = f"{folder}/{name}".lstrip("/")
+        kind = {"040000": "dir", "120000": "symlink", "160000": "submodule"}.get(mode, "file")
+        url = f"{call.repository_url}/contents/{quote(path)}?ref={quote(ref)}"
+        git = f"{call.repository_url}/git/{'trees' if kind == 'dir' else 'blobs'}/{blob}"
+        pages = {name: f"{call.repository_page}/{name}/{quote(ref)}/{quote(path)}" for name in ("tree", "blob", "raw")}
+        page = pages["tree" if kind == "dir" else "blob"]
+        links = {"url": url, "git_url": git, "html_url": page}
+        document = {"name": name, "path": path, "sha": blob, "size": size, "type": kind, **links}
+        document |= {"download_url": None if kind == "dir" else pages["raw"]}
+        entries.append({**document, "_links": {"self": url, "git": git, "html": page}})
     return entries
-
-
-def _content_payload(call: Call, ref: str, mode: str, blob: str, size: int, path: str) -> payloads.Payload:
-    kind = {"040000": "dir", "120000": "symlink", "160000": "submodule"}.get(mode, "file")
-    place = quote(path)
-    url = f"{call.repository_url}/contents/{place}?ref={quote(ref)}"
-    git = f"{call.repository_url}/git/{'trees' if kind == 'dir' else 'blobs'}/{blob}"
-    page = f"{call.repository_page}/{'tree' if kind == 'dir' else 'blob'}/{quote(ref)}/{place}"
-    return {
-        "name": path.rpartition("/")[2],
-        "path": path,
-        "sha": blob,
-        "size": size,
-        "url": url,
-        "html_url": page,
-        "git_url": git,
-        "download_url": None if kind == "dir" else f"{call.repository_page}/raw/{quote(ref)}/{place}",
-        "type": kind,
-        "_links": {"self": url, "git": git, "html": page},
-    }

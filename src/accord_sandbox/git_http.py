@@ -13,29 +13,25 @@ import asyncio
 import contextlib
 import re
 import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from urllib.parse import parse_qs
 
-from accord_sandbox.calls import AccessLevel, authenticate, grant_of
-from accord_sandbox.faults import AFTER, Exchange, drop, fault_refusal, raw_headers, send_answer
-from accord_sandbox.git_storage import git_environment, git_program
+from starlette.requests import Request
+from starlette.types import Send
+
+from accord_sandbox.calls import AccessLevel, Actor, Grant, authenticate, grant_of
+from accord_sandbox.database import Row
+from accord_sandbox.faults import AFTER, Exchange, Fault, drop, fault_refusal, raw_headers, send_answer
+from accord_sandbox.git_storage import BareRepository, git_environment, git_program
 from accord_sandbox.pull_state import RefUpdate, follow_branches
 from accord_sandbox.repositories import find_repository, hook_variables, protections
 from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
-
-    from starlette.requests import Request
-    from starlette.types import Send
-
     from accord_sandbox.app import Application
-    from accord_sandbox.calls import Actor, Grant
-    from accord_sandbox.database import Row
-    from accord_sandbox.faults import Fault
-    from accord_sandbox.git_storage import BareRepository
 
     Process: TypeAlias = asyncio.subprocess.Process
 
@@ -43,18 +39,22 @@ PATTERN = re.compile(
     r"/(?P<owner>[^/]+)/(?P<repo>[^/]+?)(?:\.git)?/(?P<service>info/refs|git-upload-pack|git-receive-pack)"
 )
 CHUNK = 65_536
+_CGI_HEADERS = {
+    "content-type": "CONTENT_TYPE",
+    "content-length": "CONTENT_LENGTH",
+    "content-encoding": "HTTP_CONTENT_ENCODING",
+    "git-protocol": "GIT_PROTOCOL",
+}
 _METHODS = {"info/refs": "GET", "git-upload-pack": "POST", "git-receive-pack": "POST"}
 
 
-@dataclass(frozen=True)
-class _AdmittedRequest:
-    """A request with access to its repository."""
+class _Access(NamedTuple):
+    """Access of the sender to the repository; ``variables`` are the sender's for git and for the update hook."""
 
-    actor: Actor | None
-    repository: Row
+    actor_id: int
+    repository_id: int
     bare: BareRepository
-    rules: Mapping[str, str]
-    """Variables that tell the update hook which changes to refuse."""
+    variables: Mapping[str, str]
 
 
 @dataclass
@@ -62,129 +62,153 @@ class GitEndpoint:
     """Serves one request of git."""
 
     server: Application
+    request: Request
+    send: Send
+    service: str
     applied: bool = False
 
-    async def serve(self, request: Request, full_name: str, service: str, send: Send) -> None:
-        """Serve one request of git."""
-        self.server.observe(_exchange(request, "received"))
-        fault = self.server.faults.take(request.method, request.scope["path"])
+    async def serve(self, full_name: str) -> None:
+        """Serve the request."""
+        self.server.observe(self._exchange("received"))
+        fault = self.server.faults.take(self.request.method, self.request.scope["path"])
         if self.server.settings.latency_seconds:
             await asyncio.sleep(self.server.settings.latency_seconds)
         try:
             if fault is not None and fault.kind == "lost-before":
-                await self._lose(request)
+                await self._lose()
                 return
             self._check_fault(fault, after=False)
-            admitted = self._admit(request, full_name, service)
-            if service == "git-receive-pack":
-                await self._push(request, admitted, fault, send)
-            else:
-                await self._pass_on(request, admitted, service, fault, send)
+            access = self._admit(full_name)
+            await (self._push if self.service == "git-receive-pack" else self._pass_on)(access, fault)
         except Refusal as refusal:
-            await self._answer(request, refusal.status, _headers(refusal), f"{refusal.message}\n".encode(), send)
+            headers = {"content-type": "text/plain; charset=utf-8", **refusal.headers}
+            await self._answer(refusal.status, headers, f"{refusal.message}\n".encode())
 
-    async def _push(self, request: Request, admitted: _AdmittedRequest, fault: Fault | None, send: Send) -> None:
+    async def _push(self, access: _Access, fault: Fault | None) -> None:
         """Let git receive a push, let the pull requests follow, and report."""
         with tempfile.TemporaryDirectory(prefix="accord-push-") as folder:
             verdicts = Path(folder) / "verdicts"
-            rules = {**admitted.rules, "SANDBOX_VERDICTS": str(verdicts)}
-            async with _backend(request, admitted, "git-receive-pack", rules) as process:
+            async with self._backend(access, {"SANDBOX_VERDICTS": str(verdicts)}) as process:
                 status, headers = await _head(process)
                 report = b"".join([chunk async for chunk in _body(process)])
             listed = verdicts.read_text(encoding="utf-8") if verdicts.exists() else ""
-        self._follow(admitted)
+        with self.server.database.writing() as connection:
+            now = self.server.settings.clock.now().timestamp()
+            follow_branches(RefUpdate(connection, access.bare, access.repository_id, access.actor_id, now))
         self.applied = True
         if fault is not None and fault.kind == "lost-after":
-            await self._lose(request)
+            await self._lose()
             return
         self._check_fault(fault, after=True)
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
-        reasons = dict(line.split(" ", 1) for line in listed.splitlines())
-        report = with_reasons(report, reasons)
-        truncated = fault is not None and fault.kind == "truncated"
-        await self._answer(request, status, headers, report, send, truncated=truncated)
+        report = with_reasons(report, dict(line.split(" ", 1) for line in listed.splitlines()))
+        await self._answer(status, headers, report, truncated=fault is not None and fault.kind == "truncated")
 
-    async def _pass_on(
-        self, request: Request, admitted: _AdmittedRequest, service: str, fault: Fault | None, send: Send
-    ) -> None:
+    async def _pass_on(self, access: _Access, fault: Fault | None) -> None:
         """Answer a listing of refs, a clone or a fetch without buffering it."""
         if fault is not None and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
         elif fault is not None:  # it changes nothing, so before and after make no difference
-            await self._lose(request)
+            await self._lose()
             return
-        async with _backend(request, admitted, service, admitted.rules) as process:
+        async with self._backend(access, {}) as process:
             status, headers = await _head(process)
             self.applied = True
-            self._log(request, status)
-            await send({"type": "http.response.start", "status": status, "headers": raw_headers(headers)})
+            self._log(status)
+            await self.send({"type": "http.response.start", "status": status, "headers": raw_headers(headers)})
             async for chunk in _body(process):
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+                await self.send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await self.send({"type": "http.response.body", "body": b""})
 
-    def _admit(self, request: Request, full_name: str, service: str) -> _AdmittedRequest:
+    def _admit(self, full_name: str) -> _Access:
         """Check access; refuse like GitHub."""
-        wanted = service if service != "info/refs" else parse_qs(request.url.query).get("service", [""])[0]
-        if request.method != _METHODS[service] or wanted not in _METHODS:
+        wanted = self.service
+        if wanted == "info/refs":
+            wanted = parse_qs(self.request.url.query).get("service", [""])[0]
+        if self.request.method != _METHODS[self.service] or wanted not in _METHODS:
             raise Refusal(403, "Please upgrade your git client.\nGitHub.com no longer supports git over dumb-http.")
-        pushes = wanted == "git-receive-pack"
         with self.server.database.reading() as connection:
             try:
-                actor = authenticate(connection, request.headers.get("authorization"))
+                actor = authenticate(connection, self.request.headers.get("authorization"))
             except Refusal:
                 raise _unauthorized("Invalid username or token.") from None
             repository = find_repository(connection, full_name)
             grant = None if repository is None else grant_of(connection, actor, repository)
             if repository is None or grant is None or not grant.sees or not grant.may("contents", AccessLevel.READ):
                 raise _unauthorized("Repository not found.") if actor is None else Refusal(404, "Repository not found.")
-            if pushes:
+            if wanted == "git-receive-pack":
                 _check_push(actor, grant, repository)
-            rules = hook_variables(grant, protections(connection, repository))
-        refused = {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
-        return _AdmittedRequest(
-            actor, repository, self.server.storage.open(repository["full_name"]), {**rules, **refused}
-        )
-
-    def _follow(self, admitted: _AdmittedRequest) -> None:
-        actor = admitted.actor
-        assert actor is not None  # noqa: S101 (a push needs a token)
-        with self.server.database.writing() as connection:
-            now = self.server.settings.clock.now().timestamp()
-            follow_branches(RefUpdate(connection, admitted.bare, admitted.repository["id"], actor.user_id, now))
+            variables = hook_variables(grant, protections(connection, repository))
+        variables |= {"SANDBOX_WORKFLOWS_REFUSED": _refused_workflows(actor)}
+        variables |= {"REMOTE_USER": actor.login if actor else ""}
+        bare = self.server.storage.open(repository["full_name"])
+        return _Access(actor.user_id if actor else 0, repository["id"], bare, variables)
 
     def _check_fault(self, fault: Fault | None, *, after: bool) -> None:
-        if fault is None or (fault.kind in AFTER) != after:
-            return
-        refusal = fault_refusal(fault, None, self.server.settings.clock.now().timestamp())
-        if refusal is not None:
-            raise refusal
+        if fault is not None and (fault.kind in AFTER) == after:
+            refusal = fault_refusal(fault, None, self.server.settings.clock.now().timestamp())
+            if refusal is not None:
+                raise refusal
 
-    async def _lose(self, request: Request) -> None:
-        self._log(request, 0)
-        await drop(request)
+    async def _lose(self) -> None:
+        self._log(0)
+        await drop(self.request)
 
     async def _answer(
-        self,
-        request: Request,
-        status: int,
-        headers: Mapping[str, str],
-        content: bytes,
-        send: Send,
-        *,
-        truncated: bool = False,
+        self, status: int, headers: Mapping[str, str], content: bytes, *, truncated: bool = False
     ) -> None:
-        self._log(request, status)
-        await send_answer(request, status, {**headers, "content-length": str(len(content))}, content, send, truncated)
+        self._log(status)
+        headers = {**headers, "content-length": str(len(content))}
+        await send_answer(self.request, status, headers, content, self.send, truncated)
 
-    def _log(self, request: Request, status: int) -> None:
-        self.server.requests.append((request.method, request.scope["path"], status))
-        self.server.observe(replace(_exchange(request, "applied"), status=status or None, applied=self.applied))
+    def _log(self, status: int) -> None:
+        self.server.requests.append((self.request.method, self.request.scope["path"], status))
+        self.server.observe(replace(self._exchange("applied"), status=status or None, applied=self.applied))
 
+    def _exchange(self, phase: Literal["received", "applied"]) -> Exchange:
+        query = {name: values[-1] for name, values in parse_qs(self.request.url.query).items()}
+        headers = dict(self.request.headers)
+        return Exchange(phase, self.request.method, self.request.scope["path"], query, headers, None)
 
-def _exchange(request: Request, phase: Literal["received", "applied"]) -> Exchange:
-    query = {name: values[-1] for name, values in parse_qs(request.url.query).items()}
-    return Exchange(phase, request.method, request.scope["path"], query, dict(request.headers), None)
+    @contextlib.asynccontextmanager
+    async def _backend(self, access: _Access, more: Mapping[str, str]) -> AsyncIterator[Process]:
+        """Run the CGI on the request's body; stop it when the client disconnects."""
+        process = await asyncio.create_subprocess_exec(
+            git_program(),
+            "http-backend",
+            env={**git_environment(), **self._cgi(access.bare), **access.variables, **more},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            limit=CHUNK,
+        )
+        feeding = asyncio.create_task(_feed(self.request, process))
+        try:
+            yield process
+        finally:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+            if process.returncode is None:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), 5)
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def _cgi(self, bare: BareRepository) -> dict[str, str]:
+        """Return the request as CGI variables; chunks have no length, so the program reads to the end."""
+        variables = {
+            "GIT_PROJECT_ROOT": str(bare.path),
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": f"/{self.service}",
+            "REQUEST_METHOD": self.request.method,
+            "QUERY_STRING": self.request.url.query,
+            "REMOTE_ADDR": "127.0.0.1",
+        }
+        found = {name: self.request.headers.get(header) for header, name in _CGI_HEADERS.items()}
+        return variables | {name: value for name, value in found.items() if value is not None}
 
 
 def _check_push(actor: Actor | None, grant: Grant, repository: Row) -> None:
@@ -208,39 +232,6 @@ def _refused_workflows(actor: Actor | None) -> str:
 
 def _unauthorized(message: str) -> Refusal:
     return Refusal(401, message, headers={"www-authenticate": 'Basic realm="GitHub"'})
-
-
-def _headers(refusal: Refusal) -> dict[str, str]:
-    return {"content-type": "text/plain; charset=utf-8", **refusal.headers}
-
-
-@contextlib.asynccontextmanager
-async def _backend(
-    request: Request, admitted: _AdmittedRequest, service: str, rules: Mapping[str, str]
-) -> AsyncIterator[Process]:
-    """Run the CGI on the request's body; stop it when the client disconnects."""
-    process = await asyncio.create_subprocess_exec(
-        git_program(),
-        "http-backend",
-        env={**git_environment(), **_cgi(request, admitted, service), **rules},
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        limit=CHUNK,
-    )
-    feeding = asyncio.create_task(_feed(request, process))
-    try:
-        yield process
-    finally:
-        feeding.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await feeding
-        if process.returncode is None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), 5)
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def _feed(request: Request, process: Process) -> None:
@@ -278,27 +269,6 @@ async def _body(process: Process) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def _cgi(request: Request, admitted: _AdmittedRequest, service: str) -> dict[str, str]:
-    """Return the request as CGI variables; chunks have no length, so the program reads to the end."""
-    variables = {
-        "GIT_PROJECT_ROOT": str(admitted.bare.path),
-        "GIT_HTTP_EXPORT_ALL": "1",
-        "PATH_INFO": f"/{service}",
-        "REQUEST_METHOD": request.method,
-        "QUERY_STRING": request.url.query,
-        "REMOTE_ADDR": "127.0.0.1",
-        "REMOTE_USER": admitted.actor.login if admitted.actor else "",
-    }
-    names = {
-        "content-type": "CONTENT_TYPE",
-        "content-length": "CONTENT_LENGTH",
-        "content-encoding": "HTTP_CONTENT_ENCODING",
-        "git-protocol": "GIT_PROTOCOL",
-    }
-    variables |= {names[name]: request.headers[name] for name in names if name in request.headers}
-    return variables
-
-
 MOST_IN_A_LINE = 65_515
 _FLUSH = b"0000"
 _DECLINED = "hook declined"
@@ -311,25 +281,20 @@ def with_reasons(report: bytes, reasons: Mapping[str, str]) -> bytes:
     if not reasons:
         return report
     lines = [line for line in _packets(report) if line is not None]
-    banded = all(line[:1] in (b"\x01", b"\x02", b"\x03") for line in lines)
-    if not banded:
-        return b"".join(_rewritten(report, reasons))
     status = b"".join(line[1:] for line in lines if line[:1] == b"\x01")
     others = [_packet(text) for line in lines if line[:1] != b"\x01" and len(text := _NOISE.sub(b"", line)) > 1]
-    changed = b"".join(_rewritten(status, reasons))
+    changed = b"".join(_with_reason(line, reasons) for line in _packets(status))
     parts = [changed[start : start + MOST_IN_A_LINE] for start in range(0, len(changed), MOST_IN_A_LINE)]
     return b"".join([*others, *(_packet(b"\x01" + part) for part in parts), _FLUSH])
 
 
-def _rewritten(status: bytes, reasons: Mapping[str, str]) -> Iterator[bytes]:
-    for line in _packets(status):
-        if line is None:
-            yield _FLUSH
-            continue
-        words = line.decode(errors="surrogateescape").rstrip("\n").split(" ", 2)
-        if len(words) == 3 and words[0] == "ng" and words[2] == _DECLINED and words[1] in reasons:
-            line = f"ng {words[1]} {reasons[words[1]]}\n".encode(errors="surrogateescape")
-        yield _packet(line)
+def _with_reason(line: bytes | None, reasons: Mapping[str, str]) -> bytes:
+    if line is None:
+        return _FLUSH
+    words = line.decode(errors="surrogateescape").rstrip("\n").split(" ", 2)
+    if words[0] == "ng" and words[2:] == [_DECLINED] and words[1] in reasons:
+        line = f"ng {words[1]} {reasons[words[1]]}\n".encode(errors="surrogateescape")
+    return _packet(line)
 
 
 def _packets(stream: bytes) -> Iterator[bytes | None]:

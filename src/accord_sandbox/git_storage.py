@@ -11,19 +11,15 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.core.errors import WrongUsage
 from accord.git.program import GitFailed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 DEFAULT_BRANCH = "main"
 HEADS = "refs/heads/"

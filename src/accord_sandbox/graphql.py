@@ -7,25 +7,21 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, grant_of
+from accord_sandbox.calls import AccessLevel, Call, grant_of, route
+from accord_sandbox.database import Row
 from accord_sandbox.pull_state import PULLS
 from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal
-from accord_sandbox.routing import route
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from graphql import GraphQLError, GraphQLResolveInfo, GraphQLSchema
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Row
 
 DOCS = "https://docs.github.com/graphql"
 MOST_ENTRIES = 100

@@ -10,22 +10,15 @@ than ``SandboxSettings.search_lag_seconds``. It knows words, phrases in quotes a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import MOST_DIGITS, AccessLevel, grant_of
-from accord_sandbox.comments import BODY_LIMIT, issue_reference, record_event, since_seconds
-from accord_sandbox.database import insert, words
+from accord_sandbox.calls import MOST_DIGITS, AccessLevel, Call, grant_of, route
+from accord_sandbox.comments import BODY_LIMIT, record_event
+from accord_sandbox.database import Connection, Row, insert, words
 from accord_sandbox.labels import replace_labels
 from accord_sandbox.pull_state import check_reopening, follow_branches, ref_update
-from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
 
 TITLE_LIMIT = 256
 CLOSING_REASONS = ("completed", "not_planned", "duplicate")
@@ -41,41 +34,12 @@ MOST_CHARACTERS = 256
 _TERM = re.compile(r'(?P<not>-?)(?:(?P<key>[A-Za-z-]+):)?(?:"(?P<quoted>[^"]*)"|(?P<plain>\S+))')
 _TYPES = {"issue": "is_pull = 0", "pr": "is_pull = 1", "pull-request": "is_pull = 1"}
 _SOURCES = ("title", "body")
-_NOT_HERE = frozenset(
-    [
-        "archived",
-        "assignee",
-        "author",
-        "base",
-        "closed",
-        "commenter",
-        "comments",
-        "created",
-        "draft",
-        "head",
-        "involves",
-        "label",
-        "language",
-        "linked",
-        "mentions",
-        "merged",
-        "milestone",
-        "no",
-        "org",
-        "project",
-        "reactions",
-        "reason",
-        "review",
-        "sha",
-        "state",
-        "status",
-        "team",
-        "type",
-        "updated",
-        "user",
-    ]
+_HERE = ("repo:", "is:issue", "is:pr", "in:title,body")
+_NOT_HERE = re.compile(
+    "archived|assignee|author|base|closed|commenter|comments|created|draft|head|in|involves|is|label|language|linked"
+    "|mentions|merged|milestone|no|org|project|reactions|reason|repo|review|sha|state|status|team|type|updated|user"
 )
-"""Qualifiers that GitHub has and the sandbox does not."""
+"""Qualifiers that GitHub has; the sandbox has few of them."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +60,7 @@ class NewIssue:
 def list_issues(call: Call) -> ApiResponse:
     """List issues and pull requests."""
     call.check_issues()
-    conditions = ["repository_id = ?", "updated_at >= ?"]
-    values: list[Any] = [call.repository["id"], since_seconds(call) or 0.0]
+    conditions, values = ["repository_id = ?"], [call.repository["id"]]
     state = call.query.get("state", "open")
     if state not in ("open", "closed", "all"):
         raise invalid("Issue", "state", value=state)
@@ -109,22 +72,15 @@ def list_issues(call: Call) -> ApiResponse:
             "id IN (SELECT issue_id FROM issue_labels JOIN labels ON labels.id = label_id WHERE folded = ?)"
         )
         values.append(name.strip().casefold())
-    table = f"issues WHERE {' AND '.join(conditions)}"
-    column = "updated_at" if call.query.get("sort") == "updated" else "created_at"
-    direction = "ASC" if call.query.get("direction") == "asc" else "DESC"
-    rows = call.fetch_all(
-        f"SELECT * FROM {table} ORDER BY {column} {direction}, id {direction} LIMIT ? OFFSET ?",
-        *values,
-        call.page.size,
-        call.page.offset,
-    )
-    return ApiResponse(200, payloads.issues(call, rows), call.links(call.count(table, *values)))
+    order = "created_at, id" if call.query.get("direction") == "asc" else "created_at DESC, id DESC"
+    rows = call.fetch_all(f"SELECT * FROM issues WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
+    return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 
 @route("GET", "issues/{number:int}", "issues/issues#get-an-issue")
 def get_issue(call: Call) -> ApiResponse:
     """Return an issue or pull request."""
-    return ApiResponse(200, payloads.issue(call, call.issue["id"]))
+    return ApiResponse(200, payloads.issue_by_id(call, call.issue["id"]))
 
 
 @route("POST", "issues", "issues/issues#create-an-issue", creates=True)
@@ -132,8 +88,7 @@ def create_issue(call: Call) -> ApiResponse:
     """Create an issue; labels from a caller without triage are dropped silently."""
     call.check_writable()
     call.check_issues()
-    if not call.grant.may_comment():
-        raise call.grant.denial()
+    call.permit(call.grant.may_comment())
     call.fields.require("title")
     title = checked_title(call.fields.title())
     body = checked_body(call)
@@ -141,7 +96,7 @@ def create_issue(call: Call) -> ApiResponse:
     identifier = insert_issue(call.db, call.repository["id"], NewIssue(title, body, call.user.user_id, call.now))
     if call.grant.may("issues", AccessLevel.TRIAGE):
         replace_labels(call, identifier, names or [])
-    return created(payloads.issue(call, identifier))
+    return created(payloads.issue_by_id(call, identifier))
 
 
 @route("PATCH", "issues/{number:int}", "issues/issues#update-an-issue")
@@ -154,15 +109,14 @@ def update_issue(call: Call) -> ApiResponse:
     issue, pull = call.issue, bool(call.issue["is_pull"])
     own = issue["author_id"] == call.user.user_id and call.grant.may_comment(pull=pull)
     rewrites = "title" in call.fields or "body" in call.fields
-    if not own and not call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull):
-        raise call.grant.denial()
+    call.permit(own or call.grant.may("issues", AccessLevel.WRITE if rewrites else AccessLevel.TRIAGE, pull=pull))
     names = call.fields.names("labels", "name")
     update_text(call)
     update_state(call)
     if names is not None and call.grant.may("issues", AccessLevel.TRIAGE, pull=pull):
         replace_labels(call, issue["id"], names)
     call.db.execute("UPDATE issues SET updated_at = ? WHERE id = ?", (call.now, issue["id"]))
-    return ApiResponse(200, payloads.issue(call, issue["id"]))
+    return ApiResponse(200, payloads.issue_by_id(call, issue["id"]))
 
 
 def insert_issue(db: Connection, repository_id: int, new: NewIssue) -> int:
@@ -250,7 +204,7 @@ def list_blocked_by(call: Call) -> ApiResponse:
         " WHERE blocked_id = ? ORDER BY dependencies.rowid",
         call.issue["id"],
     )
-    return call.list_response(rows, lambda part: payloads.issues(call, part))
+    return call.list_response(rows, lambda row: payloads.issue(call, row))
 
 
 @route("POST", _BLOCKED_BY, "issues/issue-dependencies#add-a-dependency")
@@ -265,14 +219,14 @@ def add_blocked_by(call: Call) -> ApiResponse:
     if blocker["id"] == blocked["id"]:
         raise Refusal(422, f"{_REFUSED}Target issue cannot be the same as the source issue")
     edge = (blocked["id"], blocker["id"])
-    if _is_blocked_by(call, edge):
+    if call.count("dependencies WHERE blocked_id = ? AND blocker_id = ?", *edge):
         raise Refusal(422, f"{_REFUSED}Target issue has already been taken")
     for column, identifier in zip(("blocked_id", "blocker_id"), edge, strict=True):
         if call.count(f"dependencies WHERE {column} = ?", identifier) >= MOST_PER_DIRECTION:
             raise Refusal(422, f"{_REFUSED}Issue cannot have more than {MOST_PER_DIRECTION} dependencies")
     call.db.execute("INSERT INTO dependencies VALUES (?, ?)", edge)
-    _record_dependency(call, edge, "added")
-    return created(payloads.issue(call, blocker["id"]))
+    call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, *edge))
+    return created(payloads.issue_by_id(call, blocker["id"]))
 
 
 @route("DELETE", f"{_BLOCKED_BY}/{{issue_id:int}}", "issues/issue-dependencies#remove-dependency")
@@ -282,10 +236,9 @@ def remove_blocked_by(call: Call) -> ApiResponse:
     call.require_on_issue(AccessLevel.TRIAGE)
     blocker = _issue_by_id(call, call.number("issue_id"))
     edge = (call.issue["id"], blocker["id"])
-    if _is_blocked_by(call, edge):
-        call.db.execute("DELETE FROM dependencies WHERE blocked_id = ? AND blocker_id = ?", edge)
-        _record_dependency(call, edge, "removed")
-    return ApiResponse(200, payloads.issue(call, blocker["id"]))
+    call.db.execute("DELETE FROM dependencies WHERE blocked_id = ? AND blocker_id = ?", edge)
+    call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, *edge))
+    return ApiResponse(200, payloads.issue_by_id(call, blocker["id"]))
 
 
 def _issue_by_id(call: Call, identifier: int) -> Row:
@@ -302,97 +255,61 @@ def _check_has_dependencies(call: Call) -> None:
         raise not_found()
 
 
-def _is_blocked_by(call: Call, edge: tuple[int, int]) -> bool:
-    return call.count("dependencies WHERE blocked_id = ? AND blocker_id = ?", *edge) > 0
-
-
-def _record_dependency(call: Call, edge: tuple[int, int], change: str) -> None:
-    blocked, blocker = edge
-    record_event(call, blocked, f"blocked_by_{change}", {"blocked_by": issue_reference(blocker)})
-    record_event(call, blocker, f"blocking_{change}", {"blocking": issue_reference(blocked)})
-    call.db.execute("UPDATE issues SET updated_at = ? WHERE id IN (?, ?)", (call.now, blocked, blocker))
-
-
-@dataclass
-class _SearchQuery:
-    """A parsed search."""
-
-    types: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    repositories: list[int] = field(default_factory=list)
-    phrases: list[str] = field(default_factory=list)
-
-
 @route("GET", "/search/issues", "search/search#search-issues", resource="search")
 def search_issues(call: Call) -> ApiResponse:
     """Search for issues or pull requests, newest first."""
     text = call.query.get("q", "").strip()
     if not text:
         raise Refusal(422, "Validation Failed", errors=[{"resource": "Search", "field": "q", "code": "missing"}])
-    query = _parse_query(call, text)
+    types, sources, homes, phrases = _parsed_query(text)
     if call.page.offset >= MOST_RESULTS:
         raise Refusal(422, "Only the first 1000 search results are available")
-    conditions = [*query.types, "created_at <= ?"]
-    values: list[Any] = [call.now - call.settings.search_lag_seconds]
-    for phrase in query.phrases:
-        columns = [f"{name}_words LIKE ?" for name in query.sources or _SOURCES]  # words contain neither % nor _
+    places = [row for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees]
+    if homes:
+        places = [row for row in places if row["full_name"].lower() in homes]
+        if len(places) < len(homes):
+            raise _invalid(
+                "The listed users and repositories cannot be searched either because the resources do not exist "
+                "or you do not have permission to view them."
+            )
+    conditions = ["created_at <= ?", *types]
+    values: list[float | str] = [call.now - call.settings.search_lag_seconds]
+    for phrase in filter(str.strip, map(words, phrases)):
+        columns = [f"{name}_words LIKE ?" for name in sources]  # words contain neither % nor _
         conditions.append(f"({' OR '.join(columns)})")
         values += [f"%{phrase}%"] * len(columns)
-    visible = query.repositories or [
-        row["id"] for row in call.fetch_all("SELECT * FROM repositories") if grant_of(call.db, call.actor, row).sees
-    ]
-    conditions.append(f"repository_id IN ({', '.join('?' * len(visible))})")
-    values += visible
-    table = f"issues WHERE {' AND '.join(conditions)}"
-    total = call.count(table, *values)
-    size = min(call.page.size, MOST_RESULTS - call.page.offset)
-    statement = f"SELECT * FROM {table} ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
-    rows = call.fetch_all(statement, *values, size, call.page.offset)
-    items = [{**payload, "body": payload["body"] or "", "score": 1.0} for payload in payloads.issues(call, rows)]
-    document = {"total_count": total, "incomplete_results": False, "search_type": "lexical", "items": items}
-    return ApiResponse(200, document, call.links(min(total, MOST_RESULTS)))
+    conditions.append(f"repository_id IN ({', '.join('?' * len(places))})")
+    values += [row["id"] for row in places]
+    order = "ORDER BY created_at DESC, id DESC"
+    rows = call.fetch_all(f"SELECT * FROM issues WHERE {' AND '.join(conditions)} {order}", *values)
+    found = [payloads.issue(call, row) for row in call.page.cut(rows[:MOST_RESULTS])]
+    items = [{**payload, "body": payload["body"] or "", "score": 1.0} for payload in found]
+    document = {"total_count": len(rows), "incomplete_results": False, "search_type": "lexical", "items": items}
+    return ApiResponse(200, document, call.links(min(len(rows), MOST_RESULTS)))
 
 
-def _parse_query(call: Call, text: str) -> _SearchQuery:
-    query, length = _SearchQuery(), 0
+def _parsed_query(text: str) -> tuple[list[str], set[str], set[str], list[str]]:
+    """Return conditions on the type, the columns to look in, names of repositories, and phrases."""
+    types: list[str] = []
+    sources, homes, phrases = set(_SOURCES), set[str](), list[str]()
     for term in _TERM.finditer(text):
-        value = term["plain"] if term["quoted"] is None else term["quoted"]
-        names = value.lower().split(",")
-        if term["not"] or term["key"] in _NOT_HERE:
-            raise _unsupported(term[0])
-        if term["key"] == "repo":
-            query.repositories.append(_repository_id(call, value))
-        elif term["key"] == "is":
-            if value not in _TYPES:
-                raise _unsupported(term[0])
-            query.types.append(_TYPES[value])
-        elif term["key"] == "in":
-            if not set(names) <= set(_SOURCES):
-                raise _unsupported(term[0])
-            query.sources += names
+        key, value = term["key"], term["plain"] if term["quoted"] is None else term["quoted"]
+        wanted = set(value.lower().split(","))
+        if key == "repo" and not term["not"]:
+            homes |= {value.lower()}
+        elif key == "is" and value in _TYPES and not term["not"]:
+            types.append(_TYPES[value])
+        elif key == "in" and wanted <= set(_SOURCES) and not term["not"]:
+            sources = wanted
+        elif term["not"] or _NOT_HERE.fullmatch(key or ""):
+            raise _invalid(f"The sandbox does not support `{term[0]}`. It knows words, {', '.join(_HERE)}.")
         else:
-            written = f"{term['key']}:{value}" if term["key"] else value
-            length += len(written)
-            query.phrases += [found] if (found := words(written)).strip() else []
-    if not query.types:
+            phrases.append(f"{key}:{value}" if key else value)
+    if not types:
         raise Refusal(422, "Query must include 'is:issue' or 'is:pull-request'")
-    if length > MOST_CHARACTERS:
-        raise _invalid("The search is longer than 256 characters.")
-    return query
-
-
-def _repository_id(call: Call, name: str) -> int:
-    row = find_repository(call.db, name)
-    if row is None or not grant_of(call.db, call.actor, row).sees:
-        raise _invalid(
-            "The listed users and repositories cannot be searched either because the resources do not exist "
-            "or you do not have permission to view them."
-        )
-    return int(row["id"])
-
-
-def _unsupported(term: str) -> Refusal:
-    return _invalid(f"The sandbox does not support `{term}`. Use words, repo:, is:issue, is:pr and in:title,body.")
+    if sum(map(len, phrases)) > MOST_CHARACTERS:
+        raise _invalid(f"The search is longer than {MOST_CHARACTERS} characters.")
+    return types, sources, homes, phrases
 
 
 def _invalid(message: str) -> Refusal:

@@ -6,20 +6,13 @@ Docs: https://docs.github.com/rest/issues/labels
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import record_event
-from accord_sandbox.database import fetch, insert
+from accord_sandbox.database import Connection, Row, fetch, insert
 from accord_sandbox.responses import ApiResponse, Refusal, created, invalid, not_found, too_long, unique_texts
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
 
 NAME_LIMIT = 50
 DESCRIPTION_LIMIT = 100
@@ -41,23 +34,20 @@ DEFAULTS = (
 """Labels of every new repository on GitHub: name, colour, description."""
 
 COLOR = re.compile(r"[0-9a-fA-F]{6}")
-_ON_ISSUE = (
-    "SELECT labels.* FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ?"
-    " ORDER BY issue_labels.rowid"
-)
+_ON_ISSUE = f"{payloads.LABELS_OF_ISSUE} ORDER BY issue_labels.rowid"
 
 
 @route("GET", "labels", "issues/labels#list-labels-for-a-repository")
 def list_labels(call: Call) -> ApiResponse:
     """List the labels by name."""
     rows = call.fetch_all("SELECT * FROM labels WHERE repository_id = ? ORDER BY folded", call.repository["id"])
-    return call.list_response(rows, lambda part: _payloads(call, part))
+    return call.list_response(rows, lambda row: _payload(call, row))
 
 
 @route("GET", "labels/{name:path}", "issues/labels#get-a-label")
 def get_label(call: Call) -> ApiResponse:
     """Return a label; the case of its name does not matter."""
-    return ApiResponse(200, _payloads(call, [_existing_label(call, call.params["name"])])[0])
+    return ApiResponse(200, _payload(call, _existing_label(call, call.params["name"])))
 
 
 @route("POST", "labels", "issues/labels#create-a-label")
@@ -68,7 +58,7 @@ def create_label(call: Call) -> ApiResponse:
     color = _checked_color(call.fields.string("color"))
     description = _checked_description(call.fields.string("description", null=True))
     row = insert_label(call.db, call.repository["id"], name, color or IMPLICIT_COLOR, description)
-    return created(_payloads(call, [row])[0])
+    return created(_payload(call, row))
 
 
 @route("PATCH", "labels/{name:path}", "issues/labels#update-a-label")
@@ -87,7 +77,7 @@ def update_label(call: Call) -> ApiResponse:
         "UPDATE labels SET name = ?, folded = ?, color = ?, description = ? WHERE id = ?",
         (name, name.casefold(), color.lower(), description, row["id"]),
     )
-    return ApiResponse(200, _payloads(call, [_existing_label(call, name)])[0])
+    return ApiResponse(200, _payload(call, _existing_label(call, name)))
 
 
 @route("DELETE", "labels/{name:path}", "issues/labels#delete-a-label")
@@ -147,17 +137,9 @@ def insert_label(
 ) -> Row:
     """Insert a label that was checked before, and return it."""
     row = {"repository_id": repository_id, "name": name, "folded": name.casefold(), "color": color.lower()}
-    insert(db, "labels", {**row, "description": description, "is_default": default})
-    found: Row = db.execute(
-        "SELECT * FROM labels WHERE repository_id = ? AND name = ?", (repository_id, name)
-    ).fetchone()
+    identifier = insert(db, "labels", {**row, "description": description, "is_default": default})
+    found: Row = db.execute("SELECT * FROM labels WHERE id = ?", (identifier,)).fetchone()
     return found
-
-
-def insert_default_labels(db: Connection, repository_id: int) -> None:
-    """Insert the labels of a new repository."""
-    for name, color, description in DEFAULTS:
-        insert_label(db, repository_id, name, color, description, default=True)
 
 
 def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
@@ -168,7 +150,7 @@ def find_label(db: Connection, repository_id: int, name: str) -> Row | None:
 def _relabel(call: Call, names: Sequence[str]) -> ApiResponse:
     call.require_on_issue(AccessLevel.TRIAGE)
     replace_labels(call, call.issue["id"], names)
-    return ApiResponse(200, _payloads(call, call.fetch_all(_ON_ISSUE, call.issue["id"])))
+    return ApiResponse(200, [_payload(call, row) for row in call.fetch_all(_ON_ISSUE, call.issue["id"])])
 
 
 def _label_to_use(call: Call, name: str) -> Row:
@@ -231,8 +213,8 @@ def _checked_description(description: str | None) -> str | None:
     return description
 
 
-def _payloads(call: Call, rows: Sequence[Row]) -> list[payloads.Payload]:
-    return [payloads.label(call, row, call.repository["full_name"]) for row in rows]
+def _payload(call: Call, row: Row) -> payloads.Payload:
+    return payloads.label(call, row, call.repository["full_name"])
 
 
 def _record(call: Call, issue_id: int, event: str, row: Row) -> None:

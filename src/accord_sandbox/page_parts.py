@@ -7,27 +7,25 @@ Markdown is inert: tags stay text, comments are hidden, checkboxes are disabled.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
 from itertools import pairwise
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from accord_sandbox import checks, diffs
+from accord_sandbox.database import Row
+from accord_sandbox.diffs import FileDiff, Hunk, Line
+from accord_sandbox.git_storage import BareRepository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from markdown_it.rules_core import StateCore
 
-    from accord_sandbox.database import Row
-    from accord_sandbox.diffs import FileDiff, Hunk, Line
-    from accord_sandbox.git_storage import BareRepository
     from accord_sandbox.pages import Look
 
 
@@ -42,15 +40,6 @@ _VERDICTS = {
     "PENDING": "has not submitted this review yet",
 }
 _STANDING = {"APPROVED": "approved", "CHANGES_REQUESTED": "changes requested"}
-
-
-@dataclass
-class _ShownFile:
-    """One file of the diff on the page. ``rows`` is None for a file that is too large to show."""
-
-    change: FileDiff
-    head: list[Row] = field(default_factory=list)
-    rows: list[tuple[Hunk | None, Line | None, list[Row]]] | None = None
 
 
 def list_context(look: Look, repository: Row, state: str) -> dict[str, Any]:
@@ -80,15 +69,12 @@ def pull_context(look: Look, bare: BareRepository, pull: Row) -> dict[str, Any]:
         pull["issue_id"],
     )
     start = diffs.fork_point(bare, pull["base_sha"], pull["head_sha"])
-    shown = _shown_files(changes, comments)
-    here = {comment["id"] for file in shown for comment in _shown_comments(file)}
     runs = checks.outcomes(look.db, pull["repository_id"], pull["head_sha"])
     return {
+        **_shown_files(changes, comments),
         "pull": pull,
         "mark": pull_mark(pull),
         "reviews": _shown_reviews(look, pull["issue_id"], comments),
-        "files": shown,
-        "outdated": [comment for comment in comments if comment["id"] not in here],
         "additions": sum(change.additions for change in changes),
         "deletions": sum(change.deletions for change in changes),
         "commit_count": int(bare.text("rev-list", "--count", f"{start}..{pull['head_sha']}")),
@@ -118,9 +104,7 @@ def _standing(look: Look, issue_id: int) -> str:
 
 def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[str, Any]]:
     """Return the reviews, without those that only wrap a single comment."""
-    counts: dict[int, int] = defaultdict(int)
-    for comment in comments:
-        counts[comment["review_id"]] += 1
+    counts = Counter(comment["review_id"] for comment in comments)
     rows = look.all(
         "SELECT reviews.*, login FROM reviews JOIN users ON users.id = author_id"
         " WHERE issue_id = ? ORDER BY reviews.id",
@@ -133,44 +117,34 @@ def _shown_reviews(look: Look, issue_id: int, comments: list[Row]) -> list[dict[
     ]
 
 
-def _shown_files(changes: tuple[FileDiff, ...], comments: list[Row]) -> list[_ShownFile]:
-    under: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
-    heads: dict[str, list[Row]] = defaultdict(list)
+def _shown_files(changes: tuple[FileDiff, ...], comments: list[Row]) -> dict[str, Any]:
+    """Return the files with their comments, without rows where they are too large, and the outdated comments."""
+    under: dict[tuple[str, str, int | None], list[Row]] = defaultdict(list)
     for comment in comments:
-        if comment["subject_type"] == "file":
-            heads[comment["path"]].append(comment)
-        elif comment["line"] is not None:
-            under[comment["path"], comment["side"], comment["line"]].append(comment)
+        is_on_file = comment["subject_type"] == "file"
+        under[comment["path"], "" if is_on_file else comment["side"], comment["line"]].append(comment)
     shown, left = [], MOST_ROWS
     for change in changes:
+        file: dict[str, Any] = {"change": change, "head": under.pop((change.path, "", None), []), "rows": None}
         size = sum(len(hunk.lines) for hunk in change.hunks)
-        file = _ShownFile(change, heads[change.path])
         if change.hunks and size <= left:
-            file.rows, left = _diff_rows(change, under), left - size
+            file["rows"], left = _diff_rows(change, under), left - size
         shown.append(file)
-    return shown
+    outdated = sorted((comment for rest in under.values() for comment in rest), key=lambda comment: comment["id"])
+    return {"files": shown, "outdated": outdated}
 
 
 def _diff_rows(
-    change: FileDiff, under: dict[tuple[str, str, int], list[Row]]
+    change: FileDiff, under: dict[tuple[str, str, int | None], list[Row]]
 ) -> list[tuple[Hunk | None, Line | None, list[Row]]]:
+    """Return the hunks and lines of a file, each line with the comments taken from ``under``."""
     rows: list[tuple[Hunk | None, Line | None, list[Row]]] = []
     for hunk in change.hunks:
         rows.append((hunk, None, []))
         for line in hunk.lines:
-            places = (("LEFT", line.old), ("RIGHT", line.new))
-            found = [
-                comment
-                for side, number in places
-                if number is not None
-                for comment in under.get((change.path, side, number), [])
-            ]
-            rows.append((None, line, found))
+            places = [(side, number) for side in diffs.SIDES if (number := line.number(side)) is not None]
+            rows.append((None, line, [row for place in places for row in under.pop((change.path, *place), [])]))
     return rows
-
-
-def _shown_comments(file: _ShownFile) -> list[Row]:
-    return [*file.head, *(comment for _, _, found in file.rows or [] for comment in found)]
 
 
 WIDTH, HEIGHT = 250, 76
@@ -179,30 +153,11 @@ GAP_X, GAP_Y = 76, 22
 MARGIN = 24
 
 
-@dataclass(frozen=True)
-class Box:
-    """A placed node; ``x`` and ``y`` are its upper left corner."""
+class Drawing(NamedTuple):
+    """The upper left corners of nodes, arrows as SVG paths by their blocker, and the size of the sheet."""
 
-    key: int
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Arrow:
-    """A placed edge as an SVG path."""
-
-    blocker: int
-    blocked: int
-    path: str
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Everything placed, and the size of the sheet."""
-
-    boxes: Sequence[Box]
-    arrows: Sequence[Arrow]
+    boxes: Mapping[int, tuple[float, float]]
+    arrows: Sequence[tuple[int, str]]
     width: float
     height: float
 
@@ -216,8 +171,8 @@ def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
     pairs = sorted(set(edges))
     layers = _layers(pairs)
     slots: dict[_Slot, int] = dict(layers.items())
-    before: dict[_Slot, list[_Slot]] = defaultdict(list)
     chains: list[list[_Slot]] = []
+    before: dict[_Slot, list[_Slot]] = defaultdict(list)
     for blocker, blocked in pairs:
         bends = [(blocker, blocked, layer) for layer in range(layers[blocker] + 1, layers[blocked])]
         slots |= {bend: bend[2] for bend in bends}
@@ -227,9 +182,9 @@ def draw_graph(edges: Iterable[tuple[int, int]]) -> Drawing:
     middles = _middles(slots, before)
     top = min(middles.values(), default=0.0) - HEIGHT / 2 - MARGIN
     middles = {slot: middle - top for slot, middle in middles.items()}
-    boxes = [Box(key, _x(layer), middles[key] - HEIGHT / 2) for key, layer in layers.items()]
-    arrows = [Arrow(*pair, path=_path(chain, slots, middles)) for pair, chain in zip(pairs, chains, strict=True)]
-    width = max((box.x + WIDTH for box in boxes), default=0.0) + MARGIN
+    boxes = {key: (_x(layer), middles[key] - HEIGHT / 2) for key, layer in layers.items()}
+    arrows = [(pair[0], _path(chain, slots, middles)) for pair, chain in zip(pairs, chains, strict=True)]
+    width = max((x + WIDTH for x, _ in boxes.values()), default=0.0) + MARGIN
     height = max((middle + HEIGHT / 2 for middle in middles.values()), default=0.0) + MARGIN
     return Drawing(boxes, arrows, width, height)
 

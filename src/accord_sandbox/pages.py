@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import secrets
 import textwrap
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,13 +20,9 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from accord_sandbox import page_parts
+from accord_sandbox.database import Connection, Row
+from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.repositories import find_repository
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from accord_sandbox.database import Connection, Row
-    from accord_sandbox.git_storage import GitStorage
 
 PER_PAGE = 50
 MOST_NODES = 200
@@ -118,13 +116,9 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
         raise _MissingPage
     row = found[0]
     near = (
-        "SELECT issues.*, full_name FROM {table} JOIN issues ON issues.id = {there}"
-        " JOIN repositories ON repositories.id = repository_id WHERE {here} = ? ORDER BY {table}.rowid"
+        "SELECT issues.*, full_name FROM dependencies JOIN issues ON issues.id = {there}"
+        " JOIN repositories ON repositories.id = repository_id WHERE {here} = ? ORDER BY dependencies.rowid"
     )
-    edges = {
-        "blocked_by": near.format(table="dependencies", here="blocked_id", there="blocker_id"),
-        "blocking": near.format(table="dependencies", here="blocker_id", there="blocked_id"),
-    }
     page = {
         **frame,
         "title": f"{row['title']} · #{row['number']}",
@@ -138,7 +132,8 @@ def _issue(look: Look, names: dict[str, str]) -> _Page:
             " ORDER BY comments.created_at, comments.id",
             row["id"],
         ),
-        **{name: look.all(statement, row["id"]) for name, statement in edges.items()},
+        "blocked_by": look.all(near.format(here="blocked_id", there="blocker_id"), row["id"]),
+        "blocking": look.all(near.format(here="blocker_id", there="blocked_id"), row["id"]),
     }
     pull = look.all("SELECT * FROM pulls JOIN issues ON issues.id = issue_id WHERE issue_id = ?", row["id"])
     if not pull:
@@ -191,7 +186,7 @@ def _dependencies(look: Look, names: dict[str, str]) -> _Page:
             keys |= {blocker, blocked}
             shown.append((blocker, blocked))
     drawing = page_parts.draw_graph(shown)
-    nodes = {box.key: _node(look, box.key) for box in drawing.boxes}
+    nodes = {key: _node(look, key) for key in drawing.boxes}
     context = {"drawing": drawing, "nodes": nodes, "hidden": len(edges) - len(shown), "size": page_parts}
     return "dependencies.html", {**frame, "title": f"Dependencies · {frame['name']}", **context}
 
@@ -209,17 +204,16 @@ def _frame(look: Look, names: dict[str, str], tab: str) -> dict[str, Any]:
     row = find_repository(look.db, f"{names['owner']}/{names['repo']}")
     if row is None:
         raise _MissingPage
-    states = look.all("SELECT state, count(*) AS count FROM issues WHERE repository_id = ? GROUP BY 1", row["id"])
-    joined = "SELECT state, count(*) AS count FROM pulls JOIN issues ON issues.id = issue_id WHERE repository_id = ?"
-    pulls = {entry["state"]: entry["count"] for entry in look.all(f"{joined} GROUP BY 1", row["id"])}
-    counts = {entry["state"]: entry["count"] - pulls.get(entry["state"], 0) for entry in states}
+    has_code = "issues.id IN (SELECT issue_id FROM pulls)"
+    found = look.all(f"SELECT state, {has_code} FROM issues WHERE repository_id = ?", row["id"])
+    counts = Counter(map(tuple, found))
     return {
         "title": row["full_name"],
         "name": row["full_name"],
         "repository": row,
         "tab": tab,
-        "counts": {"open": counts.get("open", 0), "closed": counts.get("closed", 0)},
-        "pull_counts": {"open": pulls.get("open", 0), "closed": pulls.get("closed", 0)},
+        "counts": {state: counts[state, 0] for state in ("open", "closed")},
+        "pull_counts": {state: counts[state, 1] for state in ("open", "closed")},
     }
 
 
@@ -256,11 +250,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"day": _day, "ink": _ink, "href": _href, "state_word": _state_word}
     environment.filters["markdown"] = lambda text: Markup(page_parts.markdown_html(text))  # noqa: S704 (page_parts makes it safe)
-    environment.filters["day"] = _day
-    environment.filters["ink"] = _ink
-    environment.filters["href"] = _href
-    environment.filters["state_word"] = _state_word
     return environment
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from accord.core.clock import parse_timestamp
@@ -12,9 +13,9 @@ from accord_sandbox import labels
 from accord_sandbox.calls import Actor, Call, SandboxSettings
 from accord_sandbox.comments import insert_comment, insert_event
 from accord_sandbox.commits import noreply_signature
-from accord_sandbox.database import insert, set_meta
-from accord_sandbox.diffs import LineRange, NotInDiff
-from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, is_valid_ref
+from accord_sandbox.database import Connection, Row, insert, set_meta
+from accord_sandbox.diffs import NotInDiff
+from accord_sandbox.git_storage import DEFAULT_BRANCH, HEADS, BareRepository, GitStorage, Signature, is_valid_ref
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.pull_state import pull_by_id
 from accord_sandbox.pulls import insert_pull
@@ -24,10 +25,6 @@ from accord_sandbox.reviews import insert_review
 from accord_sandbox.workflow_runs import save_job, save_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord_sandbox.database import Connection, Row
-    from accord_sandbox.git_storage import BareRepository, GitStorage, Signature
     from accord_sandbox.seed import Seed, SeedCheck, SeedComment, SeedIssue, SeedRepository, SeedThread
 
 HOME = "accord/sandbox"
@@ -244,9 +241,8 @@ class _Planter:
             if first is not None:
                 insert_reply(call, pull, review, first, comment.body)
                 continue
-            lines = None if thread.line is None else LineRange("RIGHT", thread.line)
             try:
-                anchor = anchor_remark(call, pull, Remark(thread.path, comment.body, lines), pull["head_sha"])
+                anchor = anchor_remark(call, pull, Remark(thread.path, comment.body, thread.line), pull["head_sha"])
             except NotInDiff as problem:
                 hint = "Name a file and a line that the pull request changes."
                 raise _wrong(f"a thread on `{thread.path}`: {problem.field} {problem}", hint) from problem

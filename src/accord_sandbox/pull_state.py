@@ -10,32 +10,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.git.program import GitFailed
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
-from accord_sandbox.checks import combined_outcome, outcomes
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.comments import insert_event
 from accord_sandbox.commits import GITHUB, author_signature, noreply_signature, readable_bare
+from accord_sandbox.database import Connection, Row
 from accord_sandbox.diffs import fork_point, pull_diff, relocate
-from accord_sandbox.git_storage import HEADS, Signature
-from accord_sandbox.repositories import protections
+from accord_sandbox.git_storage import HEADS, BareRepository, Signature
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
-    from accord_sandbox.git_storage import BareRepository
 
 PULLS = (
     "SELECT pulls.*, issues.*, repositories.full_name, repositories.owner_id, repositories.private FROM pulls"
     " JOIN issues ON issues.id = issue_id JOIN repositories ON repositories.id = repository_id"
 )
-_METHODS = ("merge", "squash", "rebase")
+
 _CLOSING = re.compile(r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+#(?P<number>[0-9]{1,9})\b", re.IGNORECASE)
 """Docs: https://docs.github.com/issues/tracking-your-work-with-issues/using-issues/linking-a-pull-request-to-an-issue"""
 
@@ -146,23 +137,17 @@ def close_issue(update: RefUpdate, issue_id: int, reason: str | None = None) -> 
 
 @route("PUT", "pulls/{number:int}/merge", "pulls/pulls#merge-a-pull-request")
 def merge_pull(call: Call) -> ApiResponse:
-    """Merge a pull request by a merge commit or a squash."""
+    """Merge a pull request by a merge commit or a squash. Protection of the base asks for nothing here."""
     pull = find_pull(call)
     call.require("contents", AccessLevel.WRITE)
-    method = call.fields.choice("merge_method", _METHODS) or "merge"
-    if method == "rebase":
-        raise Refusal(405, "Rebase merges are not allowed on this repository.")
+    method = call.fields.choice("merge_method", ("merge", "squash")) or "merge"
     if call.fields.string("sha") not in (None, pull["head_sha"]):
         raise Refusal(409, "Head branch was modified. Review and try the merge again.")
-    base = call.bare.branch(pull["base_ref"])
-    tree = None if base is None else _merged_tree(call.bare, base, pull["head_sha"])
     if pull["draft"]:
         raise Refusal(405, "Pull Request is still a draft")
-    if pull["state"] == "closed" or base is None or tree is None:
+    base, tree = call.bare.branch(pull["base_ref"]), _merged_tree(call, pull)
+    if base is None or tree is None:
         raise Refusal(405, "Pull Request is not mergeable")
-    missing = _missing_requirement(call, pull)
-    if missing:
-        raise Refusal(405, missing)
     sha = _merge_commit(call, pull, base, tree, method)
     call.bare.set_ref(f"{HEADS}{pull['base_ref']}", sha, base)
     update = ref_update(call)
@@ -177,50 +162,15 @@ def merge_pull(call: Call) -> ApiResponse:
     return ApiResponse(200, {"sha": sha, "merged": True, "message": "Pull Request successfully merged"})
 
 
-def _mergeability(call: Call, pull: Row) -> tuple[bool | None, str]:
-    """Return ``mergeable`` and ``mergeable_state``; unlike GitHub, this server knows them at once."""
+def _merged_tree(call: Call, pull: Row) -> str | None:
+    """Return the tree that a merge makes, None for a closed pull request and one with conflicts."""
     base = call.bare.branch(pull["base_ref"])
     if pull["state"] == "closed" or base is None:
-        return None, "unknown"
-    if _merged_tree(call.bare, base, pull["head_sha"]) is None:
-        return False, "dirty"
-    if pull["draft"]:
-        return True, "draft"
-    if _missing_requirement(call, pull):
-        return True, "blocked"
-    state = combined_outcome(call.db, call.repository["id"], pull["head_sha"])
-    return True, "unstable" if state in ("failure", "pending") else "clean"
-
-
-def _merged_tree(bare: BareRepository, base: str, head: str) -> str | None:
+        return None
     try:
-        return bare.merged_tree(base, head)
+        return call.bare.merged_tree(base, pull["head_sha"])
     except GitFailed:  # no common commit
         return None
-
-
-def _missing_requirement(call: Call, pull: Row) -> str:
-    """Return the requirement of the base's protection that is not met yet, "" when the merge may go on."""
-    rules = protections(call.db, call.repository).get(pull["base_ref"])
-    if rules is None or not rules.binds(call.grant):
-        return ""
-    if rules.approvals:
-        rows = call.fetch_all(
-            "SELECT author_id, state FROM reviews WHERE issue_id = ? AND state IN ('APPROVED', 'CHANGES_REQUESTED')"
-            " ORDER BY id",
-            pull["id"],
-        )
-        verdicts = list({row["author_id"]: row["state"] for row in rows}.values())
-        if "CHANGES_REQUESTED" in verdicts:
-            return "Changes have been requested on this pull request."
-        if verdicts.count("APPROVED") < rules.approvals:
-            plural = "s" if rules.approvals > 1 else ""
-            return f"At least {rules.approvals} approving review{plural} is required by reviewers with write access."
-    states = outcomes(call.db, call.repository["id"], pull["head_sha"])
-    missing = (
-        f'Required status check "{name}" is expected.' for name in rules.contexts if states.get(name) != "success"
-    )
-    return next(missing, "")
 
 
 def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> str:
@@ -231,30 +181,22 @@ def _merge_commit(call: Call, pull: Row, base: str, tree: str, method: str) -> s
         title, text, parents = f"{pull['title']} (#{pull['number']})", pull["body"] or "", [base]
         (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", pull["author_id"])
         author = noreply_signature(row, call.now)
-    title, text = call.fields.string("commit_title") or title, call.fields.string("commit_message") or text
     message = f"{title}\n\n{text}".strip() + "\n"
     return call.bare.commit(tree, parents, message, author, Signature(*GITHUB, call.now))
-
-
-def pull_summaries(call: Call, rows: Sequence[Row]) -> list[payloads.Payload]:
-    """Return ``pull-request-simple`` documents; the rows are those of ``PULLS``."""
-    repository = payloads.repository(call, call.repository, call.grant.level("contents"))
-    issues = payloads.issues(call, rows)
-    return [_summary(call, row, issue, repository) for row, issue in zip(rows, issues, strict=True)]
 
 
 def pull_payload(call: Call, row: Row) -> payloads.Payload:
     """Return a ``pull-request``."""
     changes = pull_diff(call.bare, row["base_sha"], row["head_sha"])
     start = fork_point(call.bare, row["base_sha"], row["head_sha"])
-    mergeable, state = _mergeability(call, row)
+    mergeable = _merged_tree(call, row) is not None
     comments = "review_comments JOIN reviews ON reviews.id = review_id"
     return {
-        **pull_summaries(call, [row])[0],
+        **pull_summary(call, row),
         "merged": row["merged_at"] is not None,
         "mergeable": mergeable,
         "rebaseable": mergeable,
-        "mergeable_state": state,
+        "mergeable_state": "clean" if mergeable else "dirty",
         "merged_by": payloads.user_by_id(call, row["merged_by_id"]) if row["merged_by_id"] else None,
         "comments": call.count("comments WHERE issue_id = ?", row["id"]),
         "review_comments": call.count(
@@ -268,7 +210,10 @@ def pull_payload(call: Call, row: Row) -> payloads.Payload:
     }
 
 
-def _summary(call: Call, row: Row, issue: payloads.Payload, repository: payloads.Payload) -> payloads.Payload:
+def pull_summary(call: Call, row: Row) -> payloads.Payload:
+    """Return a ``pull-request-simple``; the row is one of ``PULLS``."""
+    issue = payloads.issue(call, row)
+    repository = payloads.repository(call, call.repository, call.grant.level("contents"))
     links = payloads.pull_links(call, row["full_name"], row["number"], row["merged_at"])
     root, url = f"{call.api}/repos/{row['full_name']}", links["url"]
     urls = {

@@ -5,10 +5,9 @@ Docs: https://docs.github.com/rest/pulls/pulls
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from accord_sandbox.calls import AccessLevel
+from accord_sandbox.calls import AccessLevel, Call, route
 from accord_sandbox.commits import commit_payload, read_commits
+from accord_sandbox.database import Connection, Row
 from accord_sandbox.diffs import file_payload, fork_point, pull_diff
 from accord_sandbox.issues import NewIssue, checked_body, checked_title, insert_issue, update_state, update_text
 from accord_sandbox.pull_state import (
@@ -17,16 +16,11 @@ from accord_sandbox.pull_state import (
     pull_by_id,
     pull_payload,
     pull_refusal,
-    pull_summaries,
+    pull_summary,
     ref_update,
     update_head,
 )
 from accord_sandbox.responses import ApiResponse, created, invalid
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
 
 MOST_FILES = 3000
 MOST_COMMITS = 250
@@ -48,12 +42,10 @@ def list_pulls(call: Call) -> ApiResponse:
     if call.query.get("base"):
         conditions.append("base_ref = ?")
         values.append(call.query["base"])
-    sort = call.query.get("sort", "created")
-    column = "updated_at" if sort == "updated" else "created_at"
-    direction = "ASC" if call.query.get("direction", "desc" if sort == "created" else "asc") == "asc" else "DESC"
-    order = f"issues.{column} {direction}, issues.id {direction}"
+    direction = "ASC" if call.query.get("direction") == "asc" else "DESC"
+    order = f"issues.created_at {direction}, issues.id {direction}"
     rows = call.fetch_all(f"{PULLS} WHERE {' AND '.join(conditions)} ORDER BY {order}", *values)
-    return call.list_response(rows, lambda part: pull_summaries(call, part))
+    return call.list_response(rows, lambda row: pull_summary(call, row))
 
 
 @route("GET", "pulls/{number:int}", "pulls/pulls#get-a-pull-request")
@@ -66,8 +58,7 @@ def get_pull(call: Call) -> ApiResponse:
 def create_pull(call: Call) -> ApiResponse:
     """Create a pull request."""
     call.check_writable()
-    if not call.grant.may_review() or (call.user.kind == "user" and call.grant.role < AccessLevel.WRITE):
-        raise call.grant.denial()
+    call.permit(call.grant.may_review() and (call.user.kind != "user" or call.grant.role >= AccessLevel.WRITE))
     call.fields.require("head", "base")
     title, body = checked_title(call.fields.title(), "PullRequest"), checked_body(call, "PullRequest")
     head, base = _branch(call, "head"), _branch(call, "base")
@@ -87,8 +78,7 @@ def update_pull(call: Call) -> ApiResponse:
     pull = find_pull(call)
     call.check_writable()
     own = pull["author_id"] == call.user.user_id and call.grant.may_review()
-    if not own and not call.grant.may("pull_requests", AccessLevel.WRITE):
-        raise call.grant.denial()
+    call.permit(own or call.grant.may("pull_requests", AccessLevel.WRITE))
     update_text(call)
     update_state(call)
     if call.fields.string("base") is not None:
@@ -102,7 +92,7 @@ def list_files(call: Call) -> ApiResponse:
     """List the changed files, 3,000 at most."""
     pull = find_pull(call)
     changes = pull_diff(call.bare, pull["base_sha"], pull["head_sha"])[:MOST_FILES]
-    return call.list_response(changes, lambda part: [file_payload(call, change, pull["head_sha"]) for change in part])
+    return call.list_response(changes, lambda change: file_payload(call, change, pull["head_sha"]))
 
 
 @route("GET", "pulls/{number:int}/commits", "pulls/pulls#list-commits-on-a-pull-request")
@@ -111,7 +101,7 @@ def list_commits(call: Call) -> ApiResponse:
     pull = find_pull(call)
     start = fork_point(call.bare, pull["base_sha"], pull["head_sha"])
     found = read_commits(call.bare, "--reverse", "--topo-order", f"{start}..{pull['head_sha']}")[:MOST_COMMITS]
-    return call.list_response(found, lambda part: [commit_payload(call, commit) for commit in part])
+    return call.list_response(found, lambda commit: commit_payload(call, commit))
 
 
 def insert_pull(db: Connection, issue_id: int, head: tuple[str, str], base: tuple[str, str], *, draft: bool) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from accord_sandbox.responses import Refusal
 
 if TYPE_CHECKING:
-    from accord_sandbox.calls import Actor, RateLimits
-    from accord_sandbox.routing import Load
+    from accord_sandbox.calls import Actor
 
+READ_POINTS = 1
+WRITE_POINTS = 5
 HOUR = 3600.0
 MINUTE = 60.0
 DOCS = "https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"
@@ -24,6 +25,28 @@ SECONDARY_MESSAGE = (
     "You have exceeded a secondary rate limit. Please wait a few minutes before you try again. "
     "If you reach out to GitHub Support for help, please include the request ID."
 )
+
+
+@dataclass(frozen=True)
+class RateLimits:
+    """GitHub's documented limits. A test may lower one to reach it sooner."""
+
+    user_per_hour: int = 5000
+    installation_per_hour: int = 1000
+    anonymous_per_hour: int = 60
+    search_per_minute: int = 30
+    points_per_minute: int = 900
+    content_per_minute: int = 80
+    content_per_hour: int = 500
+
+
+@dataclass(frozen=True)
+class Load:
+    """Cost of one request: its resource (core, search or graphql), points, and whether it creates content."""
+
+    resource: str
+    points: int
+    creates: bool = False
 
 
 @dataclass
@@ -67,12 +90,11 @@ class Meter:
             if window.used + cost > window.limit:
                 raise secondary_refusal(403, max(1, math.ceil(window.reset - now)))
 
-    def count(self, actor: Actor | None, load: Load, now: float, *, free: bool) -> None:
-        """Count a request that was let through; ``free`` ones (304) cost no primary budget."""
+    def count(self, actor: Actor | None, load: Load, now: float) -> None:
+        """Count a request that was let through."""
         if self._limits is None:
             return
-        if not free:
-            self._window(self._limits, actor, load.resource, now).used += 1
+        self._window(self._limits, actor, load.resource, now).used += 1
         for name, cost in _secondary_costs(load):
             self._window(self._limits, actor, name, now).used += cost
 

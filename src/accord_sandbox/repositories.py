@@ -10,24 +10,17 @@ off for everyone unless allowed; the other rules do not bind administrators unle
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel, denial, role_of
+from accord_sandbox.calls import AccessLevel, Call, Grant, role_of, route
 from accord_sandbox.commits import readable_bare
-from accord_sandbox.database import fetch, insert
+from accord_sandbox.database import Connection, Row, fetch, insert
 from accord_sandbox.git_storage import HEADS
-from accord_sandbox.labels import insert_default_labels
+from accord_sandbox.labels import DEFAULTS, insert_label
 from accord_sandbox.responses import ApiResponse, Refusal, not_found, schema_violation
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accord_sandbox.calls import Call, Grant
-    from accord_sandbox.database import Connection, Row
 
 MOST_PROPERTIES = 10
 MOST_EVENT_CHARACTERS = 100
@@ -57,8 +50,7 @@ class NewRepository:
 def get_user(call: Call) -> ApiResponse:
     """Return the signed-in user; an installation has none, which GitHub answers with 403."""
     actor = call.user
-    if actor.kind == "installation":
-        raise denial(actor)
+    call.permit(actor.kind != "installation")
     (row,) = call.fetch_all("SELECT * FROM users WHERE id = ?", actor.user_id)
     created = payloads.timestamp_of(row["created_at"])
     count = call.count("repositories WHERE owner_id = ?", row["id"])
@@ -110,8 +102,8 @@ def insert_repository(
 ) -> Row:
     """Insert a repository and return it."""
     identifier = insert(db, "repositories", {"owner_id": owner_id, **vars(new), "created_at": now})
-    if default_labels:
-        insert_default_labels(db, identifier)
+    for name, color, description in DEFAULTS if default_labels else ():
+        insert_label(db, identifier, name, color, description, default=True)
     row: Row = db.execute("SELECT * FROM repositories WHERE id = ?", (identifier,)).fetchone()
     return row
 
@@ -128,28 +120,15 @@ def find_user(db: Connection, login: str) -> Row | None:
 
 @route("GET", "branches", "branches/branches#list-branches")
 def list_branches(call: Call) -> ApiResponse:
-    """List branches by name; ``protected`` filters them."""
-    tips = readable_bare(call).refs(HEADS)
+    """List branches by name."""
     protected = protections(call.db, call.repository)
-    wanted = call.query.get("protected")
-    names = [ref.removeprefix(HEADS) for ref in tips]
-    names = [name for name in names if wanted is None or (name in protected) == (wanted == "true")]
 
-    def payload(name: str) -> dict[str, Any]:
-        sha, url = tips[HEADS + name], call.repository_url
-        rules = protected.get(name)
-        contexts = rules.contexts if rules else []
-        level = "off" if not contexts else "everyone" if rules and rules.rules.get("enforce_admins") else "non_admins"
-        checks = {"enforcement_level": level, "contexts": contexts, "checks": []}
-        return {
-            "name": name,
-            "commit": {"sha": sha, "url": f"{url}/commits/{sha}"},
-            "protected": rules is not None,
-            "protection": {"enabled": rules is not None, "required_status_checks": checks},
-            "protection_url": f"{url}/branches/{quote(name)}/protection",
-        }
+    def payload(branch: tuple[str, str]) -> dict[str, Any]:
+        name, sha = branch[0].removeprefix(HEADS), branch[1]
+        commit = {"sha": sha, "url": f"{call.repository_url}/commits/{sha}"}
+        return {"name": name, "commit": commit, "protected": name in protected}
 
-    return call.list_response(names, lambda part: [payload(name) for name in part])
+    return call.list_response(list(readable_bare(call).refs(HEADS).items()), payload)
 
 
 @dataclass(frozen=True)
@@ -158,24 +137,14 @@ class Protection:
 
     rules: Mapping[str, Any]
 
-    @property
-    def approvals(self) -> int | None:
-        """Approvals that a merge needs; None where no pull request is required."""
-        reviews = self.rules.get("required_pull_request_reviews")
-        return None if reviews is None else int(reviews.get("required_approving_review_count", 1))
-
-    @property
-    def contexts(self) -> Sequence[str]:
-        """Names of the required checks."""
-        return list((self.rules.get("required_status_checks") or {}).get("contexts", []))
-
     def allows(self, rule: str) -> bool:
         """Tell whether ``allow_force_pushes`` or ``allow_deletions`` is on."""
         return bool(self.rules.get(rule))
 
-    def binds(self, grant: Grant) -> bool:
-        """Tell whether the rules bind the caller: administrators are free unless the rules include them."""
-        return bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
+    def needs_pull(self, grant: Grant) -> bool:
+        """Tell whether changes need a pull request; administrators are free unless the rules include them."""
+        binds = bool(self.rules.get("enforce_admins")) or grant.level("contents") < AccessLevel.ADMIN
+        return binds and self.rules.get("required_pull_request_reviews") is not None
 
 
 def protections(db: Connection, repository: Row) -> dict[str, Protection]:
@@ -189,9 +158,7 @@ def hook_variables(grant: Grant, protected: Mapping[str, Protection]) -> dict[st
     lists = {
         "SANDBOX_NO_FORCE": [name for name, rules in protected.items() if not rules.allows("allow_force_pushes")],
         "SANDBOX_NO_DELETE": [name for name, rules in protected.items() if not rules.allows("allow_deletions")],
-        "SANDBOX_NO_PUSH": [
-            name for name, rules in protected.items() if rules.approvals is not None and rules.binds(grant)
-        ],
+        "SANDBOX_NO_PUSH": [name for name, rules in protected.items() if rules.needs_pull(grant)],
     }
     return {name: " ".join(["", *(HEADS + branch for branch in found), ""]) for name, found in lists.items()}
 
@@ -205,5 +172,5 @@ def check_update(call: Call, ref: str, *, forced: bool = False, deleted: bool = 
         raise Refusal(422, "Cannot delete a protected branch")
     if forced and not rules.allows("allow_force_pushes"):
         raise Refusal(422, "Cannot force-push to this branch")
-    if not deleted and rules.approvals is not None and rules.binds(call.grant):
+    if not deleted and rules.needs_pull(call.grant):
         raise Refusal(422, THROUGH_A_PULL)

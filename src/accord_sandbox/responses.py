@@ -5,14 +5,11 @@ The texts are those that api.github.com sends; ``documentation_url`` comes from 
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 DOCS = "https://docs.github.com/rest/"
 PER_PAGE = 30
@@ -206,16 +203,6 @@ def unique_texts(name: str, value: Any, key: str) -> list[str]:
         if not isinstance(entry, str):
             raise _wrong_type(f"{name}/items/{index}", entry, "a string")
     return list(dict.fromkeys(entries))
-
-
-def encode(body: Any) -> bytes:
-    """Write a document as JSON for the wire."""
-    return b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def etag(content: bytes) -> str:
-    """Return the entity tag of a body; equal bodies have equal tags."""
-    return f'W/"{hashlib.sha256(content).hexdigest()}"'
 
 
 def _positive(text: str | None, default: int) -> int:

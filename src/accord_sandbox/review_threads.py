@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord_sandbox import payloads
-from accord_sandbox.database import insert
-from accord_sandbox.diffs import SIDES, DiffLocation, LineRange, NotInDiff, fork_point, locate, pull_diff
+from accord_sandbox.calls import Call
+from accord_sandbox.database import Row, insert
+from accord_sandbox.diffs import SIDES, DiffLocation, NotInDiff, fork_point, locate, pull_diff
 from accord_sandbox.responses import Fields, schema_violation
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Row
-
 _OF_THREAD = (
-    *("subject_type", "side", "line", "start_side", "start_line", "position"),
-    *("original_line", "original_start_line", "original_position", "original_commit_id", "diff_hunk"),
+    *("subject_type", "side", "line", "position", "original_line", "original_position", "original_commit_id"),
+    "diff_hunk",
 )
 """Columns that a reply shares with the first comment of its thread."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """A comment from a client; ``lines`` is None for one on a whole file."""
+    """A comment from a client; ``line`` is None for one on a whole file."""
 
     path: str
     body: str
-    lines: LineRange | None
+    line: int | None
+    side: str = "RIGHT"
 
 
 @dataclass(frozen=True)
@@ -48,14 +44,10 @@ def read_remark(document: Any) -> Remark:
     path, body = fields.text("path"), fields.text("body")
     if fields.choice("subject_type", ("line", "file")) == "file":
         return Remark(path, body, None)
-    line, start = _number(fields, "line"), _number(fields, "start_line")
-    side = fields.choice("side", SIDES) or "RIGHT"
-    start_side = fields.choice("start_side", (*SIDES, "side"))
-    if line is None:
-        line = 0  # on no line of a diff; the older ``position`` is not supported
-    if start is None:
-        return Remark(path, body, LineRange(side, line))
-    return Remark(path, body, LineRange(side, line, side if start_side in (None, "side") else start_side, start))
+    if "start_line" in fields:
+        raise schema_violation("The sandbox does not support `start_line`. Comment on one line.")
+    line = fields.integer("line") if "line" in fields else 0  # 0: on no line of a diff, like the older ``position``
+    return Remark(path, body, line, fields.choice("side", SIDES) or "RIGHT")
 
 
 def anchor_remark(call: Call, pull: Row, remark: Remark, commit: str) -> ThreadAnchor:
@@ -64,16 +56,14 @@ def anchor_remark(call: Call, pull: Row, remark: Remark, commit: str) -> ThreadA
     change = next((change for change in changes if change.path == remark.path), None)
     if change is None:
         raise NotInDiff("path", "is invalid")
-    if remark.lines is None:
+    if remark.line is None:
         return ThreadAnchor(remark.path, commit, None)
-    return ThreadAnchor(remark.path, commit, locate(change, remark.lines))
+    return ThreadAnchor(remark.path, commit, locate(change, remark.side, remark.line))
 
 
 def insert_review_comment(call: Call, pull: Row, review_id: int, anchor: ThreadAnchor, body: str) -> int:
     """Insert a comment that was checked before, and return its id."""
     location = anchor.location
-    lines = location.lines if location else LineRange("RIGHT", 0)
-    line = lines.line if location else None
     position = location.position if location else 1  # GitHub's position of a comment on a file
     values = {
         "review_id": review_id,
@@ -83,10 +73,8 @@ def insert_review_comment(call: Call, pull: Row, review_id: int, anchor: ThreadA
         "body": body,
         "path": anchor.path,
         "subject_type": "line" if location else "file",
-        "side": lines.side,
-        "start_side": lines.start_side,
-        **dict.fromkeys(("line", "original_line"), line),
-        **dict.fromkeys(("start_line", "original_start_line"), lines.start_line),
+        "side": location.side if location else "RIGHT",
+        **dict.fromkeys(("line", "original_line"), location and location.line),
         **dict.fromkeys(("position", "original_position"), position),
         **dict.fromkeys(("commit_id", "original_commit_id"), anchor.commit),
         "diff_hunk": location.hunk if location else "",
@@ -113,39 +101,26 @@ def is_pull_commit(call: Call, pull: Row, commit: str) -> bool:
     return commit in call.bare.text("rev-list", f"{start}..{pull['head_sha']}").splitlines()
 
 
-def review_payloads(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
-    """Return ``pull-request-review`` documents of one pull request."""
-    users = payloads.users_by_id(call, {row["author_id"] for row in rows})
-    roles = payloads.Associations(call)
+def review_payload(call: Call, pull: Row, row: Row) -> payloads.Payload:
+    """Return a ``pull-request-review``."""
     links = payloads.pull_links(call, pull["full_name"], pull["number"], None)
-    documents = []
-    for row in rows:
-        page = f"{links['html_url']}#pullrequestreview-{row['id']}"
-        document = {
-            **{name: row[name] for name in ("id", "body", "state", "commit_id")},
-            "node_id": payloads.node_id("PRR", row["id"]),
-            "user": users[row["author_id"]],
-            "html_url": page,
-            "pull_request_url": links["url"],
-            "author_association": roles.of(pull, row["author_id"]),
-            "_links": {"html": {"href": page}, "pull_request": {"href": links["url"]}},
-        }
-        if row["submitted_at"] is not None:
-            document["submitted_at"] = payloads.timestamp_of(row["submitted_at"])
-        documents.append(document)
-    return documents
+    page = f"{links['html_url']}#pullrequestreview-{row['id']}"
+    document = {
+        **{name: row[name] for name in ("id", "body", "state", "commit_id")},
+        "node_id": payloads.node_id("PRR", row["id"]),
+        "user": payloads.user_by_id(call, row["author_id"]),
+        "html_url": page,
+        "pull_request_url": links["url"],
+        "author_association": payloads.association(call, pull["repository_id"], row["author_id"]),
+        "_links": {"html": {"href": page}, "pull_request": {"href": links["url"]}},
+    }
+    if row["submitted_at"] is not None:
+        document["submitted_at"] = payloads.timestamp_of(row["submitted_at"])
+    return document
 
 
-def comment_payloads(call: Call, pull: Row, rows: Sequence[Row]) -> list[payloads.Payload]:
-    """Return ``pull-request-review-comment`` documents of one pull request."""
-    users = payloads.users_by_id(call, {row["author_id"] for row in rows})
-    roles = payloads.Associations(call)
-    return [
-        _comment_payload(call, pull, row, users[row["author_id"]], roles.of(pull, row["author_id"])) for row in rows
-    ]
-
-
-def _comment_payload(call: Call, pull: Row, row: Row, author: payloads.Payload, association: str) -> payloads.Payload:
+def comment_payload(call: Call, pull: Row, row: Row) -> payloads.Payload:
+    """Return a ``pull-request-review-comment``."""
     links = payloads.pull_links(call, pull["full_name"], pull["number"], None)
     url = f"{call.api}/repos/{pull['full_name']}/pulls/comments/{row['id']}"
     page = f"{links['html_url']}#discussion_r{row['id']}"
@@ -156,22 +131,12 @@ def _comment_payload(call: Call, pull: Row, row: Row, author: payloads.Payload, 
         "html_url": page,
         "pull_request_url": links["url"],
         "pull_request_review_id": row["review_id"],
-        "user": author,
-        "author_association": association,
-        "created_at": payloads.timestamp_of(row["created_at"]),
-        "updated_at": payloads.timestamp_of(row["updated_at"]),
+        "user": payloads.user_by_id(call, row["author_id"]),
+        "author_association": payloads.association(call, pull["repository_id"], row["author_id"]),
+        **{name: payloads.timestamp_of(row[name]) for name in ("created_at", "updated_at")},
         "reactions": payloads.reactions(url),
         "_links": {"self": {"href": url}, "html": {"href": page}, "pull_request": {"href": links["url"]}},
     }
     if row["in_reply_to_id"] is not None:
         document["in_reply_to_id"] = row["in_reply_to_id"]
     return document
-
-
-def _number(fields: Fields, name: str) -> int | None:
-    if name not in fields:
-        return None
-    value = fields.integer(name)
-    if value < 0:
-        raise schema_violation(f"For 'properties/{name}', {value} is not a line.")
-    return value

@@ -5,11 +5,9 @@ Docs: https://docs.github.com/rest/pulls/reviews, …/comments
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from accord_sandbox.calls import AccessLevel, locked
-from accord_sandbox.comments import BODY_LIMIT, record_event, since_seconds
-from accord_sandbox.database import insert
+from accord_sandbox.calls import AccessLevel, Call, locked, route
+from accord_sandbox.comments import BODY_LIMIT, record_event
+from accord_sandbox.database import Row, insert
 from accord_sandbox.diffs import NotInDiff, relocate
 from accord_sandbox.pull_state import find_pull
 from accord_sandbox.responses import ApiResponse, Refusal, created, not_found, schema_violation
@@ -17,18 +15,13 @@ from accord_sandbox.review_threads import (
     Remark,
     ThreadAnchor,
     anchor_remark,
-    comment_payloads,
+    comment_payload,
     insert_reply,
     insert_review_comment,
     is_pull_commit,
     read_remark,
-    review_payloads,
+    review_payload,
 )
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Row
 
 EVENTS = ("APPROVE", "REQUEST_CHANGES", "COMMENT")
 _STATES = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}
@@ -48,6 +41,7 @@ _PUBLIC = (
 _REVIEWS = "pulls/{number:int}/reviews"
 _REVIEW = f"{_REVIEWS}/{{review_id:int}}"
 _COMMENTS = "pulls/{number:int}/comments"
+_REPLIES = f"{_COMMENTS}/{{comment_id:int}}/replies"
 
 
 @route("GET", _REVIEWS, "pulls/reviews#list-reviews-for-a-pull-request")
@@ -59,7 +53,7 @@ def list_reviews(call: Call) -> ApiResponse:
         pull["id"],
         call.actor.user_id if call.actor else None,
     )
-    return call.list_response(rows, lambda part: review_payloads(call, pull, part))
+    return call.list_response(rows, lambda row: review_payload(call, pull, row))
 
 
 @route("POST", _REVIEWS, "pulls/reviews#create-a-review-for-a-pull-request", creates=True)
@@ -130,13 +124,9 @@ def dismiss_review(call: Call) -> ApiResponse:
 def list_review_comments(call: Call) -> ApiResponse:
     """List the comments of submitted reviews, oldest first."""
     pull = find_pull(call)
-    rows = call.fetch_all(
-        f"{_PUBLIC} AND review_comments.issue_id = ? AND review_comments.updated_at >= ?"
-        " ORDER BY review_comments.created_at, review_comments.id",
-        pull["id"],
-        since_seconds(call) or 0.0,
-    )
-    return call.list_response(rows, lambda part: comment_payloads(call, pull, part))
+    order = "ORDER BY review_comments.created_at, review_comments.id"
+    rows = call.fetch_all(f"{_PUBLIC} AND review_comments.issue_id = ? {order}", pull["id"])
+    return call.list_response(rows, lambda row: comment_payload(call, pull, row))
 
 
 @route("POST", _COMMENTS, "pulls/comments#create-a-review-comment-for-a-pull-request", creates=True)
@@ -160,12 +150,7 @@ def create_review_comment(call: Call) -> ApiResponse:
     return _comment_response(call, pull, identifier)
 
 
-@route(
-    "POST",
-    f"{_COMMENTS}/{{comment_id:int}}/replies",
-    "pulls/comments#create-a-reply-for-a-review-comment",
-    creates=True,
-)
+@route("POST", _REPLIES, "pulls/comments#create-a-reply-for-a-review-comment", creates=True)
 def create_reply(call: Call) -> ApiResponse:
     """Reply to the first comment of a thread."""
     pull = _reviewable_pull(call)
@@ -190,8 +175,7 @@ def _reviewable_pull(call: Call) -> Row:
     """Return the pull request of the path; refuse a caller who may not review it."""
     pull = find_pull(call)
     call.check_writable()
-    if not call.grant.may_review():
-        raise call.grant.denial()
+    call.permit(call.grant.may_review())
     if pull["locked"] and not call.grant.may("pull_requests", AccessLevel.WRITE):
         raise locked()
     return pull
@@ -208,8 +192,7 @@ def _find_review(call: Call) -> tuple[Row, Row]:
 def _own_review(call: Call) -> tuple[Row, Row]:
     pull, review = _find_review(call)
     call.check_writable()
-    if review["author_id"] != call.user.user_id or not call.grant.may_review():
-        raise call.grant.denial()
+    call.permit(review["author_id"] == call.user.user_id and call.grant.may_review())
     return pull, review
 
 
@@ -272,10 +255,10 @@ def _comment_refusal(field: str, problem: str) -> Refusal:
 
 
 def _review_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
-    rows = call.fetch_all("SELECT * FROM reviews WHERE id = ?", identifier)
-    return ApiResponse(200, review_payloads(call, pull, rows)[0])
+    (row,) = call.fetch_all("SELECT * FROM reviews WHERE id = ?", identifier)
+    return ApiResponse(200, review_payload(call, pull, row))
 
 
 def _comment_response(call: Call, pull: Row, identifier: int) -> ApiResponse:
-    rows = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
-    return created(comment_payloads(call, pull, rows)[0])
+    (row,) = call.fetch_all("SELECT * FROM review_comments WHERE id = ?", identifier)
+    return created(comment_payload(call, pull, row))

@@ -137,11 +137,8 @@ CREATE TABLE IF NOT EXISTS review_comments (
     subject_type TEXT NOT NULL CHECK (subject_type IN ('line', 'file')),
     side TEXT NOT NULL,
     line INTEGER,               -- NULL: outdated, or on the whole file
-    start_side TEXT,
-    start_line INTEGER,
     position INTEGER,
     original_line INTEGER,
-    original_start_line INTEGER,
     original_position INTEGER,
     commit_id TEXT NOT NULL,
     original_commit_id TEXT NOT NULL,
@@ -168,11 +165,6 @@ CREATE TABLE IF NOT EXISTS check_runs (
     completed_at REAL
 );
 CREATE INDEX IF NOT EXISTS check_runs_by_commit ON check_runs (repository_id, head_sha, id);
-CREATE TABLE IF NOT EXISTS annotations (
-    check_run_id INTEGER NOT NULL REFERENCES check_runs (id),
-    document TEXT NOT NULL      -- JSON object as it was sent
-);
-CREATE INDEX IF NOT EXISTS annotations_by_run ON annotations (check_run_id);
 CREATE TABLE IF NOT EXISTS statuses (
     id INTEGER PRIMARY KEY,
     repository_id INTEGER NOT NULL REFERENCES repositories (id),

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from accord.core.clock import parse_timestamp
 from accord.core.errors import BrokenContract, WrongUsage
-from accord.core.findings import with_lines
+from accord.core.findings import Finding, with_lines
 from accord.core.kinds import read_shape
 from accord.files.yaml import read_yaml
 from accord_sandbox.checks import CHECK_STATUSES, CONCLUSIONS, STATUS_STATES
 from accord_sandbox.issues import REASONS
 from accord_sandbox.planting import BOT, MAINTAINER
 from accord_sandbox.workflow_runs import RUN_DEFAULTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from accord.core.findings import Finding
 
 _HINT = "`accord sandbox schema` prints the JSON Schema of a seed file."
 
@@ -159,7 +155,6 @@ class SeedProtection(_Part):
     """Rules of a protected branch, in the form of GitHub's PUT …/protection."""
 
     required_pull_request_reviews: dict[str, Any] | None = None
-    required_status_checks: dict[str, Any] | None = None
     enforce_admins: bool = False
     allow_force_pushes: bool = False
     allow_deletions: bool = False

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -20,17 +22,16 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from accord.core.clock import SystemClock, attempts
 from accord.core.errors import WrongUsage
 from accord_sandbox.app import Application
-from accord_sandbox.calls import RateLimits, SandboxSettings
+from accord_sandbox.calls import SandboxSettings
 from accord_sandbox.database import Database, get_meta, wipe
 from accord_sandbox.faults import DROP, Exchange, Fault, Faults, Observer
 from accord_sandbox.issues import NewIssue, insert_issue
 from accord_sandbox.planting import MAINTAINER, TOKEN, plant_seed, use_as_home
+from accord_sandbox.rates import RateLimits
 from accord_sandbox.repositories import find_repository, find_user
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterator
-    from pathlib import Path
 
     from accord_sandbox.seed import Seed
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from accord.core.errors import WrongUsage
 from accord.core.suggest import did_you_mean
-from accord_sandbox.database import FILE_NAME, Connection, Database, get_meta
+from accord_sandbox.database import FILE_NAME, Connection, Database, Row, get_meta
 from accord_sandbox.payloads import timestamp_of
 from accord_sandbox.repositories import find_repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord_sandbox.database import Row
 
 _LABELS = "SELECT name FROM issue_labels JOIN labels ON labels.id = label_id WHERE issue_id = ? ORDER BY name"
 _BLOCKED_BY = "SELECT number FROM dependencies JOIN issues ON issues.id = blocker_id WHERE blocked_id = ? ORDER BY 1"
@@ -27,7 +23,7 @@ _REVIEWS = (
     " JOIN users ON users.id = reviews.author_id WHERE repository_id = ? ORDER BY reviews.id"
 )
 _REVIEW_COMMENTS = (
-    "SELECT review_comments.id, login AS author, path, subject_type, side, line, start_line, original_line,"
+    "SELECT review_comments.id, login AS author, path, subject_type, side, line, original_line,"
     " in_reply_to_id, body, review_comments.created_at FROM review_comments JOIN users ON users.id = author_id"
     " WHERE review_id = ? ORDER BY review_comments.id"
 )

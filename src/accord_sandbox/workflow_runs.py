@@ -10,22 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from accord.core.errors import BrokenContract
 from accord.files.yaml import read_yaml
 from accord_sandbox import payloads
-from accord_sandbox.calls import AccessLevel
-from accord_sandbox.database import fetch, insert
+from accord_sandbox.calls import AccessLevel, Call, route
+from accord_sandbox.database import Connection, Row, fetch, insert
 from accord_sandbox.repositories import find_repository
 from accord_sandbox.responses import ApiResponse, Refusal, not_found
-from accord_sandbox.routing import route
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from accord_sandbox.calls import Call
-    from accord_sandbox.database import Connection, Row
 
 RETENTION_DAYS = 90
 """GitHub's default ("Configuring the retention period for GitHub Actions artifacts")."""
@@ -115,7 +109,7 @@ def list_artifacts(call: Call) -> ApiResponse:
         f" WHERE {where} ORDER BY id DESC",
         *values,
     )
-    return call.list_response(rows, lambda part: [_artifact_payload(call, row) for row in part], "artifacts")
+    return call.list_response(rows, lambda row: _artifact_payload(call, row), "artifacts")
 
 
 @route("GET", "actions/artifacts/{artifact_id:int}/zip", "actions/artifacts#download-an-artifact")
@@ -243,18 +237,15 @@ def _check_inputs(workflow: bytes, inputs: Mapping[str, Any]) -> None:
 
 def _artifact_payload(call: Call, row: Row) -> payloads.Payload:
     url = f"{call.repository_url}/actions/artifacts/{row['id']}"
-    created = payloads.timestamp_of(row["created_at"])
     return {
-        "id": row["id"],
+        **{name: row[name] for name in ("id", "name")},
         "node_id": payloads.node_id("A", row["id"]),
-        "name": row["name"],
         "size_in_bytes": row["size"],
         "url": url,
         "archive_download_url": f"{url}/zip",
         "expired": row["expires_at"] <= call.now,
         "digest": f"sha256:{row['digest']}",
-        "created_at": created,
-        "updated_at": created,
+        **dict.fromkeys(("created_at", "updated_at"), payloads.timestamp_of(row["created_at"])),
         "expires_at": payloads.timestamp_of(row["expires_at"]),
         "workflow_run": {"id": row["run_id"], "repository_id": call.repository["id"]},
     }
@@ -274,17 +265,14 @@ def _run_payload(call: Call, row: Row) -> payloads.Payload:
     return {
         **{key: row[key] for key in ("id", "name", "path", "event", "status", "conclusion", "head_sha", "head_branch")},
         "node_id": payloads.node_id("WFR", row["id"]),
-        "run_number": 1,
-        "run_attempt": 1,
+        **dict.fromkeys(("run_number", "run_attempt"), 1),
         "display_title": row["name"],
         "workflow_id": row["id"],
         "url": url,
         "html_url": f"{call.repository_page}/actions/runs/{row['id']}",
-        "created_at": payloads.timestamp_of(row["created_at"]),
-        "updated_at": payloads.timestamp_of(row["created_at"]),
+        **dict.fromkeys(("created_at", "updated_at"), payloads.timestamp_of(row["created_at"])),
         "head_commit": None,
-        "repository": home,
-        "head_repository": home,
+        **dict.fromkeys(("repository", "head_repository"), home),
         **{f"{link}_url": f"{url}/{link}" for link in ("jobs", "logs", "cancel", "rerun", "artifacts")},
         "check_suite_url": f"{root}/check-suites/{row['id']}",
         "workflow_url": f"{root}/actions/workflows/{row['id']}",

@@ -12,7 +12,7 @@ from accord.cli.loops_output import step_outputs, turn_summary
 from accord.loops.facts import gather
 from accord.loops.models import TokenFacts
 from accord.loops.run import LOOPS, pulls_due
-from accord_sandbox.calls import RateLimits
+from accord_sandbox.rates import RateLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from support.archives import zipped
+from support.code_repository import INSTALLATION, Client
 
+from accord.core.clock import ManualClock
 from accord_sandbox.workflow_runs import RETENTION_DAYS
 
-if TYPE_CHECKING:
-    from conftest import Client
-
-    from accord.core.clock import ManualClock
-
-INSTALLATION = "accord-sandbox-installation-token"
 ARCHIVE = zipped({"result.json": "{}"})
 
 

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from support.code_repository import Client
 
-from accord_sandbox.server import Exchange, Fault
-
-if TYPE_CHECKING:
-    from conftest import Client
-
-    from accord.core.clock import ManualClock
-    from accord_sandbox.server import RunningSandbox
+from accord.core.clock import ManualClock
+from accord_sandbox.server import Exchange, Fault, RunningSandbox
 
 
 def send(sandbox: RunningSandbox, title: str = "x") -> bytes:

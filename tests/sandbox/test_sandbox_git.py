@@ -5,35 +5,18 @@ from __future__ import annotations
 import gzip
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
-from support.code_repository import ADMIN, INSTALLATION, STRANGER, Git, code_server
+from support.code_repository import ADMIN, CODE, INSTALLATION, STRANGER, Git
 
 from accord.core.errors import WrongUsage
-from accord_sandbox.git_http import with_reasons
-from accord_sandbox.server import Fault, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord_sandbox.faults import Exchange
-    from accord_sandbox.server import RunningSandbox
+from accord_sandbox.faults import Exchange
+from accord_sandbox.server import Fault, RunningSandbox, serving
 
 FLOW = ".github/workflows/ci é.yml"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
-    with code_server(tmp_path_factory.mktemp("sandbox")) as running:
-        yield running
-
-
-@pytest.fixture
-def git(sandbox: RunningSandbox, tmp_path: Path) -> Git:
-    return Git(sandbox, tmp_path)
+SEED = CODE
 
 
 def branches(git: Git) -> list[str]:
@@ -209,13 +192,6 @@ def test_a_fetch_that_is_lost_changes_nothing(git: Git) -> None:
     git.sandbox.faults.add(Fault("lost-after", path="info/refs"))
     git("ls-remote", git.url(), ok=False)
     assert len(branches(git)) == 4
-
-
-def test_a_report_without_bands_is_changed_too() -> None:
-    report = b"000eunpack ok\n0022ng refs/heads/x hook declined\n0000"
-    changed = with_reasons(report, {"refs/heads/x": "because"})
-    assert changed == b"000eunpack ok\n001cng refs/heads/x because\n0000"
-    assert with_reasons(report, {}) == report
 
 
 def test_a_repository_is_imported(tmp_path: Path) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from conftest import Client
+from support.code_repository import Client
 
 REPOSITORY = 'repository(owner: "octo", name: "home")'
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
+from support.code_repository import Client
 
 from accord_sandbox.page_parts import HEIGHT, WIDTH, draw_graph, markdown_html
-
-if TYPE_CHECKING:
-    from conftest import Client
 
 HOSTILE = """<!-- accord: secret marker -->
 <script>alert(1)</script> <img src=x onerror=alert(2)> [x](javascript:alert(3)) ok<!-- inline -->.
@@ -115,7 +112,7 @@ def test_comments_are_hidden_and_boxes_are_disabled(text: str | None, shown: str
 )
 def test_the_graph_puts_blockers_to_the_left_and_nothing_on_top_of_another(edges: list[tuple[int, int]]) -> None:
     drawing = draw_graph(edges)
-    places = {box.key: (box.x, box.y) for box in drawing.boxes}
+    places = drawing.boxes
     assert places.keys() == {key for edge in edges for key in edge}
     cyclic = any((blocked, blocker) in edges for blocker, blocked in edges) or (3, 1) in edges
     if not cyclic:

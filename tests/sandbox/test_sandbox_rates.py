@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
+from support.code_repository import INSTALLATION, Client
 
 from accord.core.clock import ManualClock
 from accord_sandbox.server import RateLimits, SandboxSettings, serving
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from conftest import Client
-
-INSTALLATION = "accord-sandbox-installation-token"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-from support.code_repository import ADMIN, CHANGED, INSTALLATION, STRANGER, Git, code_server
+from support.code_repository import ADMIN, CHANGED, CODE, INSTALLATION, STRANGER, Client, Git
 
+from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from conftest import Client
-
-    from accord_sandbox.server import RunningSandbox
 
 HOSTILE = "<script>alert(1)</script> <!-- marker --> **bold**"
 LINE = {"path": "long.txt", "body": "Why three?", "line": 3}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSandbox]:
-    with code_server(tmp_path_factory.mktemp("sandbox")) as running:
-        yield running
+SEED = CODE
 
 
 def review(client: Client, body: Any = None, **options: Any) -> Any:
     answer = client("POST", "pulls/2/reviews", body or {}, **options)
     assert answer.status_code == 200, answer.text
     return answer.json()
-
-
-def head(client: Client) -> str:
-    sha: str = client("GET", "pulls/2").json()["head"]["sha"]
-    return sha
 
 
 @pytest.mark.parametrize(
@@ -46,30 +30,21 @@ def test_a_review_is_returned_unchanged(client: Client, event: str | None, state
     comments = [
         LINE,
         {"path": "long.txt", "body": "Old", "line": 3, "side": "LEFT"},
-        {"path": "long.txt", "body": "Both", "start_line": 2, "line": 4},
-        {"path": "long.txt", "body": "From old to new", "start_line": 3, "start_side": "LEFT", "line": 3},
         {"path": "gone.txt", "body": "Farewell", "line": 1, "side": "LEFT"},
     ]
     body = {"body": "Words", "comments": comments} | ({"event": event} if event else {})
     made = review(client, body)
-    assert (made["state"], made["body"], made["commit_id"]) == (state, "Words", head(client))
+    assert (made["state"], made["body"], made["commit_id"]) == (state, "Words", client.tip("feature"))
     assert ("submitted_at" in made) == (event is not None)
     assert client("GET", "pulls/2/reviews").json() == [made]
     found = client("GET", "pulls/2/comments").json()
-    public = 0 if event is None else 5
+    public = 0 if event is None else 3
     assert len(found) == len(client("GET", "pulls/2/comments", token="writer").json()) == public
     assert len(client("GET", "pulls/2/reviews", token="writer").json()) == bool(public)
     assert client("GET", "pulls/2").json()["review_comments"] == public
     if event is None:
         return
-    names = ("line", "side", "start_line", "start_side")
-    assert [tuple(comment[name] for name in names) for comment in found] == [
-        (3, "RIGHT", None, None),
-        (3, "LEFT", None, None),
-        (4, "RIGHT", 2, "RIGHT"),
-        (3, "RIGHT", 3, "LEFT"),
-        (1, "LEFT", None, None),
-    ]
+    assert [(comment["line"], comment["side"]) for comment in found] == [(3, "RIGHT"), (3, "LEFT"), (1, "LEFT")]
     assert found[0]["diff_hunk"].endswith("\n-line 3\n+line three")
 
 
@@ -80,9 +55,6 @@ def test_a_review_is_returned_unchanged(client: Client, event: str | None, state
         ({"line": 30, "side": "LEFT", "path": "added.txt"}, "Line could not be resolved"),
         ({"path": "absent.txt"}, "Path could not be resolved"),
         ({"path": "old name.txt"}, "Path could not be resolved"),
-        ({"start_line": 3}, "Line could not be resolved"),
-        ({"start_line": 4}, "Line could not be resolved"),
-        ({"start_line": 2, "line": 29}, "Line could not be resolved"),
         ({"path": "new name.txt", "line": 1}, "Line could not be resolved"),
         ({"body": ""}, "Body can't be blank"),
         ({"body": "x" * 65_537}, "Body is too long (maximum is 65536 characters)"),
@@ -117,8 +89,7 @@ def test_one_bad_comment_refuses_the_whole_review(client: Client, comment: dict[
 def test_invalid_reviews_are_refused(
     client: Client, token: str | None, body: dict[str, str], status: int, reason: str | None
 ) -> None:
-    main = client("GET", "git/ref/heads/main").json()["object"]["sha"]
-    body = {name: value.format(main=main) for name, value in body.items()}
+    body = {name: value.format(main=client.tip("main")) for name, value in body.items()}
     answer = client("POST", "pulls/2/reviews", body, token=token)
     assert answer.status_code == status
     assert answer.json().get("errors") == (None if reason is None else [reason])
@@ -141,7 +112,7 @@ def test_a_user_has_only_one_pending_review(client: Client) -> None:
     draft = review(client, {"comments": [LINE]})
     second = client("POST", "pulls/2/reviews", {"event": "APPROVE"})
     assert second.json()["errors"] == ["User can only have one pending review per pull request"]
-    single = client("POST", "pulls/2/comments", {**LINE, "commit_id": head(client)})
+    single = client("POST", "pulls/2/comments", {**LINE, "commit_id": client.tip("feature")})
     assert "one pending review" in single.json()["errors"][0]["message"]
     path = f"pulls/2/reviews/{draft['id']}"
     assert client("PUT", path, {"body": "Later words"}, token="writer").status_code == 404
@@ -168,7 +139,7 @@ def test_dismissing_keeps_the_body(client: Client) -> None:
 
 
 def test_a_single_comment_is_a_review_of_its_own(client: Client) -> None:
-    commit = head(client)
+    commit = client.tip("feature")
     made = client("POST", "pulls/2/comments", {**LINE, "commit_id": commit})
     assert (made.status_code, made.json()["line"], made.json()["commit_id"]) == (201, 3, commit)
     wrapped = client("GET", "pulls/2/reviews").json()
@@ -191,23 +162,18 @@ def test_a_single_comment_is_a_review_of_its_own(client: Client) -> None:
     [
         ({"line": 15}, "pull_request_review_thread.line must be part of the diff"),
         ({"path": "absent"}, "pull_request_review_thread.path is invalid"),
-        ({"start_line": 4}, "pull_request_review_thread.start_line must precede the end line."),
-        (
-            {"start_line": 2, "line": 29},
-            "pull_request_review_thread.start_line must be part of the same hunk as the line.",
-        ),
         ({"commit_id": "0" * 40}, "pull_request_review_thread.commit_id is not part of the pull request"),
         ({"body": "x" * 65_537}, "body is too long (maximum is 65536 characters)"),
         ({"body": ""}, "body can't be blank"),
     ],
 )
 def test_a_single_comment_off_the_diff_says_why(client: Client, body: dict[str, Any], message: str) -> None:
-    answer = client("POST", "pulls/2/comments", {**LINE, "commit_id": head(client), **body})
+    answer = client("POST", "pulls/2/comments", {**LINE, "commit_id": client.tip("feature"), **body})
     assert (answer.status_code, answer.json()["errors"][0]["message"]) == (422, message)
 
 
 def test_only_writers_review_in_a_locked_conversation(client: Client, sandbox: RunningSandbox) -> None:
-    commit = head(client)
+    commit = client.tip("feature")
     with sandbox.database.writing() as connection:
         connection.execute("UPDATE issues SET locked = 1 WHERE number = 2")
     for path, body in (("reviews", {"event": "APPROVE"}), ("comments", {**LINE, "commit_id": commit})):
@@ -218,16 +184,14 @@ def test_only_writers_review_in_a_locked_conversation(client: Client, sandbox: R
 def test_comments_follow_their_lines(client: Client, sandbox: RunningSandbox, tmp_path: Path) -> None:
     """A comment moves with its line; it is outdated when its line changes."""
     comments = [
-        {"path": "long.txt", "body": "moves", "line": 41},
+        {"path": "long.txt", "body": "moves", "line": 40},
         {"path": "long.txt", "body": "stays", "line": 3, "side": "LEFT"},
         {"path": "long.txt", "body": "dies", "line": 3},
-        {"path": "long.txt", "body": "range", "start_line": 39, "line": 40},
         {"path": "added.txt", "body": "file gone", "line": 1},
     ]
     changed = CHANGED.replace("line three\n", "line 3.0\n").replace("line 20\n", "line 20\nline 20.5\nline 20.6\n")
-    comments[0]["line"], comments[3]["start_line"], comments[3]["line"] = 40, 38, 39
     review(client, {"event": "COMMENT", "comments": comments})
-    first = head(client)
+    first = client.tip("feature")
     git = Git(sandbox, tmp_path)
     git.clone("feature")
     second = git.commit({"long.txt": changed, "added.txt": None})
@@ -238,17 +202,16 @@ def test_comments_follow_their_lines(client: Client, sandbox: RunningSandbox, tm
         "moves": (42, 40, second),
         "stays": (3, 3, second),
         "dies": (None, 3, first),
-        "range": (41, 39, second),
         "file gone": (None, 1, first),
     }
-    assert (found["range"]["start_line"], found["dies"]["position"]) == (40, None)
+    assert found["dies"]["position"] is None
     old = {**LINE, "commit_id": first, "body": "on the old commit"}
     late = client("POST", "pulls/2/comments", old).json()
     assert (late["line"], late["original_line"], late["original_commit_id"]) == (None, 3, first)
 
 
 def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, sandbox: RunningSandbox) -> None:
-    commit = head(client)
+    commit = client.tip("feature")
     client(
         "POST", "pulls/2/comments", {"path": "new name.txt", "body": "All", "subject_type": "file", "commit_id": commit}
     )
@@ -279,7 +242,7 @@ def test_the_page_shows_reviews_and_comments_under_their_lines(client: Client, s
 
 @pytest.mark.parametrize("ref", ["main", "sha"])
 def test_a_link_to_a_line_shows_the_file_at_that_commit(client: Client, ref: str) -> None:
-    tip = client("GET", "git/ref/heads/main").json()["object"]["sha"]
+    tip = client.tip("main")
     page = client("GET", f"/octo/code/blob/{tip if ref == 'sha' else ref}/long.txt", token=None)
     assert page.status_code == 200
     assert '<tr id="L30"><td></td><td data-number="30"></td><td>line 30</td></tr>' in page.text

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from support.code_repository import STRANGER, Client
 
-if TYPE_CHECKING:
-    from conftest import Client
-
-    from accord.core.clock import ManualClock
-
-STRANGER = "accord-sandbox-stranger-token"
+from accord.core.clock import ManualClock
 
 
 def found(client: Client, query: str, **options: Any) -> list[int]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
 
 from accord.core.errors import WrongUsage
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SEED = """
 repositories:

@@ -11,19 +11,17 @@ import fcntl
 import io
 import json
 import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens
 
 from accord_sandbox.database import Database
 from accord_sandbox.git_storage import GitStorage
 from accord_sandbox.server import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 WORKFLOW = ROOT / ".github/workflows/reusable-agent-run.yml"

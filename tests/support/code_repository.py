@@ -1,31 +1,49 @@
-"""A repository with code for the tests about git, pull requests and reviews, and real git to work on it."""
+"""Two seeds for tests of the sandbox, with a client for its API and real git to work on its code, as any user."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from accord.core.clock import ManualClock
-from accord_sandbox.server import SandboxSettings, serving
+import requests
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from accord_sandbox.server import RunningSandbox
 
-    from accord_sandbox.server import RunningSandbox
-
-START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ADMIN = "accord-sandbox-token"
 INSTALLATION = "accord-sandbox-installation-token"
 STRANGER = "accord-sandbox-stranger-token"
 LONG = "".join(f"line {number}\n" for number in range(1, 41))
 CHANGED = LONG.replace("line 3\n", "line three\n").replace("line 30\n", "").replace("line 40\n", "line 40\nline 41\n")
 
-SEED = f"""
+HOME = """
+tokens:
+  - {token: triage, login: sorter}
+  - {token: fine-grained, login: maintainer, kind: fine-grained, permissions: {issues: read}}
+  - token: pulls-only
+    login: "some-app[bot]"
+    kind: installation
+    permissions: {pull_requests: write}
+    repositories: [octo/home]
+repositories:
+  - name: octo/home
+    collaborators: {sorter: triage}
+    issues:
+      - {title: First, author: stranger}
+      - {title: Second}
+      - {title: A revision, pull_request: true}
+      - {title: Calm down, locked: true}
+  - {name: octo/secret, private: true, issues: [{title: Hidden words}]}
+  - {name: octo/old, archived: true, issues: [{title: Ancient}]}
+  - {name: octo/code, has_issues: false, issues: [{title: Change, pull_request: true}, {title: Buried}]}
+"""
+
+
+"""A home repository with issues, and others that are private, archived, or without issues."""
+
+CODE = f"""
 tokens:
   - {{token: writer, login: wanda}}
   - {{token: reader, login: rita, kind: fine-grained, permissions: {{contents: read, pull_requests: read}}}}
@@ -61,16 +79,46 @@ repositories:
   - {{name: octo/old, archived: true, files: {{a.txt: "Ancient\\n"}}}}
   - {{name: octo/empty}}
 """.replace("'", '"')
+"""A repository with code, protected branches and a pull request."""
 
 
-@contextmanager
-def code_server(directory: Path) -> Iterator[RunningSandbox]:
-    """Serve the repositories above."""
-    seed = directory / "seed.yml"
-    seed.write_text(SEED, encoding="utf-8")
-    settings = SandboxSettings(clock=ManualClock(START), rate_limits=None)
-    with serving(directory / "home", seed=seed, settings=settings) as running:
-        yield running
+@dataclass
+class Client:
+    """Requests with a token, on the home repository unless the path says otherwise."""
+
+    sandbox: RunningSandbox
+    session: requests.Session
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        json: Any = None,
+        *,
+        token: str | None = ADMIN,
+        headers: dict[str, str] | None = None,
+        **options: Any,
+    ) -> requests.Response:
+        """Send one request; ``path`` begins with / for the server, else it is below the home repository."""
+        url = f"{self.sandbox.url}{path}"
+        if not path.startswith("/"):
+            url = f"{self.sandbox.url}/repos/{self.sandbox.repository}/{path}".rstrip("/")
+        authorization = {} if token is None else {"authorization": f"Bearer {token}"}
+        return self.session.request(
+            method, url, json=json, headers=authorization | (headers or {}), timeout=20, **options
+        )
+
+    def issue(self, title: str = "An issue", **more: Any) -> dict[str, Any]:
+        """Open an issue as the maintainer."""
+        answer = self("POST", "issues", {"title": title, **more})
+        assert answer.status_code == 201, answer.text
+        document: dict[str, Any] = answer.json()
+        return document
+
+    def tip(self, branch: str) -> str:
+        """Return the commit of a branch."""
+        sha: str = self("GET", f"git/ref/heads/{branch}").json()["object"]["sha"]
+        return sha
 
 
 @dataclass

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from support.stage import Stage, staged
 
 from accord.kit.install import install_kit, plan_folder
 from accord.kit.manifest import Kit, Pin, shipped_kit
 from accord.kit.sync import SyncResult, sync_repository
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 CONSUMER = "octo/consumer"
 OLD, NEW = Pin("a" * 40, "0.0.1"), Pin("b" * 40, "0.1.0")

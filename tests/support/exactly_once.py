@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from support.killing import kill_at
 
-from accord.results.operations import Outcome
+from accord.results.operations import Outcome, Receipt
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from support.stage import Stage
-
-    from accord.results.operations import Receipt
 
 
 class Clean(NamedTuple):

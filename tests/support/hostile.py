@@ -26,18 +26,12 @@ HOSTILE = {
     "a zero width space holds them apart": ("@\u200boctocat", "@·octocat"),
     "a closing tag that vanishes holds them apart": ("@</b>octocat", "@·</b>octocat"),
     "a mention in an HTML block": ("<div>\n@octocat `@b`\n</div>", "<div>\n@·octocat `@·b`\n</div>"),
-    "a mention in a summary": (
-        "<details><summary>@a</summary></details>",
-        "<details><summary>@·a</summary></details>",
-    ),
+    "a mention in a summary": ("<details><summary>@a</summary></details>", "<details><summary>@·a</summary></details>"),
     "a mention in the text of a link": ("[@a](https://x.test)", "[@·a](https://x.test)"),
     "a mention behind an address that is not a link": ("https://a_b/@octocat", "https://a_b/@·octocat"),
     "a mention in an address in an open bracket": ("[ https://x.test/@octocat", "[ https://x.test/@·octocat"),
     "a bot is called by its name": ("@dependabot rebase", "@·dependabot rebase"),
-    "a backtick in an address opens no code": (
-        "https://x.test/`a @b `c`",
-        "https://x.test/`a @·b `c`",
-    ),
+    "a backtick in an address opens no code": ("https://x.test/`a @b `c`", "https://x.test/`a @·b `c`"),
     "a link swallows a backtick": ("[a](x`y) @b `z`", "[a](x`y) @·b `z`"),
     "a reference swallows a backtick": ("[a][b`c] @d `e]\n\n[b`c]: /x", "[a][b`c] @·d `e]\n\n\\[b`c]: /x"),
     "code over the rows of a text that only looks like a table": (

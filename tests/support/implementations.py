@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from support.plans import task_body
 from support.stage import Stage, staged
@@ -16,10 +18,6 @@ from accord.results.implementor.run import apply_implementation
 from accord.results.models import ImplementorResult
 from accord.results.operations import Receipt, RunOptions
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SEED = """repositories:
 - name: accord/sandbox

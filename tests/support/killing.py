@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from functools import cache
 from multiprocessing import forkserver
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from multiprocessing.context import ForkServerProcess
 
     from support.stage import Stage

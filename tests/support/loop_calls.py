@@ -10,22 +10,17 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 import yaml
-from support.act import CONSUMER, ROOT, Bench, job_token, job_tokens, permissions_of, template
+from support.act import CONSUMER, ROOT, Bench, Run, job_token, job_tokens, permissions_of, template
 
+from accord_sandbox.server import RunningSandbox
 from accord_sandbox.show import document
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from support.act import Run
-
-    from accord_sandbox.server import RunningSandbox
 
 LOOPS = ("keepalive", "autofix", "verifier", "bot-comments")
 """The loops by the names of their workflows."""

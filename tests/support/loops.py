@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from accord.loops.keepalive import KeepaliveFacts
 from accord.loops.ledger import begin_run, end_run
@@ -20,9 +21,6 @@ from accord.loops.models import (
     TokenFacts,
 )
 from accord.loops.questions import KEEPALIVE, PAUSED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(hours=6)

@@ -7,18 +7,16 @@ import os
 import subprocess
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from accord.core.clock import ManualClock
-from accord.missions.load import load_mission
+from accord.missions.load import Mission, load_mission
 from accord.missions.move import MoveRequest, MoveResult, move
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord.missions.load import Mission
     from accord.missions.models import ExecutionMode
 
 SLUG = "078-ships"

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema_rs
 
 from accord_sandbox import git_http
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from accord_sandbox.faults import Exchange
-    from accord_sandbox.server import RunningSandbox
+from accord_sandbox.faults import Exchange
+from accord_sandbox.server import RunningSandbox
 
 DESCRIPTION = Path(__file__).parent.parent / "data" / "github-openapi.json"
 WITH_SLASHES = {"name", "path", "ref", "branch", "basehead"}
@@ -75,10 +72,7 @@ ADDED: dict[str, Any] = {
                                 "type": "object",
                                 "anyOf": [{"required": ["data"]}, {"required": ["errors"]}],
                                 "properties": {
-                                    "errors": {
-                                        "type": "array",
-                                        "items": {"type": "object", "required": ["message"]},
-                                    }
+                                    "errors": {"type": "array", "items": {"type": "object", "required": ["message"]}}
                                 },
                             }
                         }

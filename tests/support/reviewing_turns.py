@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from support.stage import Stage, staged
 
 from accord.github.markers import write_marker
 from accord.loops.facts import LoopContext
-from accord.loops.run import LOOPS, begin, end
+from accord.loops.run import LOOPS, Turn, begin, end
 from accord.runner.models import RunOutputs
 from accord.text.redaction import Redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord.loops.run import Turn
 
 BOTS = ("reviewer[bot]",)
 SECRET = "correct-horse-battery-staple"

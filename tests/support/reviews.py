@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.core.kinds import read_shape
 from accord.github.models import PullFile
 from accord.results.models import ReviewerResult
-from accord.results.operations import RunOptions
+from accord.results.operations import Receipt, RunOptions
 from accord.results.reviewer.run import apply_review
 from accord.text.redaction import Redactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from support.stage import Stage
 
     from accord.github.client import GitHub
-    from accord.results.operations import Receipt
 
 FINDING = "What: off by one.\nWhy: the spec says n.\nFix: use range(n)."
 

@@ -6,18 +6,18 @@ Each process imports this module: nothing slow in here. The server that they for
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from support.killing import forked
 
+from accord.core.clock import Clock
 from accord.sessions import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from multiprocessing.context import ForkServerProcess
 
-    from accord.core.clock import Clock
     from accord.files.store import Disk
     from accord.sessions.apply import SessionWriter
 

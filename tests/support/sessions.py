@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from accord.core.clock import ManualClock
-from accord.files.store import DISK
+from accord.core.clock import Clock, ManualClock
+from accord.files.store import DISK, Disk
 from accord.sessions.apply import SessionWriter
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accord.core.clock import Clock
-    from accord.files.store import Disk
 
 NAME = "2026-01-31_csv-export"
 AT = "2026-01-31T09:30:00Z"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import requests
 from support.openapi import conforming
@@ -19,17 +20,11 @@ from accord.core.kinds import read_shape
 from accord.github.client import GitHub
 from accord.github.models import Access
 from accord.results.models import PlannerResult
-from accord.results.operations import RunOptions
+from accord.results.operations import Receipt, RunOptions
 from accord.results.planner.rules import read_plan
 from accord.results.planner.run import apply_plan
 from accord.text.redaction import Redactor
-from accord_sandbox.server import SandboxSettings, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from accord.results.operations import Receipt
-    from accord_sandbox.server import RunningSandbox
+from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 

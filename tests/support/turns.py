@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 from support.stage import Stage, staged
 
 from accord.loops import run
 from accord.loops.facts import LoopContext
-from accord.loops.models import TokenFacts
+from accord.loops.models import LoopState, TokenFacts
 from accord.loops.outputs import read_outputs
-from accord.loops.run import LOOPS
+from accord.loops.run import LOOPS, Turn
 from accord.loops.state import read_view
 from accord.text.redaction import Redactor
 from accord_sandbox.planting import INSTALLATION_TOKEN
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from accord.loops.models import LoopState
-    from accord.loops.run import Turn
-    from accord_sandbox.calls import RateLimits
+from accord_sandbox.rates import RateLimits
 
 BODY = "Intro\n\n- [ ] Add tests\n- [ ] Add docs\n"
 CALLER = """

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.stage import Stage, staged
 
+from accord.core.clock import Clock
 from accord.git.branches import Remote
 from accord.git.patches import extract_patch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from accord.core.clock import Clock
 
 SEED = """
 tokens:

@@ -12,7 +12,7 @@ from accord.sessions.machine import LEAN, SESSION
 from accord.text.markdown import table
 from accord_sandbox import app as _app  # noqa: F401 (registers the routes)
 from accord_sandbox import faults
-from accord_sandbox.routing import ROUTES
+from accord_sandbox.calls import ROUTES
 from reference.text import Problem, plain, yaml_value
 
 if TYPE_CHECKING:

@@ -48,7 +48,8 @@ def serve(
     Prints one JSON line with url, token and repository when it is ready. The url is also a web page.
     """
     serving = sandbox_server()
-    from accord_sandbox.calls import RateLimits, SandboxSettings
+    from accord_sandbox.calls import SandboxSettings
+    from accord_sandbox.rates import RateLimits
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -301,10 +301,7 @@ def _push(github: GitHub, consumer: Consumer, plan: KitPlan, proposal: Proposal,
     }
     changes[PLACE] = ("100644", manifest_text(plan.manifest))
     tree = send_until_answered(lambda: github.create_tree(changes, consumer.tree), clock)
-    message = f"{_title(plan)}
-
-From accord {plan.manifest.commit}. Edits in this repository are kept.
-"
+    message = f"{_title(plan)}\n\nFrom accord {plan.manifest.commit}. Edits in this repository are kept.\n"
     commit = send_until_answered(lambda: github.create_commit(message, tree, [consumer.commit]), clock)
     if proposal.tip:
         github.replace_ref(REF, commit.sha)
