@@ -98,6 +98,11 @@ HOSTILE = {
         "[^1]\n\n[^1]: #7\n\nC·lose",
     ),
     "an image between keyword and number": ("fix ![a](/b) #1", "f·ix ![a](/b) #1"),
+    "a keyword before a hard line break": ("fix\\\n#1", "f·ix\\\n#1"),
+    "a footnote as the name of an owner": (
+        "[^1]:Close\n[^1]/r#2",
+        "[^1]:C·lose\n[^1]/r#2",
+    ),
     "a keyword with emphasis inside": ("F*i*xes #1", "F·*i*xes #1"),
     "a keyword with a link inside": ("Fi[x](/y)es #1", "F·i[x](/y)es #1"),
     # commands
@@ -196,7 +201,7 @@ HOSTILE = {
     ),
     "an image with a caret is a link": (
         "![^http://github.com](http://x.test)",
-        "!\\[^http://github.com](http://x.test)",
+        "\\[^http://github.com](http://x.test)",
     ),
     "a link shows another host behind an arrow": (
         "[<-http://github.com>](http://x.test)",
@@ -208,6 +213,41 @@ HOSTILE = {
         "https://x.test/[ ](https:·//github.com)@·x.test",
     ),
     "a hidden direction as a long entity": ("a&#x000202E;b", "ab"),
+    # images
+    "an image tells its host who reads": ("![a](https://x.test/a.png)", "[a](https://x.test/a.png)"),
+    "an image without a text": ("![](https://x.test/?leak)", "[image](https://x.test/?leak)"),
+    "an image by reference": ("![a][b] ![b]\n\n[b]: //x.test/b.png", "[a][b] [b]\n\n[b]: //x.test/b.png"),
+    "an image in a link": ("[![a](https://x.test/a.png)](https://y.test)", "[a](https://y.test)"),
+    "an image behind exclamation marks": ("Yes!![a](https://x.test)", "Yes!\\![a](https://x.test)"),
+    "an image in an image": ("![a ![b](https://x.test)](/c)", "![a [b](https://x.test)](/c)"),
+    "an image where readers differ": (
+        "https://x.test/` ![a](https://x.test/a.png) `",
+        "https://x.test/` !\\[a](https://x.test/a.png) `",
+    ),
+    "an image from a host that only begins well": (
+        "![a](https://github.com.x.test/a)",
+        "[a](https://github.com.x.test/a)",
+    ),
+    "an image as a tag": (
+        'a <img src="https://x.test/a.png" alt="b" width="300">',
+        'a <a href="https://x.test/a.png">b</a>',
+    ),
+    "an image as a tag in a block": (
+        "<p align='center'><img src='https://x.test/a.png'></p>",
+        "<p align='center'><a href=\"https://x.test/a.png\">image</a></p>",
+    ),
+    "an image as a tag in a link": (
+        '<a href="https://y.test"><img src="https://x.test/a.png" alt="build"></a>',
+        '<a href="https://y.test">build</a>',
+    ),
+    "an image as a tag in a Markdown link": (
+        '[<img src="https://x.test/a.png">](https://y.test)',
+        "[image](https://y.test)",
+    ),
+    "images of another kind": (
+        '<picture><source srcset="https://x.test/a 2x"><img srcset="/a 2x"></picture> <video src="/a">',
+        '&lt;picture>&lt;source srcset="https://x.test/a 2x">&lt;img srcset="/a 2x">&lt;/picture> &lt;video src="/a">',
+    ),
     # secrets
     "a token is posted": (f"x {TOKEN} y", "x [redacted: github-token] y"),
     "a token in code": (f"`{TOKEN}`", "`[redacted: github-token]`"),

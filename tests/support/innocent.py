@@ -43,12 +43,12 @@ INNOCENT = {
     "references": "Follows #12, octo/repo#13 and GH-14; see https://github.com/o/r/issues/15.",
     "words that are not keywords here": "This fixes the bug in #12. We closed it. Resolve conflicts, prefixes and fixtures.",
     "paths at the start of a line": "/usr/bin/env is used.\n/etc/hosts too.\n- /merge is a route",
-    "links": '[a](https://x.test/a?b=c#d "t") <https://x.test> [b][c] ![i](https://x.test/i.png)\n\n[c]: ./docs/a.md "T"',
+    "links": '[a](https://x.test/a?b=c#d "t") <https://x.test> [b][c] ![i](https://user-images.githubusercontent.com/1/i.png)\n\n[c]: ./docs/a.md "T"',
     "a link to a line of a file": "[here](src/app.py:12), [there](app.py:3) and [top](#top)",
     "addresses with at signs in their paths": "https://medium.com/@octocat/post and https://x.test/a@b/c",
     "plain HTML": (
         "<details open>\n<summary>Log <b>x</b></summary>\n\n```\nx\n```\n\n</details>\n\nH<sub>2</sub>O<br>"
-        '<kbd>Ctrl</kbd> <a href="https://x.test">x</a> <img src="https://x.test/i.png" alt="i" width="300">'
+        '<kbd>Ctrl</kbd> <a href="https://x.test">x</a> <img src="https://github.com/o/r/raw/main/i.png" alt="i" width="300">'
     ),
     "a table in HTML": '<table>\n<tr><td align="center" colspan="2">a</td></tr>\n</table>',
     "comparisons": "if a < b and c > d then x <= y; 1 << 2; a<b",

@@ -35,6 +35,9 @@ CLOSING = re.compile(
 ISSUE = re.compile(r"https?://[^\s/]+/[^\s/]+/[^\s/]+/(?:issues|pull|pulls|discussions)/\d", re.IGNORECASE)
 COMMAND = re.compile(r"^[ \t]*/[A-Za-z][\w-]*(?![\w/-]|\.\w)", re.MULTILINE)
 SHOWN_HOST = re.compile(r"(?<![\w.])https?://([A-Za-z0-9][A-Za-z0-9.-]*)", re.IGNORECASE)
+OWN_IMAGE = re.compile(
+    r"(?!(?:[a-z][a-z0-9+-]*:)?[/\\]{2})|https?://(?:github\.com|[a-z0-9.-]+\.githubusercontent\.com)(?:/|\Z)"
+)
 BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
@@ -77,17 +80,19 @@ class Judge(HTMLParser):
             if name == "style" and not (value or "").startswith("text-align:"):
                 self.complaints.append(f"style {value}")
             if name in ("href", "src"):
-                self.judge_address(value or "")
+                self.judge_address(value or "", is_loaded=name == "src")
             if tag == "a" and name == "href":
                 self.link, self.label = value or "", ""
                 if ISSUE.match(value or ""):
                     self.text += "\x02"
 
-    def judge_address(self, value: str) -> None:
+    def judge_address(self, value: str, *, is_loaded: bool) -> None:
         plain = re.sub(r"[\x00-\x20]", "", value).lower()
         authority = re.match(r"(?:(?:https?|ftp):)?[/\\]{2,}([^/\\?#]*)", plain)
         if plain.startswith(("javascript:", "data:", "vbscript:", "file:")) or (authority and "@" in authority[1]):
             self.complaints.append(f"address {value}")
+        if is_loaded and not OWN_IMAGE.match(plain):
+            self.complaints.append(f"image from {value}")
 
     def handle_endtag(self, tag: str) -> None:
         if tag not in self.stack:

@@ -36,6 +36,8 @@ PIECES = (
     *("\xe9", "\u0645", "\u0456", "\x00", TOKEN, KNOWN, "[a][1]", "\n[1]: https://github.com/o/r/issues/7\n", "[a]"),
     *(
         "](https://evil.test)",
+        "![i](https://evil.test)",
+        '<img src="https://evil.test">',
         '<a href="https://evil.test">',
         "</a>",
         "https://github.com/x",

@@ -175,7 +175,12 @@ def test_changes_are_counted_and_additions_are_bounded(text: str) -> None:
     result = clean(text)
     assert bool(result.counts) is (result.text != text)
     closed = 2 * len(text) + 16 if {"fences", "tags", "unreadable"} & set(result.counts) else 0
-    added = 4 * sum(result.counts.values()) + 32 * result.counts.get("secrets", 0) + closed
+    added = (
+        4 * sum(result.counts.values())
+        + 32 * result.counts.get("secrets", 0)
+        + 4 * result.counts.get("images", 0)
+        + closed
+    )
     assert len(result.text) <= len(text) + added
     assert SECRETS.find(result.text) == []
 

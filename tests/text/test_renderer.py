@@ -42,6 +42,8 @@ def posted(text: str) -> str:
         "a <!-- b -->": "comment",
         "<p onclick=x>": "attribute",
         "<form>": "tag",
+        "![a](https://x.test/a.png)": "image",
+        "<img src='//x.test/a.png'>": "image",
         "[https://github.com](https://evil.test)": "link",
         "https://github.com\xa0login@evil.test": "address",
     }.items(),
@@ -95,7 +97,7 @@ def test_the_descriptions_of_packages_read_the_same() -> None:
     texts = descriptions()
     assert len(texts) > 20
     for name, text in texts.items():
-        result = sanitise(text, secrets=Redactor())
+        result = sanitise(text, secrets=Redactor(image_hosts=("*",)))
         if result.counts.keys() <= {"mentions", "comments", "commands", "closing-keywords"}:
             assert page_of(result.text) == page_of(text), name
-        assert complaints(result.text) == [], name
+        assert complaints(sanitise(text, secrets=Redactor()).text) == [], name

@@ -5,8 +5,13 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from accord.text.hidden import strip_hidden
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0]+")
 _SCHEME = re.compile(r"([a-z][a-z0-9+-]*):")
@@ -25,6 +30,10 @@ _MIXED = frozenset(("ARMENIAN", "CHEROKEE", "CYRILLIC", "GREEK"))
 
 _LOOKALIKES = frozenset("асԁеһіјкӏмопрԛѕтуѵѡхԝгьвноυκνρτχωαβε")
 """Cyrillic and Greek letters that pass for Latin ones: a name of these alone is a Latin name to a reader."""
+
+
+GITHUB_HOSTS = ("github.com", "*.githubusercontent.com")
+"""Where images of a repository are, on github.com."""
 
 
 def is_safe_address(address: str) -> bool:
@@ -56,6 +65,19 @@ def is_misleading(label: str, address: str) -> bool:
         return True
     bare = _BARE_HOST.match(shown)
     return bare is not None and target != "github.com" and _host_of(bare[0].lower()) != target
+
+
+def is_at_host(address: str, hosts: Iterable[str]) -> bool:
+    """Return whether an address has one of these hosts, or none at all. ``*.x.test`` is any below x.test, ``*`` any."""
+    host = _host_of(_authority_of(_plain(address)))
+    return not host or any(name in ("*", host) or (name.startswith("*.") and host.endswith(name[1:])) for name in hosts)
+
+
+def allowed_hosts(environment: Mapping[str, str], hosts: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the hosts that images may come from: GitHub's own, those of ``ACCORD_ALLOWED_HOSTS``, and these."""
+    server = _host_of(_authority_of(_plain(environment.get("GITHUB_SERVER_URL", ""))))
+    given = environment.get("ACCORD_ALLOWED_HOSTS", "").replace(",", " ").lower().split()
+    return tuple(dict.fromkeys((*GITHUB_HOSTS, *((server, f"*.{server}") if server else ()), *given, *hosts)))
 
 
 def is_lookalike(authority: str) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-_NO_SECRETS = Redactor()
+_NO_SECRETS = Redactor(image_hosts=("*",))
 _FENCE_LINES = 8
 """The length of two fences of three, with their line ends."""
 

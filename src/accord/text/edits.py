@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from operator import itemgetter
+from bisect import bisect_left, bisect_right
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from accord.text.addresses import is_misleading, is_safe_address
 from accord.text.hidden import hidden_runs, in_place_of
 from accord.text.html import html_parts, is_allowed_tag, link_of_tag
+from accord.text.images import image_edits
 from accord.text.regions import Prose, is_odd_label
 from accord.text.words import (
     CODE,
@@ -36,22 +37,24 @@ if TYPE_CHECKING:
     from accord.text.regions import ParsedMarkdown
 
 
+_START = attrgetter("start")
 _LINK_END = re.compile(r"</a", re.IGNORECASE)
 _LONGEST_LABEL = 2000
 _MARKER_LABEL = re.compile(r"[\s\\]*accord\b", re.IGNORECASE)
 _MARKER_LINE = re.compile(r"^[ \t]*(\[)(?=[\s\\]*accord\b[^\]\n]*\]:)", re.IGNORECASE | re.MULTILINE)
 _STRAY = re.compile(r"<(?=!--)|(?:^[ \t]*)<(?=[A-Za-z/!?])", re.MULTILINE)
+_NOTE = re.compile(r"\[\^[^\]\s]+\]")
 _ANY_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 IMITATION = re.compile(r"<!--[\s/]*accord\b", re.IGNORECASE)
 
 
-def page_edits(page: ParsedMarkdown) -> list[Edit]:
-    """Return what to change; edits may overlap."""
+def page_edits(page: ParsedMarkdown, image_hosts: Sequence[str]) -> list[Edit]:
+    """Return what to change; edits may overlap. Images from ``image_hosts`` stay."""
     edits = [*_hidden_edits(page), *_definition_edits(page)]
     blocks = []
     for prose in page.prose:
         found, view = _prose_edits(page, prose)
-        edits += (_placed(edit, prose) for edit in found)
+        edits += (_placed(edit, prose) for edit in (*found, *image_edits(prose, image_hosts)))
         blocks.append((prose.content, view))
     between = "\n#1\n" if page.footnotes else "\n"  # where notes are shown, any may follow any block
     edits += (_placed(edit, page.prose[i]) for i, edit in keyword_edits(blocks, between=between))
@@ -112,7 +115,8 @@ def _prose_edits(page: ParsedMarkdown, prose: Prose) -> tuple[list[Edit], View]:
         for edit in command_edits(content, view)
         if not _before_on_line(page.text, prose.source(edit.start)).strip()
     )
-    return edits, as_rendered(content, [*holes, *images], has_escapes=not prose.is_html) if images else view
+    notes = [Replacement(*hit.span(), "1") for hit in _NOTE.finditer(content)] if page.footnotes else []
+    return edits, as_rendered(content, [*holes, *images, *notes], has_escapes=not prose.is_html)
 
 
 def _before_on_line(text: str, position: int) -> str:
@@ -149,6 +153,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
     content = prose.content
     edits: list[Edit] = []
     holes: list[Replacement] = []
+    images = [span for span in prose.spans if span.kind == "image"]
     for span in prose.spans:
         if span.kind == "html":
             edits += _tag_edits(page, prose, span)
@@ -159,7 +164,7 @@ def _inline(prose: Prose, page: ParsedMarkdown) -> tuple[list[Edit], list[Replac
         elif span.kind == "code":
             holes.append(Replacement(span.start, span.end, CODE))
         else:
-            edits += _link_edits(content, span)
+            edits += _link_edits(content, span, images)
             sign = ISSUE_LINK if leads_to_issue(span.target or "") else LINK
             holes.append(Replacement(span.label_end, span.end, sign))
     known = [span for span in prose.spans if span.kind in ("html", "autolink", "code")]
@@ -201,11 +206,15 @@ def _misleads(page: ParsedMarkdown, prose: Prose, start: int, end: int) -> bool:
     return len(label) == _LONGEST_LABEL or is_misleading(label, address)
 
 
-def _link_edits(content: str, span: InlineSpan) -> Iterator[Edit]:
+def _link_edits(content: str, span: InlineSpan, images: Sequence[InlineSpan]) -> Iterator[Edit]:
     """Turn a link or an image that leads nowhere good into text. One by reference is seen to where it is defined."""
     bracket = span.start + (span.kind == "image")
     is_odd = "<!--" in content[span.label_end : span.end]
-    is_lie = is_misleading(content[bracket + 1 : span.label_end], span.target or "")
+    label, begin = "", bracket + 1
+    for image in images[bisect_left(images, begin, key=_START) : bisect_left(images, span.label_end, key=_START)]:
+        label += content[begin : image.label_end]
+        begin = max(begin, image.end)
+    is_lie = is_misleading(label + content[begin : span.label_end], span.target or "")
     if is_odd or is_lie or (span.address is not None and not is_safe_address(span.address)):
         yield Edit(bracket, bracket + 1, "\\[", "links")
 

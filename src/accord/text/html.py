@@ -65,15 +65,23 @@ class HtmlPart:
     end: int
 
 
+def read_tag(tag: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a tag, with a slash if it closes, and its attributes as they are written."""
+    found = _TAG.fullmatch(tag)
+    return (found[1] + found[2].lower(), _attributes(found)) if found else ("", {})
+
+
+def _attributes(tag: re.Match[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for attribute in _ATTRIBUTES_IN.finditer(tag[3]):
+        values.setdefault(attribute[1].lower(), (attribute[2] or "").strip("\"'"))
+    return values
+
+
 def link_of_tag(tag: str) -> str | None:
     """Return the address that this tag links to; None for a tag that is not an opening ``<a href=…>``."""
-    found = _TAG.fullmatch(tag)
-    if not found or found[1] or found[2].lower() != "a":
-        return None
-    for attribute in _ATTRIBUTES_IN.finditer(found[3]):
-        if attribute[1].lower() == "href":
-            return html.unescape((attribute[2] or "").strip("\"'"))
-    return None
+    name, values = read_tag(tag)
+    return html.unescape(values["href"]) if name == "a" and "href" in values else None
 
 
 def is_allowed_tag(tag: str) -> bool:
@@ -120,10 +128,7 @@ def _is_allowed(tag: re.Match[str]) -> bool:
     name = tag[2].lower()
     if not _NAMES.fullmatch(name):
         return False
-    values: dict[str, str] = {}
-    for attribute in _ATTRIBUTES_IN.finditer(tag[3]):
-        value = (attribute[2] or "").strip("\"'")
-        values.setdefault(attribute[1].lower(), html.unescape(value))
+    values = {key: html.unescape(value) for key, value in _attributes(tag).items()}
     if tag[1]:
         return not values
     return values.keys() <= _ATTRIBUTES.get(name, set()) and _are_harmless(name, values)
@@ -138,7 +143,6 @@ def _are_harmless(name: str, values: Mapping[str, str]) -> bool:
     return is_safe_address(values.get("href", ""))
 
 
-_TAG_TAGS = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 _CLOSE_THEMSELVES = frozenset(
     "br hr img caption dd dt li p rp rt tbody td tfoot th thead tr".split()  # noqa: SIM905 - reads as a list of tags
 )
@@ -153,21 +157,18 @@ def closing_tags(page: ParsedMarkdown) -> list[str]:
     """
     opened: list[str] = []
     for prose in page.prose:
-        for tag in _tags(prose):
-            name = tag[2].lower()
-            if not tag[1] and name not in _CLOSE_THEMSELVES:
+        for start, end in tag_spans(prose):
+            name, _ = read_tag(prose.content[start:end])
+            if name[:1] != "/" and name not in _CLOSE_THEMSELVES:
                 opened.append(name)
-            elif tag[1] and name in opened:
-                del opened[len(opened) - 1 - opened[::-1].index(name)]
+            elif name[1:] in opened:
+                del opened[len(opened) - 1 - opened[::-1].index(name[1:])]
     return [f"</{name}>" for name in reversed(opened)]
 
 
-def _tags(prose: Prose) -> Iterator[re.Match[str]]:
+def tag_spans(prose: Prose) -> Iterator[tuple[int, int]]:
+    """Yield where the tags are."""
     if prose.is_html:
-        places = [piece.start for piece in html_parts(prose.content) if piece.kind == "tag"]
+        yield from ((piece.start, piece.end) for piece in html_parts(prose.content) if piece.kind == "tag")
     else:
-        places = [span.start for span in prose.spans if span.kind == "html"]
-    for place in places:
-        tag = _TAG_TAGS.match(prose.content, place)
-        if tag:
-            yield tag
+        yield from ((span.start, span.end) for span in prose.spans if span.kind == "html")

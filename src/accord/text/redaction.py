@@ -16,6 +16,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
+from accord.text.addresses import GITHUB_HOSTS, allowed_hosts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -118,16 +120,20 @@ class Secret:
 
 @dataclass(frozen=True)
 class Redactor:
-    """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed."""
+    """Replaces secrets by ``[redacted: kind]``. ``values`` are known secrets, longest first; never printed.
+
+    ``image_hosts`` are the hosts that images in posted texts may come from.
+    """
 
     values: tuple[str, ...] = ()
+    image_hosts: tuple[str, ...] = GITHUB_HOSTS
 
     def __repr__(self) -> str:
         return f"Redactor({len(self.values)} known values)"
 
     def and_knows(self, other: Redactor) -> Redactor:
         """Return one that knows the values of both."""
-        return Redactor(tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
+        return replace(self, values=tuple(sorted({*self.values, *other.values}, key=len, reverse=True)))
 
     def find(self, text: str, *, keys_in: Callable[[str], Iterable[Secret]] | None = None) -> list[Secret]:
         """Return the places of secrets, in order and without overlap. Placeholders are not secrets.
@@ -222,10 +228,11 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ()) -> Redactor:
+def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = (), hosts: Iterable[str] = ()) -> Redactor:
     """Know the secrets of this process: the values of variables whose names say that they hold one.
 
-    Variables named in ``certain`` surely do, whatever their names or values look like.
+    Variables named in ``certain`` surely do, whatever their names or values look like. Images may come from ``hosts``,
+    too.
     """
     declared = frozenset(certain)
     values = {
@@ -234,7 +241,7 @@ def redactor_for(environment: Mapping[str, str], *, certain: Iterable[str] = ())
         if name in declared or (is_secret_name(name) and not value.startswith("/"))
         for form in _forms(value.strip())
     }
-    return Redactor(tuple(sorted(values, key=len, reverse=True)))
+    return Redactor(tuple(sorted(values, key=len, reverse=True)), allowed_hosts(environment, hosts))
 
 
 def _forms(secret: str) -> Iterator[str]:

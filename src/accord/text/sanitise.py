@@ -10,9 +10,9 @@ that has not settled after a few rounds, or cannot be parsed within bounds, was 
 
 An open fence or tag is closed, so that text that accord adds below stays out of it.
 
-Each thing that is counted adds at most four characters, a secret 36; a fence that the text left open is closed with
-one of its length, a tag with one three characters longer, and a text shown as code gets two fences, each at most half
-as long as the text and three more.
+Each thing that is counted adds at most four characters, an image eight, a secret 36; a fence that the text left open
+is closed with one of its length, a tag with one three characters longer, and a text shown as code gets two fences,
+each at most half as long as the text and three more.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ KINDS = (
     "comments",
     "hidden",
     "links",
+    "images",
     "markers",
     "secrets",
     "fences",
@@ -129,7 +130,7 @@ def _round(text: str, secrets: Redactor) -> tuple[str, Counter[str]]:
     page = parse_markdown(text)
     if not page.is_readable:
         return _as_code(text), taken + Counter(unreadable=1)
-    text, counts = _edited(text, page_edits(page))
+    text, counts = _edited(text, page_edits(page, secrets.image_hosts))
     if page.open_fence:
         text += ("" if text.endswith("\n") else "\n") + page.open_fence
     tags = closing_tags(page) if text == page.text else []

@@ -84,7 +84,7 @@ _REFERENCE = (
     rf"(?:#{_JOINED}[0-9]|{_JOINED.join('GH-')}{_JOINED}[0-9]|[\w.{_MARKUP}-]{{0,100}}/[\w.{_MARKUP}-]{{1,100}}#{_JOINED}[0-9]"
     rf"|{_ISSUE_PATH}|[^\[\]\n{CODE}]{{0,200}}{ISSUE_LINK})"
 )
-_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
+_CLOSING = re.compile(rf"{_KEYWORD}(?=(?:[\s:(<\"'\\{_MARKUP}]++{_REFERENCE}|#[0-9]))", re.IGNORECASE)
 _ISSUE_ADDRESS = re.compile(_ISSUE_PATH, re.IGNORECASE)
 _MENTION = re.compile(rf"@(?={_JOINED}[A-Za-z0-9])")
 _MAIL_DOMAIN = re.compile(r"@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?!\w)")
@@ -256,6 +256,7 @@ _ACTIVE = re.compile(
     r"[<&@\\\t\r\ud800-\udfff]"  # HTML, entities, mentions, hosts with names, escapes, other blanks
     r"|```|~~~"  # fences may be left open
     r"|\]:"  # definitions, footnotes, markers
+    r"|!\["  # images
     r"|\]\((?!(?:https?://)?[A-Za-z0-9_./#?%=+,;~-]*\))"  # links, except the plainest
     r"|(?:://|www\.)[^\s/?#<]{0,300}[^\x00-\x7f]"  # hosts that may pass for others
     r"|\[(?=[^\[\]]*+\]\()[^\[\].:]*+[.:]"  # links that may show another host
