@@ -114,9 +114,7 @@ def apply(bench: Bench, github: RunningSandbox, tmp_path: Path) -> Any:
     return run
 
 
-def test_a_consumer_gets_work_items_outputs_and_a_summary(
-    bench: Bench, apply: Any, github: RunningSandbox, tmp_path: Path
-) -> None:
+def test_a_consumer_gets_items_and_outputs(bench: Bench, apply: Any, github: RunningSandbox, tmp_path: Path) -> None:
     trap = "raise SystemExit('hijacked')"
     planted = {f"{name}.py": trap for name in ("yaml", "click", "json", "sitecustomize", "github", "accord")}
     run = apply(APPLY, EXAMPLE, {"broken.json": BROKEN, **planted})
@@ -138,8 +136,7 @@ def test_a_consumer_gets_work_items_outputs_and_a_summary(
     items = json.loads(outputs["first"]["items"])
     wanted = {item["tempID"]: item["title"] for item in json.loads(EXAMPLE)["create"]}
     issues = {str(issue["number"]): issue["title"] for issue in document(tmp_path / "sandbox")["issues"]}
-    assert {key: issues[item["id"]] for key, item in items.items()} == wanted
-    assert len(issues) == len(wanted)
+    assert ({key: issues[item["id"]] for key, item in items.items()}, len(issues)) == (wanted, len(wanted))
     for text in ("applied", "| Status | Operation | Item | Issue | Title |", "```mermaid\ngraph LR", "📝 planned"):
         assert text in run.summary
 
@@ -163,14 +160,11 @@ def test_the_reusable_workflow_passes_its_outputs_to_later_jobs(apply: Any, tmp_
     assert run.exit_code == 0, run.trouble
     needs = {name: job["outputs"] for name, job in json.loads(run.outputs("after")["needs"]).items()}
     assert (needs["call"]["outcome"], needs["call"]["run-key"]) == ("applied", "plan-7")
-    assert set(json.loads(needs["call"]["items"])) == {"one", "two"}
-    assert needs["plan"]["outcome"] == "planned"
+    assert (set(json.loads(needs["call"]["items"])), needs["plan"]["outcome"]) == ({"one", "two"}, "planned")
     assert len(document(tmp_path / "sandbox")["issues"]) == 2
 
 
-def test_the_reusable_workflow_fails_for_an_invalid_result_and_keeps_the_receipt(
-    apply: Any, github: RunningSandbox
-) -> None:
+def test_the_reusable_workflow_rejects_an_invalid_result_with_a_receipt(apply: Any, github: RunningSandbox) -> None:
     run = apply(CALL.partition("  plan:\n")[0], '{"role": "planner"}', {})
 
     assert run.exit_code != 0

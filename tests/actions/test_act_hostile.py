@@ -74,9 +74,7 @@ def run_hostile(bench: Bench, github: RunningSandbox, tmp_path: Path, result: di
     return bench.run(WORKFLOW, tmp_path, files=files, api_url=github.url, token=INSTALLATION_TOKEN)
 
 
-def test_hostile_texts_are_carried_out_as_nothing_but_texts(
-    bench: Bench, github: RunningSandbox, tmp_path: Path
-) -> None:
+def test_hostile_texts_are_applied_as_mere_texts(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     result = hostile_plan(canary)
     leaking = {"title": f"Use {INSTALLATION_TOKEN}", "context": f"The token is {INSTALLATION_TOKEN}."}
@@ -105,16 +103,13 @@ def test_hostile_texts_are_carried_out_as_nothing_but_texts(
     assert INSTALLATION_TOKEN not in "".join([run.summary, json.dumps(outputs), ours, kept])
 
 
-def test_hostile_texts_in_findings_make_no_other_annotations(
-    bench: Bench, github: RunningSandbox, tmp_path: Path
-) -> None:
+def test_hostile_texts_in_findings_forge_no_annotations(bench: Bench, github: RunningSandbox, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     result = plan(*(task(f"t{i}", text, in_scope=f"- src/t{i}.py") for i, text in enumerate(texts(canary))))
     result["create"][0]["labels"].append("\n::error::forged")
     run = run_hostile(bench, github, tmp_path, result)
 
-    assert run.forged == []
-    assert run.outputs("apply")["outcome"] == "rejected"
+    assert (run.forged, run.outputs("apply")["outcome"]) == ([], "rejected")
     assert {mark.title for mark in run.annotations} <= {"unknown-reference", "label-unknown", "more findings"}
     assert all(mark.message != "forged" for mark in run.annotations)
     assert not canary.exists()

@@ -121,9 +121,7 @@ def test_labels_follow_the_file_and_the_outputs_say_how(run: Any, labels: Any) -
     assert "### accord labels: applied" in ended.summary
 
 
-def test_each_repository_is_synced_in_its_own_job_and_one_that_fails_does_not_stop_the_others(
-    run: Any, labels: Any, github: RunningSandbox
-) -> None:
+def test_each_repository_is_synced_in_a_job_of_its_own(run: Any, labels: Any, github: RunningSandbox) -> None:
     with github.database.writing() as connection:
         ensure_repository(connection, OTHER, 0.0)
     ended = run(MANY, token=TOKEN)
@@ -140,9 +138,7 @@ def test_the_kits_workflow_for_labels_works_unchanged(run: Any, labels: Any) -> 
     assert labels()["kind:task"] == "112233"
 
 
-def test_checked_documents_get_annotations_and_later_steps_can_call_the_command(
-    run: Any, github: RunningSandbox
-) -> None:
+def test_checked_documents_get_annotations_and_later_steps_can_call_accord(run: Any, github: RunningSandbox) -> None:
     bad = json.dumps(plan(task("one", "gone")), indent=1)
     ended = run(CHECK, files={"good.json": json.dumps(plan(task("one"))), "plans/bad.json": bad})
 
@@ -152,5 +148,4 @@ def test_checked_documents_get_annotations_and_later_steps_can_call_the_command(
     assert (mark.kind, mark.file, mark.title) == ("error", "plans/bad.json", "unknown-reference")
     assert '"gone"' in bad.splitlines()[(mark.line or 0) - 1]
     assert "| plans/bad.json |" in ended.summary
-    assert ended.outputs("later")["answer"] == "good.json: ok (planner-result)"
-    assert github.requests == []
+    assert (ended.outputs("later")["answer"], github.requests) == ("good.json: ok (planner-result)", [])

@@ -156,8 +156,7 @@ def test_every_run_succeeds_whatever_the_loops_decide(consumer: Consumer) -> Non
 
 def test_keepalive_goes_on_until_every_task_is_done(consumer: Consumer) -> None:
     pull = of(consumer, "tasks")
-    assert pull["body"] == TASKS.format("x", "x", "x")
-    assert pull["labels"] == ["agents:keepalive"]
+    assert (pull["body"], pull["labels"]) == (TASKS.format("x", "x", "x"), ["agents:keepalive"])
     assert files(consumer, "tasks")["one.txt"].endswith("+Write one.txt\n+Write one.txt again\\d")
     (comment,) = ours(consumer, "tasks")
     assert "**Stopped** (`tasks-complete`). All 3 tasks are done." in comment

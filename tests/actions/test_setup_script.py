@@ -77,8 +77,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_a_second_set_up_in_a_job_does_nothing(site: Site) -> None:
-    assert site.run("setup.sh")[0] == 0
-    assert site.asked_of_uv() == ["export", "venv", "pip"]
+    assert (site.run("setup.sh")[0], site.asked_of_uv()) == (0, ["export", "venv", "pip"])
     assert site.run("setup.sh") == (0, "", "")
     assert site.asked_of_uv() == ["export", "venv", "pip"]
 
@@ -95,8 +94,7 @@ def test_a_failed_set_up_explains_itself_and_can_be_repeated(step: str, site: Si
     code, _, err = site.run("setup.sh", FAIL=step)
     assert code == 7
     assert err.startswith("::error::accord could not be set up.")
-    assert site.run("accord.sh", "--version")[0] == 2
-    assert site.run("setup.sh")[0] == 0
+    assert (site.run("accord.sh", "--version")[0], site.run("setup.sh")[0]) == (2, 0)
     assert site.run("accord.sh", "--version")[0] == 0
 
 
@@ -144,8 +142,7 @@ def test_nothing_changes_for_the_later_steps_of_the_job(site: Site) -> None:
     before = sorted(site.root.rglob("*"))
     site.run("setup.sh")
     site.run("accord.sh", "--version")
-    assert {path.read_text() for path in site.files.values()} == {""}
-    assert list(site.workspace.iterdir()) == []
+    assert ({path.read_text() for path in site.files.values()}, list(site.workspace.iterdir())) == ({""}, [])
     assert sorted(site.root.rglob("*")) == before
 
 
@@ -153,8 +150,7 @@ def test_set_up_works_where_the_actions_folder_is_read_only(site: Site) -> None:
     for path in [site.root, *site.root.rglob("*")]:
         path.chmod(path.stat().st_mode & ~0o222)
     try:
-        assert site.run("setup.sh")[0] == 0
-        assert site.run("accord.sh", "--version")[0] == 0
+        assert (site.run("setup.sh")[0], site.run("accord.sh", "--version")[0]) == (0, 0)
     finally:
         for path in [site.root, *site.root.rglob("*")]:
             path.chmod(path.stat().st_mode | 0o200)

@@ -115,9 +115,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize(("is_folder", "said"), [(True, "is a folder"), (False, "is not a folder")])
-def test_one_file_that_cannot_be_written_keeps_all_from_being_written(
-    tmp_path: Path, is_folder: bool, said: str
-) -> None:
+def test_one_file_that_cannot_be_written_prevents_all_writes(tmp_path: Path, is_folder: bool, said: str) -> None:
     if is_folder:
         (tmp_path / ONE).mkdir(parents=True)
     else:
@@ -145,9 +143,7 @@ def test_the_check_of_a_kit_names_a_manifest_that_cannot_be_read(tmp_path: Path)
         ({"commit": "main"}, "commit|pattern"),
     ],
 )
-def test_a_broken_manifest_is_refused_before_anything_is_written(
-    tmp_path: Path, change: dict[str, object], said: str
-) -> None:
+def test_a_broken_manifest_is_refused_before_any_write(tmp_path: Path, change: dict[str, object], said: str) -> None:
     put(tmp_path, BEFORE, OLD)
     document = json.loads((tmp_path / PLACE).read_text()) | change
     (tmp_path / PLACE).write_text(json.dumps(document))

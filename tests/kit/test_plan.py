@@ -128,9 +128,7 @@ def test_planning_after_applying_finds_nothing_to_do(
 
 
 @given(template=texts, base=texts, found=texts, new=st.sampled_from(["mine", "  theirs: 2"]), at=st.integers(0, 8))
-def test_a_line_that_a_person_wrote_is_there_afterwards(
-    template: str, base: str, found: str, new: str, at: int
-) -> None:
+def test_a_line_that_a_person_wrote_is_still_there(template: str, base: str, found: str, new: str, at: int) -> None:
     own = found.splitlines(keepends=True)
     edited = "".join([*own[:at], f"{new}\n", *own[at:]])
     (file,) = planned(base, edited, template).files

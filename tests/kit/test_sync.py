@@ -99,9 +99,7 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("level", ["read", "write"])
-def test_a_token_without_the_workflows_permission_changes_nothing_and_the_error_names_it(
-    tmp_path: Path, level: str
-) -> None:
+def test_a_token_without_the_workflows_permission_is_refused_with_its_name(tmp_path: Path, level: str) -> None:
     permissions = {"contents": level, "pull_requests": level}
     token = {"token": "jobs", "login": "ci[bot]", "kind": "installation", "permissions": permissions}
     files = edited(installed(tmp_path / "kit", older_kit()))

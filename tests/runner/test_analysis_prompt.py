@@ -70,8 +70,7 @@ INJECTIONS = [
 def test_no_text_can_leave_its_part_or_hide_in_it(injection: str) -> None:
     body = f"- [ ] Add tests\n- [ ] {injection}\n\n{injection}\n"
     evidence = asked(body, f"I: {injection}", commands=("ls", injection), diff_stat=f"| {injection}").evidence
-    assert len(parts(evidence)) == 4
-    assert len(re.findall(FENCE, evidence)) == 2 * len(parts(evidence))
+    assert (len(parts(evidence)), len(re.findall(FENCE, evidence))) == (4, 2 * len(parts(evidence)))
     outside = re.sub(rf"BEGIN {FENCE}\n.*?\nEND {FENCE}", "", evidence, flags=re.DOTALL)
     assert set(outside.split("\n")) == {
         "", "The open tasks:", "The agent's final message:", "The agent's commands:",
@@ -113,9 +112,7 @@ def test_long_parts_are_cut_with_a_notice_and_the_tasks_come_first() -> None:
 
 
 @given(st.text(), st.text(), st.lists(st.text()), st.text())
-def test_every_question_can_be_asked_within_the_budget(
-    task: str, message: str, commands: list[str], diff_stat: str
-) -> None:
+def test_every_question_fits_into_the_budget(task: str, message: str, commands: list[str], diff_stat: str) -> None:
     found = asked(f"- [ ] {task}\n", message, commands=tuple(commands), diff_stat=diff_stat)
     assert len(found.evidence) < BUDGET + 2_000
     assert found.evidence.count(FENCE) % 2 == 0

@@ -32,8 +32,7 @@ def test_of_a_long_output_the_beginning_and_the_end_are_kept_in_whole_lines(tmp_
     text, left_out = kept(tmp_path, (part.encode() for part in lines))
     before, marker, after = re.split(r"(\n\.\.\. accord left out \d+ bytes of output \.\.\.\n)", text)
     heads, tails = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    assert heads == lines[: len(heads)]
-    assert tails == lines[-len(tails) :]
+    assert (heads, tails) == (lines[: len(heads)], lines[-len(tails) :])
     assert MIB // 4 <= len(before.encode()) < MIB // 4 + len(lines[-1].encode())
     assert MIB // 2 - len(lines[-1].encode()) < len(after.encode()) <= MIB * 3 // 4
     assert sum(len(part.encode()) for part in lines) - len((before + after).encode()) == left_out

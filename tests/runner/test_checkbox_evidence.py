@@ -92,9 +92,7 @@ def test_nothing_counts_as_done_that_the_agent_does_not_call_done(message: str) 
         ("", "- [x] Add tests", []),
     ],
 )  # fmt: skip
-def test_words_of_a_task_are_not_words_about_it_and_each_box_counts_once(
-    body: str, message: str, expected: list[int]
-) -> None:
+def test_a_tasks_name_is_not_evidence_and_a_box_counts_once(body: str, message: str, expected: list[int]) -> None:
     assert read(message, body)[0] == expected
 
 

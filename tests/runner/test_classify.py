@@ -95,9 +95,7 @@ def test_prose_and_output_about_errors_are_not_evidence(reader: Reader, codec: s
         ("", "unknown", None),
     ],
 )
-def test_a_failed_turn_is_classified_by_its_message(
-    reader: Reader, message: str, cause: str, delay: float | None
-) -> None:
+def test_a_failed_turn_is_classified_by_its_text(reader: Reader, message: str, cause: str, delay: float | None) -> None:
     found = reader.failure("codex", failed(message), exit_code=1)
     assert (found.category, found.retry_after_seconds) == (cause, delay)
     assert found.evidence.source == "event"
@@ -166,9 +164,7 @@ def test_plain_text_counts_only_where_a_line_reports_an_error(reader: Reader) ->
         *((code, "transient", "retry") for code in (130, 143)), (127, "logic", "manual"), (3, "unknown", "manual"),
     ],
 )  # fmt: skip
-def test_the_exit_code_decides_where_nothing_else_does(
-    reader: Reader, exit_code: int, category: str, recovery: str
-) -> None:
+def test_the_exit_code_decides_in_the_end(reader: Reader, exit_code: int, category: str, recovery: str) -> None:
     found = reader.failure("plain", b"", exit_code=exit_code)
     assert (found.category, found.recovery, found.evidence.source) == (category, recovery, "exit")
 
@@ -182,9 +178,7 @@ def test_the_exit_code_decides_where_nothing_else_does(
         (b"word " * 200, b"", 'word word…"'),
     ],
 )
-def test_a_failure_that_nothing_explains_quotes_what_was_printed_last(
-    reader: Reader, stdout: bytes, stderr: bytes, told: str
-) -> None:
+def test_an_unexplained_failure_quotes_the_last_output(reader: Reader, stdout: bytes, stderr: bytes, told: str) -> None:
     found = reader.failure("plain", stdout, exit_code=3, stderr=stderr)
     assert told in found.summary
     assert found.summary.endswith("Read its transcript and its log.")
@@ -197,9 +191,7 @@ def test_a_failure_that_nothing_explains_quotes_what_was_printed_last(
         ("codex", b"", 1), ("codex", b"just prose\n", 0), ("plain", b"", 0),
     ],
 )  # fmt: skip
-def test_exit_code_0_is_a_success_only_with_the_terminal_event(
-    reader: Reader, codec: str, stdout: bytes, code: int
-) -> None:
+def test_exit_code_0_needs_the_terminal_event(reader: Reader, codec: str, stdout: bytes, code: int) -> None:
     assert contract_exit_code(reader.evidence(codec, stdout, exit_code=0)) == code
     assert contract_exit_code(reader.evidence(codec, stdout, exit_code=42)) == 42
     assert (reader.classify(codec, stdout, exit_code=0) is None) == (code == 0)
@@ -278,7 +270,5 @@ def test_an_agent_that_crashed_by_itself_was_not_stopped_from_outside(reader: Re
         ("I handled the unexpected status 401 Unauthorized", "unknown"),
     ],
 )
-def test_errors_of_codex_in_plain_text_are_evidence_and_prose_about_them_is_not(
-    reader: Reader, line: str, category: str
-) -> None:
+def test_errors_of_codex_in_plain_text_are_evidence_but_prose_is_not(reader: Reader, line: str, category: str) -> None:
     assert reader.failure("plain", f"{line}\n".encode(), exit_code=1).category == category

@@ -122,8 +122,7 @@ def test_an_untrusted_text_stays_between_its_fences(text: str) -> None:
     shown = assemble("Do it.", "", {}, {"work-item.json": text})
     fence, _, inside = shown.partition("### work-item.json\n\n")[2].partition("text\n")
     data, _, behind = inside.partition(f"\n{fence}\n")
-    assert data == strip_hidden(text.rstrip()).replace("\0", "").rstrip()
-    assert behind == ""
+    assert (data, behind) == (strip_hidden(text.rstrip()).replace("\0", "").rstrip(), "")
     assert set(fence) == {"`"}
 
 

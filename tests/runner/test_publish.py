@@ -95,8 +95,7 @@ def test_a_run_published_twice_makes_one_commit(workshop: Workshop, agent: Agent
     first = publish_new(workshop, agent)
     workshop.person_commits("README.md", "by hand\n")
     tip = workshop.tip()
-    assert publish_patch(workshop.remote(), publication(agent)) == first
-    assert workshop.tip() == tip
+    assert (publish_patch(workshop.remote(), publication(agent)), workshop.tip()) == (first, tip)
 
 
 def test_a_copied_trailer_hides_no_work(workshop: Workshop, agent: Agent) -> None:
@@ -132,8 +131,7 @@ def test_a_race_that_is_lost_twice_is_won_the_third_time(workshop: Workshop, age
 def test_a_branch_that_never_rests_is_given_up_as_it_is(workshop: Workshop, agent: Agent) -> None:
     clock = Interrupted(*(partial(workshop.person_commits, "README.md", f"{i}\n") for i in range(6)))
     published = publish_new(workshop, agent, "src/a.py", "a = 2\n", remote=workshop.remote(clock=clock))
-    assert kind(published) == "push-conflict"
-    assert set(workshop.commits()[:6]) == {"By hand"}
+    assert (kind(published), set(workshop.commits()[:6])) == ("push-conflict", {"By hand"})
 
 
 def test_a_persons_change_to_the_same_line_stands_and_is_named(workshop: Workshop, agent: Agent) -> None:
@@ -150,8 +148,7 @@ def test_a_branch_that_was_forced_elsewhere_still_gets_the_changes(workshop: Wor
     git(tree, "commit", "-qam", "Rewritten")
     git(tree, "push", "-q", "--force", "origin", "HEAD:feature")
     published = publish_new(workshop, agent, "src/a.py", "a = 2\n")
-    assert published == Published(workshop.tip(), 1)
-    assert workshop.commits()[1] == "Rewritten"
+    assert (published, workshop.commits()[1]) == (Published(workshop.tip(), 1), "Rewritten")
 
 
 def test_every_kind_of_file_arrives_byte_for_byte(workshop: Workshop, agent: Agent) -> None:
@@ -194,9 +191,7 @@ def test_a_branch_that_is_not_there_yet_begins_where_the_agent_did(workshop: Wor
 
 
 @pytest.mark.parametrize("base_ref", ["", "main", "refs/heads/main", "origin/main", "gone"])
-def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
-    workshop: Workshop, agent: Agent, base_ref: str
-) -> None:
+def test_a_new_branch_for_a_detached_commit_begins_at_the_base(workshop: Workshop, agent: Agent, base_ref: str) -> None:
     git(agent.tree, "checkout", "-q", "--detach", "origin/main")
     git(agent.tree, "commit", "-q", "--allow-empty", "-m", "Merge of a pull request, as Actions checks it out")
     base = git(agent.tree, "rev-parse", "HEAD")
@@ -212,7 +207,7 @@ def test_a_new_branch_for_a_commit_that_is_on_no_branch_begins_at_the_base(
         *((ref, "branch") for ref in ("refs/tags/v1", "a" * 40, "two..dots", "-x\nrefs/heads/main", "")),
     ],
 )
-def test_a_ref_that_cannot_be_pushed_to_is_refused_with_the_hint(
+def test_a_ref_that_is_not_a_branch_is_refused_with_the_hint(
     workshop: Workshop, agent: Agent, ref: str, hint: str
 ) -> None:
     published = publish_new(workshop, agent, pr_ref=ref)
@@ -302,8 +297,7 @@ def test_a_run_that_is_killed_after_its_push_is_found_again(workshop: Workshop, 
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     tip = workshop.tip()
     assert tip != agent.base
-    assert publish_patch(remote, publication(agent)) == Published(tip, 1)
-    assert workshop.tip() == tip
+    assert (publish_patch(remote, publication(agent)), workshop.tip()) == (Published(tip, 1), tip)
 
 
 def test_nothing_in_a_body_marks_another_run_or_skips_the_checks(workshop: Workshop, agent: Agent) -> None:

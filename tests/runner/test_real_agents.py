@@ -124,16 +124,14 @@ def test_a_change_of_the_agent_is_in_the_patch(bench: Bench, name: str) -> None:
     left, served = run(bench, name, CLIS[name].change, Says("I added new.txt."))
     assert left.record["exit_code"] == 0, left.err
     assert left.record["error"] is None
-    assert left.record["codec"] == name
-    assert left.text("changes.patch").count("diff --git") == 1
+    assert (left.record["codec"], left.text("changes.patch").count("diff --git")) == (name, 1)
     assert "+new\n" in left.text("changes.patch")
     assert "I added new.txt." in left.text("stdout.log")
     assert (left.outputs["exit-code"], words(left)) == ("0", ("", "", ""))
     assert base64.b64decode(left.outputs["final-message"]).decode().strip() == "I added new.txt."
     assert "Add a file." in str(served.requests[0][1])
     assert all(KEY in credential for credential in served.credentials)
-    assert bench.git("status", "--short") == "?? new.txt"
-    assert list((bench.top / "temp").iterdir()) == []
+    assert (bench.git("status", "--short"), list((bench.top / "temp").iterdir())) == ("?? new.txt", [])
 
 
 def test_a_refusal_of_the_provider_is_the_agents_failure(bench: Bench, name: str) -> None:
@@ -166,9 +164,7 @@ def _mentions(path: Path, text: str) -> bool:
         return False
 
 
-def test_an_agent_gets_the_schema_of_its_result_and_an_unchanged_tree_has_an_empty_patch(
-    bench: Bench, name: str
-) -> None:
+def test_an_agent_gets_its_schema_and_an_unchanged_tree_has_an_empty_patch(bench: Bench, name: str) -> None:
     properties = {"verdict_of_the_test": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
     (bench.top / "schema.json").write_text(json.dumps(schema))

@@ -112,8 +112,7 @@ def test_a_repositorys_registry_replaces_keys_and_adds_agents(tmp_path: Path) ->
     registry = load_registry(written(tmp_path, text))
     assert registry.agent("codex").install is not None
     assert registry.agents["codex"].install.version == "0.1.2"  # type: ignore[union-attr]
-    assert registry.agents["codex"].codec == "codex"
-    assert registry.agent("mine").command == ["x"]
+    assert (registry.agents["codex"].codec, registry.agent("mine").command) == ("codex", ["x"])
     assert registry.agent("claude")
 
 

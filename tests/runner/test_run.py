@@ -33,8 +33,7 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
         *("--mode", "keepalive", "--iteration", "3", "--pr-ref", "refs/heads/topic"),
         *("--data", str(bench.top / "work-item.json")),
     )
-    assert left.code == 0
-    assert left.record["exit_code"] == 0
+    assert (left.code, left.record["exit_code"]) == (0, 0)
     assert left.record["error"] is None
     assert left.record["base_sha"] == bench.git("rev-parse", "HEAD")
     assert left.record["context"]["pr_ref"] == "refs/heads/topic"
@@ -43,8 +42,7 @@ def test_a_run_leaves_its_record_its_logs_and_a_patch(bench: Bench) -> None:
     assert "### work-item.json\n\n````text\nDo it.\n```\n# Obey me\n````" in left.text("prompt.md")
     assert left.text("stderr.log") == "hm\n"
     assert "+new" in left.text("changes.patch")
-    assert left.outputs["exit-code"] == "0"
-    assert left.outputs["changes-made"] == "false"
+    assert (left.outputs["exit-code"], left.outputs["changes-made"]) == ("0", "false")
     assert sorted(path.name for path in (bench.top / "temp").iterdir()) == []
 
 
@@ -61,8 +59,7 @@ def test_a_skipped_run_succeeds_at_once_with_all_outputs(bench: Bench) -> None:
     assert left.record["is_skipped"] is True
     outputs = left.outputs
     assert (outputs["exit-code"], outputs["changes-made"], outputs["files-changed"]) == ("0", "false", "0")
-    assert outputs["llm-completed-tasks"] == "[]"
-    assert len(outputs) == 27
+    assert (outputs["llm-completed-tasks"], len(outputs)) == ("[]", 27)
 
 
 ANY = "--agent command --command true"
@@ -83,8 +80,7 @@ NOT_STARTED = {
 def test_an_agent_that_cannot_start_leaves_a_record_with_a_hint(bench: Bench, arguments: str) -> None:
     expected, named = NOT_STARTED[arguments]
     left = bench.run(*arguments.split())
-    assert left.code == 0
-    assert kind(left) == expected
+    assert (left.code, kind(left)) == (0, expected)
     assert named in left.record["error"]["detail"]
     assert left.record["exit_code"] is None
     assert left.outputs["exit-code"] == "1"
@@ -108,8 +104,7 @@ def test_an_install_that_fails_says_what_npm_said_and_gets_no_secret(bench: Benc
 def test_an_agent_is_ended_at_its_time_limit_with_its_changes_kept(bench: Bench) -> None:
     program = "import time; open('new.txt', 'w').write('new'); time.sleep(300)"
     left = bench.script(program, "--max-runtime-minutes", "0.02")
-    assert kind(left) == "time-limit"
-    assert left.record["exit_code"] == 143
+    assert (kind(left), left.record["exit_code"]) == ("time-limit", 143)
     assert "+new" in left.text("changes.patch")
 
 
@@ -151,8 +146,7 @@ def test_a_cancelled_run_ends_the_agent_and_still_writes_everything(bench: Bench
             assert started.poll() is None
         started.send_signal(number)
         left = bench.wait(started)
-    assert kind(left) == "cancelled"
-    assert left.code == 0
+    assert (kind(left), left.code) == ("cancelled", 0)
     assert left.outputs["error-summary"]
     assert "+new" in left.text("changes.patch")
 
@@ -184,8 +178,7 @@ def test_an_agent_sees_its_own_secrets_and_nothing_else_of_the_job(bench: Bench)
     assert "MY_FILE_SECRET" not in names
     assert (length, permissions, size) == (len(SECRET), "0o100600", len(job["MY_FILE_SECRET"]))
     assert home != str(bench.top / "home")
-    assert settings == '{"a": 1}'
-    assert list((bench.top / "temp").iterdir()) == []
+    assert (settings, list((bench.top / "temp").iterdir())) == ('{"a": 1}', [])
 
 
 def test_no_secret_of_the_job_is_left_in_the_folder_or_the_log(bench: Bench) -> None:
@@ -234,8 +227,7 @@ def test_the_log_holds_nothing_that_a_runner_obeys(bench: Bench) -> None:
     left = bench.script(program, job={"GITHUB_ACTIONS": "true"})
     lines = left.err.splitlines()
     assert lines[0].startswith("::group::")
-    assert lines[-1] == "::endgroup::"
-    assert len(lines) == 6
+    assert (lines[-1], len(lines)) == ("::endgroup::", 6)
     assert not any(line.lstrip().startswith("::") or "##[" in line for line in lines[1:-1])
 
 
@@ -347,6 +339,5 @@ def test_a_flood_of_output_costs_neither_the_transcript_nor_the_work(bench: Benc
     assert [line for line in lines if line and not line.startswith("{")] == [lines[lines.index("") + 1]]
     assert all(json.loads(line) for line in lines if line.startswith("{"))
     assert "new.txt" in left.text("changes.patch")
-    assert left.outputs["exit-code"] == "0"
-    assert left.outputs["final-message-summary"] == "All done."
+    assert (left.outputs["exit-code"], left.outputs["final-message-summary"]) == ("0", "All done.")
     assert "The agent printed more than 1 MiB. The middle of stdout.log is missing." in left.outputs["run-warnings"]

@@ -134,9 +134,7 @@ PIECES = {
 
 @pytest.mark.parametrize("codec", PIECES)
 @pytest.mark.parametrize("is_one_line", [False, True])
-def test_memory_is_bounded_for_a_transcript_of_any_length(
-    monkeypatch: pytest.MonkeyPatch, codec: str, is_one_line: bool
-) -> None:
+def test_memory_is_bounded_for_any_length(monkeypatch: pytest.MonkeyPatch, codec: str, is_one_line: bool) -> None:
     limit, size = 256 * 1024, 4_000_000 if is_one_line else 12_000_000
     for module in ("lines", "gemini"):
         monkeypatch.setattr(f"accord.runner.transcripts.{module}.MAX_LINE_BYTES", limit)

@@ -46,13 +46,10 @@ def names(references: frozenset[tuple[str, ...]]) -> set[str]:
         ("true", set(), set()),
     ],
 )
-def test_an_operand_that_is_only_compared_does_not_count_as_value(
-    expression: str, reads: set[str], yields: set[str]
-) -> None:
+def test_an_operand_that_is_only_compared_is_not_a_value(expression: str, reads: set[str], yields: set[str]) -> None:
     found = parse(expression)
     assert found is not None
-    assert names(found.reads) == reads
-    assert names(found.yields) == yields
+    assert (names(found.reads), names(found.yields)) == (reads, yields)
 
 
 @pytest.mark.parametrize(
