@@ -29,7 +29,7 @@ LAMP: Machine[bool] = Machine(
             "thrown-away",
             "on",
             True,
-            '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none: it is an end.',
+            '"thrown-away" does not lead to "on"; from "thrown-away" the legal moves are: none, it is final.',
         ),
         ("off", "dim", True, "Unknown state `dim` of the lamp. States: off, on, thrown-away."),
     ],

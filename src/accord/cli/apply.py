@@ -48,7 +48,7 @@ kind_options = together(
         "--checkout",
         type=click.Path(path_type=Path),
         default=Path(),
-        help="A checkout that lends git objects; it is only read.",
+        help="Checkout to read git objects from; it stays unchanged.",
     ),
     click.option("--author", default="", metavar="'NAME <MAIL>'", help="Author of the commit."),
     click.option("--co-author", multiple=True, type=Lines(), metavar="'NAME <MAIL>'", help="Co-author of the commit."),

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accord.core.findings import Finding
 
 legacy_option = click.option(
-    "--legacy-default", type=Choice(get_args(ExecutionMode)), help="Mode of work packages that declare and imply none."
+    "--legacy-default", type=Choice(get_args(ExecutionMode)), help="Mode of work packages without a mode of their own."
 )
 
 

@@ -169,7 +169,7 @@ def _object_in_prose(text: str, problem: json.JSONDecodeError) -> tuple[dict[str
     problem = broken[0] if broken else problem
     raise _broken(
         "not-json",
-        f"No complete JSON object was found; read as JSON, line {problem.lineno} column {problem.colno} says: "
+        f"No complete JSON object found. Line {problem.lineno}, column {problem.colno}: "
         f"{problem.msg}. Write one JSON object.",
         line=problem.lineno,
     )

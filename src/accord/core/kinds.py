@@ -33,7 +33,7 @@ _OBJECTS = ("model_type", "dict_type")
 """Errors in which pydantic names classes of this program."""
 
 _WANTED = {"string_type": "a string", "list_type": "an array", "int_type": "an integer", "bool_type": "true or false"}
-"""What a value must be, by pydantic's name of the error."""
+"""The wanted type in words, by pydantic's name of the error."""
 
 _QUOTED = re.compile(r"'([^']*)'")
 

@@ -50,7 +50,7 @@ class Machine(Generic[MachineFacts]):
         if target not in self.states:
             fix = did_you_mean(target, self.states) or f"States: {', '.join(self.states)}."
             return f"Unknown state `{target}` of the {self.name}. {fix}"
-        legal = ", ".join(self.targets(source)) or "none: it is an end"
+        legal = ", ".join(self.targets(source)) or "none, it is final"
         return f'"{source}" does not lead to "{target}"; from "{source}" the legal moves are: {legal}.'
 
     def mermaid(self) -> str:

@@ -187,7 +187,7 @@ def _newest(github: ArtifactMethods, name: str, run_id: int) -> Artifact:
     if not found:
         others = sorted({artifact.name for artifact in github.artifacts(run_id)})
         raise Refused(
-            f'The run {run_id} has no artifact "{name}"{_listed(others)}.',
+            f"Workflow run {run_id} has no artifact `{name}`{_listed(others)}.",
             hint="Upload it in a job that this one needs, with if-no-files-found: error, and name both alike.",
         )
     newest = max(found, key=lambda artifact: (artifact.created_at, artifact.id))

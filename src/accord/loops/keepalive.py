@@ -54,7 +54,7 @@ def decide(facts: KeepaliveFacts, redact: Callable[[str], str] = str) -> LoopDec
 
 def _check_enabled(situation: Situation) -> LoopDecision | None:
     if not questions.has_label(situation.facts, questions.KEEPALIVE):
-        return decision_for("not-enabled", f"It is not enabled. Add the label {questions.KEEPALIVE} to start.")
+        return decision_for("not-enabled", f"Keepalive is off. Add the label `{questions.KEEPALIVE}` to start it.")
     return questions.check_switch(situation, "keepalive")
 
 

@@ -220,7 +220,7 @@ def check_enabled(situation: Situation, loop: LoopName) -> LoopDecision | None:
     if any(has_label(situation.facts, label) for label in labels) or requested_agents(situation.facts):
         return None
     setting = f"{loop.replace('-', '_')}_enabled"
-    message = f"It is not enabled. Add the label agent:NAME of an agent, or {setting} to the settings."
+    message = f"The loop is off. Add a label `agent:NAME`, or `{setting}: true` to the settings, to start it."
     return decision_for("not-enabled", message)
 
 

@@ -93,7 +93,7 @@ def plan_status(
         return []
     value["last_update"] = timestamp(now)
     if findings := forbidden_status(role, current, value):
-        raise refuse("The role may not write this.", findings)
+        raise refuse(f"{role} must not change this part of {STATUS_FILE}.", findings)
     after = _encode_like(value, session.parts[STATUS_FILE].raw or b"")
     _check_document(STATUS_FILE, after)
     line = history(session) if history else None
@@ -132,7 +132,7 @@ def plan_output(session: Session, entry: Value, *, role: str, now: datetime) -> 
     An output for ``meta``, the session as a whole, is one on each task, and any output is one on ``meta``.
     """
     if role != "Orchestrator":
-        raise refuse("The role may not write this.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
+        raise refuse(f"{role} must not write {OUTPUTS_FILE}.", _not_by(role, OUTPUTS_FILE, frozenset({"Orchestrator"})))
     _check_writable(session)
     earlier = [one for one in session.outputs if _is_about(one, entry["task_id"])]
     alike = [one.at for one in earlier if one.model_dump(exclude={"at"}) == entry]

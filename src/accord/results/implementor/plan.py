@@ -179,7 +179,7 @@ def scope_findings(scope: ScopeReport, pull: Pull | None) -> list[Finding]:
         found.append(warning("outside-scope", f"The patch changes paths outside the scope: {paths}.", "/patch"))
     if scope.protected:
         paths = ", ".join(f"`{path}`" for path in scope.protected[:10])
-        message = f"The patch changes protected paths: {paths}. The pull request asks for a person."
+        message = f"The patch changes protected paths: {paths}. A person must approve the pull request."
         found.append(warning("protected-path", message, "/patch"))
         if pull and pull.state == "open" and not pull.is_draft:
             message = f"#{pull.number} is open for review already, and GitHub's REST API cannot make it a draft."

@@ -242,7 +242,9 @@ def lay_out(draft: DraftReview, marks: ReviewMarks) -> list[list[BodyText]]:
     if marks.verdict == COMMENT_ONLY:
         verdict = _VERDICTS[draft.verdict]
         texts.append(
-            BodyText(f"**Verdict: {verdict}.** It is posted as a comment, because GitHub accepts no other review here.")
+            BodyText(
+                f"**Verdict: {verdict}.** It is posted as a comment, because GitHub does not accept a verdict here."
+            )
         )
     texts.append(BodyText(draft.summary))
     in_body = [note for note, place in zip(draft.notes, marks.places, strict=True) if place is Placement.BODY]

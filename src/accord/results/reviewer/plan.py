@@ -129,7 +129,10 @@ def initial_state(facts: ReviewFacts) -> ReviewState:
     verdict = facts.draft.verdict
     findings: tuple[Finding, ...] = ()
     if facts.pull.author.lower() == facts.identity.login.lower():
-        verdict, findings = COMMENT_ONLY, (_as_comment("GitHub accepts no verdict on your own pull request."),)
+        verdict, findings = (
+            COMMENT_ONLY,
+            (_as_comment("GitHub does not let you approve your own pull request or request changes on it."),),
+        )
     return ReviewState(ReviewMarks(verdict, place_comments(facts.draft.notes, facts.anchors)), None, findings=findings)
 
 
