@@ -1,17 +1,27 @@
-"""The table of kinds names what exists, and checking one kind imports the code of no other."""
+"""Kinds name what exists and import no other; a document that does not fit its shape is shown where it does not."""
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.plans import plan, refinement, task, update
 
-from accord.core.kinds import KINDS, load_name
+from accord.core.errors import BrokenContract
+from accord.core.kinds import KINDS, load_name, read_shape
+from accord.core.schemas import json_schema, strict_schema
+from accord.results.models import PlannerResult
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from accord.core.kinds import Kind
 
 
@@ -41,3 +51,80 @@ def test_checking_a_plan_imports_no_other_contract_and_no_client() -> None:
     ]
     assert modules.isdisjoint(unwanted)
     assert "accord.results.planner.rules" in modules
+
+
+def broken() -> Iterator[tuple[Any, str, str]]:
+    """Each way to leave the shape, with the pointer and a word of the finding."""
+    yield {"role": "planner"}, "/create", "missing"
+    yield {**plan(), "extra": 1}, "/extra", "not part of the contract"
+    yield {**plan(), "x/y": 1}, "/x~1y", "not part of the contract"
+    yield {**plan(), "close": [7]}, "/close/0", "found 7"
+    yield {**plan(), "close": None}, "/close", "found null"
+    yield {**plan(), "create": {}}, "/create", "found an object"
+    yield {**plan(), "create": [[]]}, "/create/0", "Entry 1 of `create` must be an object; found an array"
+    yield {**plan(), "role": "boss"}, "/role", "found 'boss'"
+    yield plan({**task("a"), "labels": "x"}), "/create/0/labels", "found 'x'"
+    yield plan({**task("a"), "temp_id": "b"}), "/create/0/temp_id", "not part of the contract"
+    yield plan({**task("a"), "title": ["x"]}), "/create/0/title", "found an array"
+
+
+@pytest.mark.parametrize(("value", "path", "word"), list(broken()))
+def test_a_shape_that_does_not_fit_is_shown_where_it_does_not(value: Any, path: str, word: str) -> None:
+    with pytest.raises(BrokenContract) as caught:
+        read_shape(PlannerResult, value)
+    found = [finding for finding in caught.value.findings if finding.path == path]
+    assert [finding.code for finding in found] == ["schema"]
+    assert word in found[0].message
+
+
+def test_a_megabyte_in_the_wrong_place_is_not_shown_whole() -> None:
+    with pytest.raises(BrokenContract) as caught:
+        read_shape(PlannerResult, {**plan(), "role": "x" * 1_000_000, "y" * 1_000_000: 1})
+    assert all(len(finding.message) < 300 for finding in caught.value.findings)
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, dict):
+        yield schema
+        for child in schema.values():
+            yield from nodes(child)
+    elif isinstance(schema, list):
+        for child in schema:
+            yield from nodes(child)
+
+
+FULL = plan(task("a"), refinement("b", "a"), close=["3"], update=[update(4), update(5, body="x", labels=["y"])])
+
+
+def test_every_valid_result_fits_both_schemas() -> None:
+    for schema in (json_schema(PlannerResult), strict_schema(PlannerResult)):
+        validator = jsonschema_rs.Draft202012Validator(schema)
+        assert validator.is_valid(FULL)
+        assert validator.is_valid(plan())
+        assert not validator.is_valid({**FULL, "more": 1})
+        assert not validator.is_valid({"role": "planner"})
+
+
+@given(
+    st.sampled_from(["role", "create", "close", "update"]), st.none() | st.integers() | st.text() | st.lists(st.text())
+)
+def test_schema_and_reader_agree_on_what_fits(key: str, value: Any) -> None:
+    document = {**copy.deepcopy(FULL), key: value}
+    try:
+        read_shape(PlannerResult, document)
+        fits = True
+    except BrokenContract:
+        fits = False
+    assert jsonschema_rs.Draft202012Validator(json_schema(PlannerResult)).is_valid(document) is fits
+    assert jsonschema_rs.Draft202012Validator(strict_schema(PlannerResult)).is_valid(document) is fits
+
+
+def test_the_strict_schema_is_one_that_every_provider_takes() -> None:
+    schema = strict_schema(PlannerResult)
+    objects = [node for node in nodes(schema) if node.get("type") == "object"]
+    assert len(objects) == 3
+    for node in objects:
+        assert node["additionalProperties"] is False
+        assert node["required"] == list(node["properties"])
+    text = json.dumps(schema)
+    assert not any(f'"{word}":' in text for word in ("default", "const", "pattern", "$schema", "oneOf", "format"))

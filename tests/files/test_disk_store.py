@@ -1,14 +1,15 @@
-"""Files under accidents: what a disk may answer, and where a process may end."""
+"""Files under accidents: what a disk may answer, where a process may end, and what may not be replaced."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+import stat
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from support.disks import COUNTED, FaultyDisk, fails
@@ -22,15 +23,13 @@ from accord.files.store import (
     NotWritten,
     Storage,
     append_once,
+    can_be_written,
     change_file,
     folder_lock,
     sweep,
     write_checked,
     write_whole,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def storage(disk: Disk | None = None) -> Storage:
@@ -197,13 +196,75 @@ def test_files_of_killed_writers_are_removed_and_nothing_else(tmp_path: Path) ->
     assert sorted(os.listdir(tmp_path)) == sorted(keeps)
 
 
-def test_a_file_keeps_its_permissions(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("old")
-    path.chmod(0o640)
-    write_whole(path, "new")
-    assert path.stat().st_mode & 0o777 == 0o640
-
-
 def test_the_faulty_disk_fails_at_every_kind_of_call() -> None:
     assert set(COUNTED) == {name for name in vars(Disk) if not name.startswith("_")}
+
+
+def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "er" / "file.json"
+    write_whole(file, "one\n")
+    write_whole(file, "zwei é\n")
+    assert file.read_bytes() == "zwei é\n".encode()
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file.json"
+    write_whole(file, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(file, "new \ud800")
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space"):
+        write_whole(file, "new")
+    assert file.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_long_name_leaves_space_for_the_file_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / ("n" * 250)
+    write_whole(file, "text")
+    assert file.read_text() == "text"
+
+
+def test_another_user_of_the_machine_can_read_a_receipt_as_far_as_the_umask_lets_him(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.write_text("old")
+    old.chmod(0o640)
+    before = os.umask(0o022)
+    try:
+        write_whole(new, "text")
+        write_whole(old, "text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(new.stat().st_mode) == 0o644
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize("name", ["new.json", "old.json", "missing/folders/new.json"])
+def test_a_check_for_write_access_leaves_no_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "old.json").write_text("old")
+    assert can_be_written(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["old.json"]
+    assert (tmp_path / "old.json").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["folder", "file/new.json", "file/missing/new.json", "/proc/accord/new.json", "/dev/null/new.json", f"{'x' * 300}"],
+)
+def test_a_file_that_cannot_be_written_is_found_before_it_has_to_be(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("in the way")
+    assert not can_be_written(tmp_path / name)
+    assert not can_be_written(Path())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_pipe_or_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    """As root, ``--receipt /dev/stdout`` would take that from everybody on the machine."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "stdout").symlink_to("pipe")
+    assert not can_be_written(tmp_path / "pipe")
+    assert not can_be_written(tmp_path / "stdout")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from support.trees import commit, git
 
 from accord.core.errors import BrokenContract, Refused, WrongUsage
 from accord.git.patches import apply_patch, extract_patch
@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NEW_FILE = "diff --git a/PATH b/PATH\nnew file mode 100644\n--- /dev/null\n+++ b/PATH\n@@ -0,0 +1 @@\n+x\n"
-USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-
-
-def git(tree: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *USER, *arguments], cwd=tree, check=True, capture_output=True)
-    return done.stdout.decode("utf-8", "surrogateescape").strip()
 
 
 @pytest.fixture
@@ -41,8 +35,7 @@ def tree(tmp_path: Path) -> Path:
     (tree / "folder").mkdir()
     (tree / "folder" / "inner.txt").write_text("inner\n" * 20)
     (tree / ".gitignore").write_text("ignored/\n")
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "base")
+    commit(tree, "base")
     git(tree, "branch", "base")
     return tree
 
@@ -56,8 +49,7 @@ def submodule(tree: Path) -> None:
     other.mkdir()
     git(other, "init", "-q", "-b", "main")
     (other / "x").write_text("x")
-    git(other, "add", "-A")
-    git(other, "commit", "-qm", "x")
+    commit(other, "x")
     git(tree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
 
 
@@ -132,11 +124,9 @@ def test_work_in_a_repository_of_the_agents_own_becomes_files(tree: Path, tmp_pa
     git(inner, "init", "-q")
     (inner / "page.ts").write_text("export {}\n")
     if made != "left alone":
-        git(inner, "add", "-A")
-        git(inner, "commit", "-qm", "scaffold")
+        commit(inner, "scaffold")
     if made == "committed outside as well":
-        git(tree, "add", "-A")
-        git(tree, "commit", "-qm", "mine")
+        commit(tree, "mine")
     bare = tmp_path / "bare.git"
     git(tree, "clone", "-q", "--bare", ".", str(bare))
     result = apply_patch(Git(bare), extract_patch(tree, "base"), "base")
@@ -207,6 +197,16 @@ def gone(tree: Path) -> None:
 EDITED = "inner\n" * 19 + "outer\n"
 
 
+def rebased(tree: Path, mine: Callable[[Path], object], theirs: Callable[[Path], object]) -> str:
+    """Apply my patch of the base to a branch on which they committed; return the tree."""
+    mine(tree)
+    patch = extract_patch(tree, "base")
+    git(tree, "stash", "-qu")
+    theirs(tree)
+    commit(tree, "theirs")
+    return apply_patch(Git(tree), patch, "main", "main")
+
+
 @pytest.mark.parametrize(
     ("theirs", "mine", "left"),
     [
@@ -218,14 +218,7 @@ EDITED = "inner\n" * 19 + "outer\n"
 def test_a_path_that_the_branch_deleted_or_renamed_already_is_not_a_conflict(
     tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object], left: str | None
 ) -> None:
-    mine(tree)
-    (tree / "more.txt").write_text("more\n")
-    patch = extract_patch(tree, "base")
-    git(tree, "stash", "-qu")
-    theirs(tree)
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "theirs")
-    made = apply_patch(Git(tree), patch, "main", "main")
+    made = rebased(tree, lambda t: (mine(t), (t / "more.txt").write_text("more\n")), theirs)
     assert git(tree, "show", f"{made}:more.txt") == "more"
     assert "folder/inner.txt" not in git(tree, "ls-tree", "-r", "--name-only", made)
     assert left is None or git(tree, "show", f"{made}:moved.txt") == left.strip()
@@ -238,14 +231,8 @@ def test_a_path_that_the_branch_deleted_or_renamed_already_is_not_a_conflict(
 def test_a_file_that_one_side_changes_and_the_other_takes_away_is_refused_with_its_path(
     tree: Path, theirs: Callable[[Path], object], mine: Callable[[Path], object]
 ) -> None:
-    mine(tree)
-    patch = extract_patch(tree, "base")
-    git(tree, "stash", "-qu")
-    theirs(tree)
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "theirs")
     with pytest.raises(Refused, match=r"inner\.txt|moved\.txt"):
-        apply_patch(Git(tree), patch, "main", "main")
+        rebased(tree, mine, theirs)
 
 
 @pytest.mark.parametrize(
@@ -294,20 +281,16 @@ def test_a_link_is_followed_through_the_other_links_of_its_tree(links: dict[str,
 def test_an_old_link_that_a_new_one_leads_outside_is_found_and_one_that_was_outside_is_not(tree: Path) -> None:
     (tree / "old").symlink_to("folder/up/../outside")
     (tree / "stale").symlink_to("/etc/hosts")
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "links")
-    before = git(tree, "rev-parse", "HEAD")
+    before = commit(tree, "links")
     (tree / "folder" / "up").symlink_to("..")
-    git(tree, "add", "-A")
-    git(tree, "commit", "-qm", "up")
+    commit(tree, "up")
     found = escaping_links(Git(tree), before, "HEAD")
     assert [finding.message.split("`")[1] for finding in found] == ["old"]
 
 
 def test_an_unknown_base_is_reported(tree: Path, tmp_path: Path) -> None:
-    with pytest.raises(WrongUsage, match="is not a commit in this repository"):
-        extract_patch(tree, "origin/nowhere")
-    with pytest.raises(WrongUsage, match="is not a commit in this repository"):
-        extract_patch(tree, "--output=x")
+    for base in ("origin/nowhere", "--output=x"):
+        with pytest.raises(WrongUsage, match="is not a commit in this repository"):
+            extract_patch(tree, base)
     with pytest.raises(WrongUsage, match="is not a git repository"):
         extract_patch(tmp_path, "base")

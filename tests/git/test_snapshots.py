@@ -6,17 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.trees import commit, git
 
 from accord.core.errors import Refused
-from accord.git.snapshots import changes_since, take_snapshot
+from accord.git.program import Git
+from accord.git.snapshots import Snapshot, changes_since, take_snapshot
 
 SECRET = "correct-horse-battery"
-
-
-def git(directory: Path, *arguments: str) -> str:
-    user = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    done = subprocess.run(["git", *user, *arguments], cwd=directory, check=True, capture_output=True, text=True)
-    return done.stdout
 
 
 @pytest.fixture
@@ -27,11 +23,16 @@ def repository(tmp_path: Path) -> Path:
     (work / "kept.txt").write_text("as it was\n")
     (work / "src").mkdir()
     (work / "src/code.py").write_text("x = 1\n")
-    git(work, "add", "-A")
-    git(work, "commit", "-qm", "one")
+    commit(work, "one")
     (work / "kept.txt").write_text("as it is\n")
     git(work, "commit", "-qam", "two")
     return work
+
+
+def snapshot(directory: Path) -> Snapshot:
+    found = take_snapshot(directory)
+    assert found is not None
+    return found
 
 
 def applied(repository: Path, commit: str, patch: bytes, into: Path) -> dict[str, str]:
@@ -42,11 +43,9 @@ def applied(repository: Path, commit: str, patch: bytes, into: Path) -> dict[str
 
 
 def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Path) -> None:
-    before = take_snapshot(repository / "src")
-    assert before is not None
+    before = snapshot(repository / "src")
     (repository / "committed.txt").write_text("by the agent\n")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "the agent's own")
+    commit(repository, "the agent's own")
     (repository / "src/code.py").write_text("x = 2\n")
     (repository / "new é.txt").write_text("")
     patch = changes_since(before).patch
@@ -60,8 +59,7 @@ def test_commits_changes_and_new_files_are_in_it(repository: Path, tmp_path: Pat
 def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
     repository: Path, tmp_path: Path, move: list[str]
 ) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     git(repository, *move)
     kept = (repository / "kept.txt").read_text()
     came = applied(repository, before.commit, changes_since(before).patch, tmp_path / "there")
@@ -69,8 +67,7 @@ def test_the_difference_is_from_the_commit_that_was_there_wherever_head_goes(
 
 
 def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     (repository / ".gitignore").write_text("*.tmp\n")
     for name in ("a.tmp", "agent.log", ".mine-state"):
         (repository / name).write_text("x")
@@ -82,8 +79,7 @@ def test_agent_artifacts_and_ignored_files_are_left_out(repository: Path) -> Non
 
 
 def test_nothing_that_an_agent_put_into_the_configuration_is_run(repository: Path, tmp_path: Path) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     trace = tmp_path / "trace"
     for key in ("filter.x.clean", "core.fsmonitor", "diff.x.textconv", "diff.external"):
         git(repository, "config", key, f"touch {trace}; cat")
@@ -94,8 +90,7 @@ def test_nothing_that_an_agent_put_into_the_configuration_is_run(repository: Pat
 
 
 def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fails_clearly(repository: Path) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     (repository / ".git/HEAD").unlink()
     (repository / "kept.txt").write_text("changed\n")
     assert b"+changed" in changes_since(before).patch
@@ -107,8 +102,7 @@ def test_a_repository_that_lost_its_git_directory_still_tells_its_changes_or_fai
 def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Path) -> None:
     git(repository, "update-index", "--skip-worktree", "src/code.py")
     (repository / "src/code.py").unlink()
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     assert changes_since(before).patch == b""
 
 
@@ -116,8 +110,7 @@ def test_a_file_that_is_not_checked_out_is_not_taken_for_deleted(repository: Pat
 def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     repository: Path, tmp_path: Path, is_committed: bool
 ) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     inner = repository / "tools/inner"
     (inner / "deep").mkdir(parents=True)
     (inner / ".gitignore").write_text("*.tmp\n")
@@ -126,16 +119,9 @@ def test_the_files_of_a_repository_inside_of_it_are_taken_as_files(
     (inner / "deep-link").symlink_to("deep")
     git(inner, "init", "-q")
     if is_committed:
-        git(inner, "add", "-A")
-        git(inner, "commit", "-qm", "inner")
-    came = subprocess.run(
-        ["git", "apply", "--numstat", "-z"],
-        cwd=tmp_path,
-        input=changes_since(before).patch,
-        capture_output=True,
-        check=True,
-    )
-    paths = {entry.split("\t")[2] for entry in came.stdout.decode().split("\0")[:-1]}
+        commit(inner, "inner")
+    counted = Git(tmp_path)("apply", "--numstat", "-z", data=changes_since(before).patch)
+    paths = {entry.split("\t")[2] for entry in counted.decode().split("\0")[:-1]}
     assert paths == {f"tools/inner/{name}" for name in (".gitignore", "a.txt", "deep/b é.txt", "deep-link")}
 
 
@@ -147,8 +133,7 @@ def test_files_that_were_uncommitted_before_the_run_are_left_out(repository: Pat
     (repository / "checkout").mkdir()
     git(repository / "checkout", "init", "-q")
     (repository / "checkout" / "file").write_text("of another checkout\n")
-    before = take_snapshot(repository / "src")
-    assert before is not None
+    before = snapshot(repository / "src")
     (repository / "edited.md").write_text("made by an earlier step\nedited by the agent\n")
     (repository / "moved.md").rename(repository / "src/moved.md")
     (repository / "checkout" / "new").write_text("new\n")
@@ -167,16 +152,14 @@ def test_files_that_were_uncommitted_before_the_run_are_left_out(repository: Pat
 
 
 def test_a_submodule_stays_one(repository: Path, tmp_path: Path) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "vendor/part")
     assert b"new file mode 160000" in changes_since(before).patch
 
 
 @pytest.mark.parametrize("where", ["text", "binary", "name", "wrapped"])
 def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Path, where: str) -> None:
-    before = take_snapshot(repository)
-    assert before is not None
+    before = snapshot(repository)
     name = f"leak-{SECRET}" if where == "name" else "leak"
     content = {
         "text": f"key = {SECRET}\n".encode(),
@@ -194,10 +177,8 @@ def test_a_secret_in_a_change_is_refused_by_the_name_of_its_file(repository: Pat
 
 def test_a_secret_that_the_repository_had_already_stops_no_other_change(repository: Path) -> None:
     (repository / "old.txt").write_text(SECRET)
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "leaked before")
-    before = take_snapshot(repository)
-    assert before is not None
+    commit(repository, "leaked before")
+    before = snapshot(repository)
     (repository / "old.txt").write_text(f"{SECRET}\nmore\n")
     assert b"+more" in changes_since(before, secrets=[SECRET]).patch
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from support.plans import TASK_LABELS, plan, refinement, task, task_body, update
-from support.stage import Stage, staged
+from support.stage import Stage, codes, staged
 
-from accord.results.operations import Outcome, Receipt
+from accord.results.operations import Outcome
 from accord_sandbox.faults import Fault
 
 if TYPE_CHECKING:
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 STRANGER = "accord-sandbox-stranger-token"
 INSTALLATION = "accord-sandbox-installation-token"
-
-
-def codes(receipt: Receipt) -> set[str]:
-    return {finding.code for finding in receipt.findings}
 
 
 def old_issue(stage: Stage, **fields: object) -> int:

@@ -14,18 +14,19 @@ from support.implementations import (
     clone,
     completed,
     ended,
-    git,
     implement_stage,
     remote_of,
     state,
     work_of_agent,
 )
 from support.rendered import complaints
+from support.stage import codes
+from support.trees import git
 
 from accord.git.patches import extract_patch
 from accord.git.program import Git
 from accord.github.limits import BODY_CHARS
-from accord.results.operations import Outcome, Receipt
+from accord.results.operations import Outcome
 from accord.text.hidden import GUARD
 from accord_sandbox.faults import Fault
 from accord_sandbox.planting import INSTALLATION_TOKEN
@@ -91,10 +92,6 @@ def pull_body(stage: Stage) -> str:
 
 def last_message(stage: Stage, folder: Path, form: str = "%B") -> str:
     return git(clone(stage, folder / "look", "accord/1"), "log", "-1", f"--format={form}")
-
-
-def codes(receipt: Receipt) -> set[str]:
-    return {finding.code for finding in receipt.findings}
 
 
 def test_a_completed_result_becomes_a_pull_request_that_closes_its_item(stage: Stage, patch: str) -> None:

@@ -14,13 +14,13 @@ from support.innocent import INNOCENT
 from support.plans import plan, task, task_body, update
 from support.rendered import complaints
 from support.reviews import PULL, approve, comment, listed, needs_changes, post, review_stage, reviews, snapshot, warn
-from support.stage import Stage, staged
+from support.stage import Stage, codes, staged
 
 from accord.github.limits import BODY_CHARS, TITLE_CHARS
 from accord.github.markers import defuse, find_markers, take_markers
 from accord.results.bodies import read_body
 from accord.results.implementor.scope import audit_scope
-from accord.results.operations import Outcome, Receipt
+from accord.results.operations import Outcome
 from accord.results.texts import posted_body
 from accord.text.hidden import GUARD
 from accord.text.redaction import Redactor
@@ -32,10 +32,6 @@ SECRETS = Redactor((KNOWN,))
 HOSTILE_TEXT = "Ask @octocat, fixes #1.\n\n/merge\n\nx <!-- obey --> `@a`\n\n[x](javascript:y) a\u200bb"
 HARMLESS_TEXT = f"Ask @{GUARD}octocat, f{GUARD}ixes #1.\n\n/{GUARD}merge\n\nx  `@a`\n\n\\[x](javascript:y) ab"
 COUNTS = {"mentions": 1, "closing-keywords": 1, "commands": 1, "comments": 1, "hidden": 1, "links": 1}
-
-
-def codes(receipt: Receipt) -> set[str]:
-    return {finding.code for finding in receipt.findings}
 
 
 def body_of(stage: Stage, number: int) -> str:

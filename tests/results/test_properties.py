@@ -150,9 +150,3 @@ def test_check_answers_anything_with_findings_that_can_be_printed(raw: bytes) ->
         json.dumps(finding.as_json()).encode()
     if not has_errors(findings):
         assert json.loads(raw)["role"] == "planner"
-
-
-@pytest.mark.parametrize("kind", [None, "planner-result"])
-def test_a_plan_wrapped_in_prose_is_read(kind: str | None) -> None:
-    text = "Here it is:\n\n```json\n" + json.dumps(plan(task("a"))) + "\n```\nDone {really}."
-    assert check_document(text.encode(), kind)[1] == []

@@ -26,6 +26,7 @@ from support.reviews import (
     status,
     warn,
 )
+from support.stage import codes
 
 from accord.github.limits import BODY_CHARS
 from accord.results.operations import Outcome, Receipt
@@ -55,10 +56,6 @@ def stage(shared: Stage) -> Stage:
     shared.server.reset()
     shared.server.faults.clear()
     return shared
-
-
-def codes(receipt: Receipt) -> set[str]:
-    return {finding.code for finding in receipt.findings}
 
 
 def counts(receipt: Receipt) -> tuple[int, int, int, int]:

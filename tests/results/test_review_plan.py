@@ -13,9 +13,8 @@ from support.reviews import FINDING, approve, changed, comment, needs_changes, w
 from accord.core.kinds import read_shape
 from accord.github.limits import BODY_CHARS
 from accord.github.markers import find_markers, take_markers
-from accord.github.models import Identity, Pull, Review
+from accord.github.models import Identity, Pull
 from accord.results.models import ReviewerResult
-from accord.results.operations import OperationStatus
 from accord.results.reviewer import placement as review_layout
 from accord.results.reviewer.facts import ReviewFacts
 from accord.results.reviewer.placement import (
@@ -41,7 +40,6 @@ from accord.results.reviewer.plan import (
     plan_operations,
     without_anchors,
     without_file,
-    without_verdict,
 )
 from accord.results.texts import TextSanitizer, posted, posted_body
 from accord.text.markdown import unfenced
@@ -110,15 +108,7 @@ def test_each_comment_gets_the_best_placement_that_the_diff_allows() -> None:
         comment("absent.py", 1),
         comment("src/a.py", 4, "What: " + "x" * BODY_CHARS + " Why: y Fix: z"),
     ]
-    assert places(needs_changes(*comments)) == [
-        "inline",
-        "file-level",
-        "file-level",
-        "file-level",
-        "file-level",
-        "body",
-        "body",
-    ]
+    assert places(needs_changes(*comments)) == ["inline", *["file-level"] * 4, "body", "body"]
 
 
 def test_requests_do_not_grow_with_the_comments() -> None:
@@ -162,37 +152,6 @@ def test_one_form_of_the_marker_is_enough_to_lay_out_the_same_again(form: str) -
     assert marks == ReviewMarks("needs-changes", (Placement.INLINE, Placement.FILE, Placement.BODY, Placement.INLINE))
     assert marks_of(body, "accordtoken", 3) is None, "the marker of another list of comments"
     assert marks_of(body, "accordother", 4) is None
-
-
-def test_lines_that_are_refused_go_to_the_body_and_keep_the_other_steps() -> None:
-    known = facts(needs_changes(comment("src/a.py", 3), comment("src/a.py"), comment("src/a.py", 4)))
-    state = without_anchors(initial_state(known), "422")
-    post, on_file = plan_operations(known, state)
-    assert isinstance(post, PostReview)
-    assert post.review.comments == ()
-    assert post.review.body.count(FINDING) == 2
-    assert isinstance(on_file, CommentOnFile)
-
-
-def test_a_file_that_is_refused_is_added_to_the_posted_body() -> None:
-    known = facts(needs_changes(comment("src/a.py", 3), comment("src/a.py")))
-    state = initial_state(known)
-    on_file = next(op for op in plan_operations(known, state) if isinstance(op, CommentOnFile))
-    posted = Review(9, "https://github.com/r", "reviewer", False, "", "CHANGES_REQUESTED", SHA)
-    state = without_file(replace(state, review=posted), on_file.note, "422")
-    assert [(operation.op, operation.found) for operation in plan_operations(known, state)] == [
-        ("post-review", OperationStatus.ADOPTED),
-        ("amend-review", None),
-    ]
-
-
-def test_a_verdict_that_is_refused_is_posted_in_a_comment() -> None:
-    known = facts(approve())
-    state = without_verdict(initial_state(known), "Not permitted")
-    post = plan_operations(known, state)[0]
-    assert isinstance(post, PostReview)
-    assert post.review.event == "COMMENT"
-    assert state.findings[0].code == "verdict-as-comment"
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), max_size=60)

@@ -126,20 +126,6 @@ BROKEN_PLANS |= {
     )
     for name, (names, code, place) in LABELS.items()
 }
-SHAPES: dict[str, tuple[Any, str]] = {
-    "no role": ({"create": [], "close": [], "update": []}, "/role"),
-    "other role": ({"role": "poet", "create": [], "close": [], "update": []}, "/role"),
-    "no create": ({"role": "planner", "close": [], "update": []}, "/create"),
-    "create is an object": ({"role": "planner", "create": {}, "close": [], "update": []}, "/create"),
-    "unknown key": ({"role": "planner", "create": [], "close": [], "update": [], "x": 1}, "/x"),
-    "python's name": (plan({**task("a"), "temp_id": "b"}), "/create/0/temp_id"),
-    "number as id": ({"role": "planner", "create": [], "close": [42], "update": []}, "/close/0"),
-    "null title": (plan(changed(task("a"), title=None)), "/create/0/title"),
-    "labels as text": (plan(changed(task("a"), labels="task:implement")), "/create/0/labels"),
-    "boolean label": (plan(changed(task("a"), labels=[True])), "/create/0/labels/0"),
-    "key with a slash": (plan({**task("a"), "a/b~c": 1}), "/create/0/a~1b~0c"),
-}
-BROKEN_PLANS |= {name: (result, "schema", path) for name, (result, path) in SHAPES.items()}
 
 
 # Implementor
@@ -416,11 +402,3 @@ MESSAGES = [
 def test_a_message_names_the_nearest_valid_word_and_the_whole_cycle(result: Any, code: str, said: str) -> None:
     message = next(finding.message for finding in findings_of(result) if finding.code == code)
     assert said in message
-
-
-def test_findings_name_the_line_of_the_file() -> None:
-    text = json.dumps(plan(task("a"), task("a")), indent=1)
-    _, findings = check_document(text.encode(), None)
-    line = findings[0].line or 0
-    assert '"tempID": "a"' in text.splitlines()[line - 1]
-    assert text.count('"tempID"', 0, sum(len(row) + 1 for row in text.splitlines()[: line - 1])) == 1

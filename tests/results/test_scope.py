@@ -59,20 +59,11 @@ def test_files_folders_and_globs_are_scopes() -> None:
     assert report.outside == ("lib/c.py", "src2/a.py", "deep/src/a.py")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ".github/workflows/ci.yml",
-        "CODEOWNERS",
-        "docs/CODEOWNERS",
-        "AGENTS.md",
-        "sub/CLAUDE.md",
-        ".cursorrules",
-        "sub/.claude/settings.json",
-        ".gitlab-ci.yml",
-        "infra/prod.tf",
-    ],
-)
+STEERING = ".github/workflows/ci.yml CODEOWNERS docs/CODEOWNERS AGENTS.md sub/CLAUDE.md .cursorrules"
+STEERING += " sub/.claude/settings.json .gitlab-ci.yml infra/prod.tf"
+
+
+@pytest.mark.parametrize("path", STEERING.split())
 def test_files_that_steer_agents_and_ci_are_protected_also_in_scope(path: str) -> None:
     report = audit_scope([path, "src/a.py"], [path, "src/a.py"], ["infra/"])
     assert report.protected == (path,)
@@ -96,19 +87,10 @@ def test_a_path_that_an_agent_chose_is_shown_without_what_it_may_hide() -> None:
     assert sanitizer.sanitised["secrets"] == sanitizer.sanitised["hidden"] == 1
 
 
-NAMES = [
-    "app/[slug]/page.tsx",
-    "app/[[...all]]/page.tsx",
-    "app/[z-a].ts",
-    "app/[",
-    "app/a!b",
-    "#a/b",
-    "!a/b",
-    "(group)/@slot/a+b.ts",
-]
+NAMES = "app/[slug]/page.tsx app/[[...all]]/page.tsx app/[z-a].ts app/[ app/a!b #a/b !a/b (group)/@slot/a+b.ts"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES.split())
 def test_the_signs_of_a_pattern_in_the_name_of_a_file_stand_for_themselves(name: str) -> None:
     folder = name.rpartition("/")[0]
     for listed in (name, folder, f"{folder}/**", f"{folder}/*{name[-1]}"):

@@ -19,19 +19,11 @@ if TYPE_CHECKING:
 STATES = ["pending", "ready", "in-progress", "review", "approved", "blocked", "needs-refinement", "closed"]
 CLOSE = IssueChange(state="closed", state_reason="completed")
 LEGAL = {
-    ("pending", "ready"),
-    ("ready", "in-progress"),
-    ("in-progress", "review"),
-    ("in-progress", "blocked"),
-    ("in-progress", "needs-refinement"),
-    ("in-progress", "pending"),
-    ("review", "approved"),
-    ("review", "needs-refinement"),
-    ("review", "pending"),
-    ("blocked", "pending"),
-    ("needs-refinement", "pending"),
+    ("pending", "ready"), ("ready", "in-progress"), ("in-progress", "review"), ("in-progress", "blocked"),
+    ("in-progress", "needs-refinement"), ("in-progress", "pending"), ("review", "approved"),
+    ("review", "needs-refinement"), ("review", "pending"), ("blocked", "pending"), ("needs-refinement", "pending"),
     ("approved", "closed"),
-}
+}  # fmt: skip
 
 
 def item(stage: Stage, status: str, *more: str, body: str = "") -> int:

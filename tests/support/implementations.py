@@ -26,7 +26,6 @@ SEED = """repositories:
     src/b.py: "b = 1\\n"
     README.md: "hello\\n"
 """
-USER = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 BLOCKED = """Type: technical-constraint
 Description: The library cannot do it at all.
 Options:
@@ -52,12 +51,6 @@ def clone(stage: Stage, to: Path, branch: str = "main") -> Path:
     url = f"{stage.server.url.replace('http://', f'http://x:{stage.server.token}@')}/{stage.repository}.git"
     subprocess.run(["git", "clone", "-q", "-b", branch, url, str(to)], check=True, capture_output=True)
     return to
-
-
-def git(tree: Path, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", *USER, *arguments], cwd=tree, check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 def work_of_agent(stage: Stage, folder: Path) -> str:

@@ -29,6 +29,11 @@ from accord_sandbox.server import RunningSandbox, SandboxSettings, serving
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 
 
+def codes(receipt: Receipt) -> set[str]:
+    """The codes of all findings."""
+    return {finding.code for finding in receipt.findings}
+
+
 @dataclass
 class Stage:
     server: RunningSandbox

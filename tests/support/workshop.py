@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.stage import Stage, staged
+from support.trees import commit, git
 
 from accord.core.clock import Clock
 from accord.git.branches import Remote
@@ -33,12 +34,6 @@ repositories:
   issues:
   - {title: The work, head: feature, body: "- [ ] Add the thing\\n- [ ] Test it\\n"}
 """
-USER = ("-c", "user.name=Wanda", "-c", "user.email=wanda@example.org")
-
-
-def git(tree: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *USER, *arguments], cwd=tree, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @dataclass
@@ -68,10 +63,9 @@ class Workshop:
             self.clone(tree.name, branch)
         git(tree, "pull", "-q", "--ff-only", "origin", branch)
         (tree / path).write_text(text)
-        git(tree, "add", "-A")
-        git(tree, "commit", "-qm", "By hand")
+        made = commit(tree, "By hand")
         git(tree, "push", "-q", "origin", branch)
-        return git(tree, "rev-parse", "HEAD")
+        return made
 
     def tip(self, branch: str = "feature") -> str:
         branches = self.stage.get(f"/repos/{self.stage.repository}/branches", per_page=100)
@@ -108,9 +102,8 @@ class Agent:
     def patch(self) -> bytes:
         return extract_patch(self.tree, self.base)
 
-    def commit(self, message: str) -> None:
-        git(self.tree, "add", "-A")
-        git(self.tree, "commit", "-qm", message)
+    def commit(self, message: str) -> str:
+        return commit(self.tree, message)
 
 
 @pytest.fixture

@@ -1,0 +1,68 @@
+"""``accord apply`` with a reviewer's result: options, the JSON document, and the files of a step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support.reviews import PULL, approve, comment, needs_changes, review_stage, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Accord
+    from support.stage import Stage
+
+RESULT = needs_changes(comment("added.txt", 1), comment("src/long.txt"), comment("no|such.txt", 7))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with review_stage(tmp_path_factory.mktemp("command")) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(shared: Stage, accord: Accord) -> Stage:
+    shared.server.reset()
+    accord.on(shared)
+    return shared
+
+
+def test_the_document_tells_what_became_of_verdict_and_comments(accord: Accord, stage: Stage) -> None:
+    document = accord.document("apply", accord.file("review.json", RESULT), "--pull", f"#{PULL}")
+    assert (document["kind"], document["outcome"]) == ("reviewer-result", "applied")
+    review = document["review"]
+    assert review["id"].isdecimal()
+    assert review["verdict_requested"] == review["verdict_applied"] == "needs-changes"
+    assert (review["inline"], review["file_level"], review["in_body"], review["follow_ups"]) == (1, 1, 1, 0)
+    targets = {entry["op"]: entry["target"] for entry in document["operations"]}
+    assert targets == {"post-review": "2", "comment-on-file": "2", "move-work-item": "1"}
+    assert status(stage) == ["status:needs-refinement"]
+
+
+def test_a_step_shows_where_each_comment_went(accord: Accord, stage: Stage) -> None:
+    step = accord.in_step(annotates=False)
+    ended = accord("apply", accord.file("review.json", RESULT), "--pull", PULL, "--work-item", 1)
+    assert "Verdict `needs-changes`, applied as `needs-changes`: [review " in step.summary
+    for row in ("| added.txt | 1 | inline |", "| src/long.txt |  | file-level |", "such.txt | 7 | body |"):
+        assert row in step.summary
+    assert "verdict_applied" in step.outputs["review"]
+    assert "comments: 1 on lines, 1 on files, 1 in the body" in ended.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param([], id="no pull request"),
+        pytest.param(["--pull", "main"], id="a pull request that is not a number"),
+        pytest.param(["--pull", "2", "--work-item", "x"], id="a work item that is not a number"),
+        pytest.param(["--pull", "2", "--commit", "main"], id="a branch for a commit"),
+        pytest.param(["--pull", "2", "--commit", "abc1234"], id="a short commit"),
+    ],
+)
+def test_a_wrong_option_value_is_named(accord: Accord, stage: Stage, options: list[str]) -> None:
+    ended = accord("apply", accord.file("review.json", approve()), *options)
+    assert ended.code == 2
+    assert (options or ["--pull"])[-1] in ended.err.splitlines()[0]
+    assert status(stage) == ["status:review"]
